@@ -1,0 +1,103 @@
+# Everything from a fresh clone needs Rust (rustup), Python 3.11 or later, a C compiler and GNU make.
+#
+#   make demo     the same conversations through nanobot without and with the package
+#   make test     all tests
+#   make check    what CI runs: format, lints, types, tests
+#
+# PYTHON selects the interpreter that .venv is made of: `make test PYTHON=python3.13`.
+
+PYTHON ?= python3
+NEXTEST_VERSION := 0.9.143
+
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+PY := $(BIN)/python
+
+# One interpreter for maturin, clippy and the tests, so that pyo3 is not built again for each of them.
+export PYO3_PYTHON := $(CURDIR)/$(PY)
+export CARGO_TERM_COLOR ?= auto
+
+TESTED := $(wildcard tests/python tests/conformance tests/nanobot)
+TYPED := $(wildcard python tests/python tests/conformance scripts benches)
+WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
+	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
+
+.PHONY: help setup build envs test check lint demo bench requirements clean
+
+help:
+	@sed -n 's/^#   make/make/p' Makefile
+
+## Environment ########################################################################################################
+
+setup: $(VENV)/.dev.stamp
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "error: $(PYTHON) is older than 3.11; hint: make PYTHON=python3.13 …" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.dev.stamp: requirements/dev.txt | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check $$(grep '^uv==' $<)
+	$(UV) pip install --quiet --python $(PY) -r $<
+	@touch $@
+
+$(VENV)/.vocabularies.stamp: requirements/vocabularies.txt $(VENV)/.dev.stamp
+	$(UV) pip install --quiet --python $(PY) --no-deps -r $<
+	@touch $@
+
+$(VENV)/.bench.stamp: requirements/bench.txt $(VENV)/.dev.stamp
+	$(UV) pip install --quiet --python $(PY) --no-deps -r $<
+	@touch $@
+
+# The exact pins from the *.in files. The newest releases: `make requirements UPGRADE=--upgrade`.
+requirements: setup
+	cd requirements && for name in dev "vocabularies --no-deps" "bench --no-deps"; do \
+		set -- $$name; \
+		UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(UV) pip compile --quiet --universal --python-version 3.11 \
+			--no-annotate --no-emit-index-url $(UPGRADE) $$2 $$1.in -o $$1.txt || exit 1; \
+	done
+
+## Package ############################################################################################################
+
+build: $(VENV)/.wheel.stamp
+
+$(VENV)/.wheel.stamp: $(WHEEL_SOURCES) $(VENV)/.dev.stamp
+	@rm -rf dist
+	$(BIN)/maturin build --release --locked --out dist --interpreter $(PY)
+	$(UV) pip install --quiet --python $(PY) --no-deps --reinstall dist/*.whl
+	@touch $@
+
+# One environment for each supported nanobot release, in .cache/nanobot.
+envs: setup
+	$(PY) scripts/nanobot_envs.py
+
+## Tests ##############################################################################################################
+
+test: setup build envs $(VENV)/.vocabularies.stamp
+	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
+	cargo nextest run --locked
+	cargo test --locked --doc
+	$(PY) -m pytest $(TESTED)
+
+lint: setup
+	cargo fmt --check
+	cargo clippy --all-targets --locked -- -D warnings
+	cargo clippy --all-targets --locked --features python -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --explicit-package-bases $(TYPED)
+
+check: lint test
+
+## Shows ##############################################################################################################
+
+demo: setup build
+	$(PY) scripts/nanobot_envs.py 0.1.4.post4
+	$(PY) demo/demo.py
+
+bench: setup build $(VENV)/.bench.stamp
+	$(PY) benches/run.py
+
+clean:
+	rm -rf $(VENV) .cache dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis
