@@ -17,6 +17,8 @@ PY := $(BIN)/python
 # One interpreter for maturin, clippy and the tests, so that pyo3 is not built again for each of them.
 export PYO3_PYTHON := $(CURDIR)/$(PY)
 export CARGO_TERM_COLOR ?= auto
+# litellm: the table of models in its wheel, not from the network.
+export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot)
 TYPED := $(wildcard python tests/python tests/conformance scripts benches)
@@ -86,7 +88,7 @@ lint: setup
 	cargo clippy --all-targets --locked --features python -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy --explicit-package-bases $(TYPED)
+	MYPYPATH=tests/conformance:tests/nanobot:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
 
 check: lint test
 
