@@ -1,0 +1,233 @@
+"""Settings: defaults, the three places they are read from, and what a mistake in each says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nanobot_context.errors import SettingsError
+from nanobot_context.settings import Settings, camel_case, env_name, load_settings
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.json"
+
+
+def write(path: Path, data: Any) -> None:
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def test_defaults_are_those_of_the_plans() -> None:
+    assert Settings().to_dict() == {
+        "context_compression": True,
+        "context_window_override": None,
+        "tool_result_soft_limit": 0.3,
+        "tool_result_hard_limit": 0.5,
+        "context_reserve_ratio": 0.15,
+        "compression_model": None,
+        "tool_result_max_chars": 15_000,
+        "soft_trim_head_lines": 20,
+        "soft_trim_tail_lines": 10,
+        "reasoning_keep_chars": 2_000,
+        "max_user_message_chars": 30_000,
+        "max_assistant_message_chars": 20_000,
+        "emergency_ratio": 0.6,
+        "enable_history_summarization": False,
+        "message_buffer_limit": 50,
+        "message_buffer_min": 10,
+        "summary_model": None,
+        "summary_interval": 10,
+    }
+
+
+def test_without_any_file_the_defaults_are_in_force(config: Path) -> None:
+    loaded = load_settings(config, {})
+    assert loaded.settings == Settings()
+    assert loaded.sources == {}
+
+
+def test_a_later_place_wins_over_an_earlier_one(config: Path) -> None:
+    write(config, {"agents": {"defaults": {"contextWindowOverride": 1000}}})
+    write(config.parent / "nanobot-context.json", {"contextWindowOverride": 2000})
+    assert load_settings(config, {}).settings.context_window_override == 2000
+    loaded = load_settings(config, {"NANOBOT_CONTEXT_WINDOW_OVERRIDE": "3000"})
+    assert loaded.settings.context_window_override == 3000
+    assert loaded.sources == {"context_window_override": "NANOBOT_CONTEXT_WINDOW_OVERRIDE"}
+
+
+@pytest.mark.parametrize("key", ["toolResultSoftLimit", "tool_result_soft_limit"])
+def test_the_settings_file_takes_camel_case_and_snake_case(config: Path, key: str) -> None:
+    write(config.parent / "nanobot-context.json", {key: 0.25})
+    loaded = load_settings(config, {})
+    assert loaded.settings.tool_result_soft_limit == 0.25
+    assert loaded.sources == {"tool_result_soft_limit": key}
+
+
+def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Path) -> None:
+    other = {
+        "context_compression": (False, "off"),
+        "context_window_override": (64_000, "64000"),
+        "tool_result_soft_limit": (0.2, "0.2"),
+        "tool_result_hard_limit": (0.4, "0.4"),
+        "context_reserve_ratio": (0.0, "0"),
+        "compression_model": ("small", "small"),
+        "tool_result_max_chars": (9, "9"),
+        "soft_trim_head_lines": (0, "0"),
+        "soft_trim_tail_lines": (0, "0"),
+        "reasoning_keep_chars": (0, "0"),
+        "max_user_message_chars": (0, "0"),
+        "max_assistant_message_chars": (0, "0"),
+        "emergency_ratio": (1, "1"),
+        "enable_history_summarization": (True, "yes"),
+        "message_buffer_limit": (60, "60"),
+        "message_buffer_min": (5, "5"),
+        "summary_model": ("small", "small"),
+        "summary_interval": (3, "3"),
+    }
+    assert set(other) == set(Settings().to_dict())
+    expected = Settings(**{name: value for name, (value, _) in other.items()})
+    environ = {env_name(name): text for name, (_, text) in other.items()}
+    assert load_settings(config, environ).settings == expected
+    settings_file = config.parent / "nanobot-context.json"
+    write(settings_file, {camel_case(name): value for name, (value, _) in other.items()})
+    assert load_settings(config, {}).settings == expected
+
+
+def test_environment_names_lose_the_leading_context() -> None:
+    assert env_name("context_compression") == "NANOBOT_CONTEXT_COMPRESSION"
+    assert env_name("summary_model") == "NANOBOT_CONTEXT_SUMMARY_MODEL"
+
+
+def test_an_empty_variable_counts_as_not_set(config: Path) -> None:
+    assert load_settings(config, {"NANOBOT_CONTEXT_COMPRESSION": " "}).settings == Settings()
+
+
+def test_a_byte_order_mark_is_no_reason_to_refuse_a_file(config: Path) -> None:
+    config.write_text("\ufeff{}", encoding="utf-8")
+    assert load_settings(config, {}).settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("big", '"big"'), (-1, "-1"), (1.5, "1.5"), (True, "true"), ([], "[]")],
+)
+def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown: str) -> None:
+    write(config, {"agents": {"defaults": {"contextWindowOverride": value}}})
+    with pytest.raises(SettingsError) as caught:
+        load_settings(config, {})
+    assert caught.value.path == "agents.defaults.contextWindowOverride"
+    assert str(caught.value).startswith(
+        f"`agents.defaults.contextWindowOverride` must be a non-negative integer, got `{shown}`"
+    )
+    assert str(config) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("contextCompression", "yes"),
+        ("contextCompression", None),
+        ("toolResultSoftLimit", 0),
+        ("toolResultSoftLimit", 1.01),
+        ("toolResultHardLimit", float("nan")),
+        ("contextReserveRatio", 1),
+        ("contextReserveRatio", -0.1),
+        ("compressionModel", ""),
+        ("summaryModel", 4),
+        ("toolResultMaxChars", 0),
+        ("maxUserMessageChars", -1),
+        ("summaryInterval", 0),
+        ("emergencyRatio", None),
+    ],
+)
+def test_a_value_out_of_range_is_refused(config: Path, key: str, value: Any) -> None:
+    write(config.parent / "nanobot-context.json", {key: value})
+    with pytest.raises(SettingsError) as caught:
+        load_settings(config, {})
+    assert caught.value.path == key
+
+
+@pytest.mark.parametrize("text", ["maybe", "2"])
+def test_a_variable_that_cannot_be_read_is_named(config: Path, text: str) -> None:
+    with pytest.raises(SettingsError, match="`NANOBOT_CONTEXT_COMPRESSION` must be") as caught:
+        load_settings(config, {"NANOBOT_CONTEXT_COMPRESSION": text})
+    assert caught.value.path == "NANOBOT_CONTEXT_COMPRESSION"
+
+
+def test_an_unknown_key_gets_the_closest_name(config: Path) -> None:
+    write(config.parent / "nanobot-context.json", {"toolResultSofLimit": 0.3})
+    with pytest.raises(SettingsError, match="did you mean `toolResultSoftLimit`"):
+        load_settings(config, {})
+
+
+def test_a_slip_in_a_variable_gets_the_closest_name(config: Path) -> None:
+    with pytest.raises(SettingsError, match="did you mean `NANOBOT_CONTEXT_COMPRESSION`"):
+        load_settings(config, {"NANOBOT_CONTEXT_COMPRESION": "0"})
+
+
+def test_a_variable_that_is_nothing_like_a_setting_is_left_alone(config: Path) -> None:
+    assert load_settings(config, {"NANOBOT_CONTEXT_TEST_RUN": "1"}).settings == Settings()
+
+
+def test_a_slip_in_the_agent_defaults_gets_the_closest_name(config: Path) -> None:
+    write(config, {"agents": {"defaults": {"contextCompresion": False}}})
+    with pytest.raises(SettingsError, match="did you mean `contextCompression`") as caught:
+        load_settings(config, {})
+    assert caught.value.path == "agents.defaults.contextCompresion"
+
+
+def test_keys_of_nanobots_own_are_left_alone(config: Path) -> None:
+    own = {"model": "x", "contextWindowTokens": 65_536, "contextBlockLimit": 1, "maxTokens": 4096}
+    write(config, {"agents": {"defaults": own}, "providers": {}})
+    loaded = load_settings(config, {})
+    assert loaded.settings == Settings()
+    assert loaded.agent_defaults == own
+
+
+def test_the_same_setting_twice_in_one_file_is_refused(config: Path) -> None:
+    both = {"emergencyRatio": 0.5, "emergency_ratio": 0.4}
+    write(config.parent / "nanobot-context.json", both)
+    with pytest.raises(SettingsError, match="set the same thing"):
+        load_settings(config, {})
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "nul"])
+def test_a_file_that_is_no_json_object_is_named(config: Path, text: str) -> None:
+    settings_file = config.parent / "nanobot-context.json"
+    settings_file.write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError) as caught:
+        load_settings(config, {})
+    assert caught.value.path == str(settings_file)
+
+
+@pytest.mark.parametrize("data", [{"agents": []}, {"agents": {"defaults": 3}}])
+def test_a_section_that_is_no_object_is_named(config: Path, data: Any) -> None:
+    write(config, data)
+    with pytest.raises(SettingsError, match="must be a JSON object"):
+        load_settings(config, {})
+
+
+def test_the_buffer_must_leave_something_to_summarise(config: Path) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(config, {"NANOBOT_CONTEXT_MESSAGE_BUFFER_LIMIT": "10"})
+    assert caught.value.path == "NANOBOT_CONTEXT_MESSAGE_BUFFER_LIMIT"
+
+
+def test_settings_made_in_code_are_checked_too() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings(context_window_override=-5)
+    assert caught.value.path == "Settings.context_window_override"
+    with pytest.raises(SettingsError):
+        Settings(message_buffer_min=50)
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Settings().emergency_ratio = 0.5  # type: ignore[misc]
+
+
+def test_an_error_is_a_value_error() -> None:
+    assert issubclass(SettingsError, ValueError)
