@@ -1,0 +1,241 @@
+"""What `nanobot-context status` and `doctor` report about an environment."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from nanobot_context import activation
+from nanobot_context._core import get_context_window
+from nanobot_context.errors import SettingsError
+from nanobot_context.settings import SETTINGS_FILE, Settings, camel_case, read_json_object
+from nanobot_context.shim import install
+from nanobot_context.shim.config import nanobot_config_path
+from nanobot_context.shim.state import Status
+
+__all__ = ["Finding", "Report", "examine"]
+
+# With a later litellm every model call of five of the supported releases fails (measured with
+# 1.106.0 and 1.106.2; mcp 1.30).
+NEWEST_LITELLM = (1, 102, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A problem, and what to do about it."""
+
+    problem: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything the two commands print.
+
+    Attributes:
+        versions: Versions of Python and of the packages involved; `None` when not installed.
+        hook_files: The start-up hooks of this environment.
+        config_files: The settings files that exist.
+        status: What installing the shim in this process came to.
+        findings: The problems, most important first.
+    """
+
+    versions: dict[str, str | None]
+    hook_files: tuple[str, ...]
+    config_files: tuple[str, ...]
+    status: Status
+    findings: tuple[Finding, ...]
+
+    @property
+    def protected(self) -> bool:
+        """Whether a nanobot started in this environment would be protected."""
+        return self.status.installed and bool(self.hook_files)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return {
+            "protected": self.protected,
+            "versions": self.versions,
+            "hook_files": list(self.hook_files),
+            "config_files": list(self.config_files),
+            "status": self.status.to_dict(),
+            "findings": [{"problem": item.problem, "fix": item.fix} for item in self.findings],
+        }
+
+
+def examine() -> Report:
+    """Install the shim in this process, and report on it and on the environment around it.
+
+    Imports nanobot, which takes some seconds with the releases that use litellm.
+    """
+    _silence()
+    # litellm otherwise asks the network for its price table at import, three times.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    config = nanobot_config_path()
+    hook_files = activation.hook_files()
+    state = install()
+    findings: list[Finding] = []
+    checks: tuple[Callable[[], list[Finding]], ...] = (
+        lambda: _check_installed(state),
+        lambda: _check_hook(hook_files),
+        lambda: _check_litellm(_version("litellm")),
+        _check_command,
+        lambda: _check_config(config),
+        lambda: _check_window(state),
+    )
+    for check in checks:
+        findings += check()
+    packages = ("nanobot-context", "nanobot-ai", "litellm", "mcp")
+    return Report(
+        versions={
+            "python": platform.python_version(),
+            **{package: _version(package) for package in packages},
+        },
+        hook_files=tuple(map(str, hook_files)),
+        config_files=tuple(
+            str(path) for path in (config, config.parent / SETTINGS_FILE) if path.is_file()
+        ),
+        status=state,
+        findings=tuple(findings),
+    )
+
+
+def _check_installed(state: Status) -> list[Finding]:
+    if state.installed:
+        return []
+    problem, _, hint = state.reason.partition("\nhint: ")
+    if state.nanobot_version is None:
+        return [
+            Finding(
+                "nanobot is not installed in this environment",
+                "install nanobot-context into the environment that nanobot-ai is in "
+                "(`pipx inject nanobot-ai nanobot-context` or `uv tool install --with ...`)",
+            )
+        ]
+    if state.settings is not None and not state.settings.context_compression:
+        return [Finding(problem, "remove that setting, or leave nanobot as it is")]
+    return [Finding(problem, hint or "correct what the message names")]
+
+
+def _check_hook(hook_files: list[Path]) -> list[Finding]:
+    if not hook_files:
+        return [
+            Finding(
+                "the `nanobot` command is not protected: there is no start-up hook",
+                "run `nanobot-context enable`",
+            )
+        ]
+    stale = [path for path in hook_files if _text(path).strip() != activation.HOOK_LINE]
+    return [
+        Finding(f"`{path}` was written by another version", "run `nanobot-context enable`")
+        for path in stale
+    ]
+
+
+def _check_litellm(version: str | None) -> list[Finding]:
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version or "")[:3])
+    if numbers <= NEWEST_LITELLM:
+        return []
+    return [
+        Finding(
+            f"litellm {version}: with anything newer than 1.102.4 every model call of nanobot "
+            "0.1.3.post7 and 0.1.4.post2 to post5 fails inside litellm",
+            "pip install 'litellm<=1.102.4' 'mcp>=1.26,<2'",
+        )
+    ]
+
+
+def _check_command() -> list[Finding]:
+    command = shutil.which("nanobot")
+    scripts = Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin")
+    if command is None or not (scripts / Path(command).name).exists():
+        return []
+    if Path(command).resolve() == (scripts / Path(command).name).resolve():
+        return []
+    return [
+        Finding(
+            f"the `nanobot` on PATH is `{command}`, which is not of this environment "
+            f"(`{sys.prefix}`)",
+            "run `nanobot-context` from the environment that this nanobot is in",
+        )
+    ]
+
+
+def _check_config(config: Path) -> list[Finding]:
+    """Look for our settings in places of nanobot's file where they do harm or nothing."""
+    try:
+        data = read_json_object(config)
+    except SettingsError:
+        return []  # `install` has said so
+    names = {field.name for field in fields(Settings)}
+    keys = names | {camel_case(name) for name in names}
+    findings = [
+        Finding(
+            f"`{key}` stands at the root of `{config}`, where nanobot refuses the whole file",
+            f"move it to `{SETTINGS_FILE}` beside that file",
+        )
+        for key in data
+        if key in keys
+    ]
+    agents = data.get("agents")
+    section = agents.get("defaults") if isinstance(agents, dict) else None
+    allowed = {"context_compression", "context_window_override"}
+    allowed |= {camel_case(name) for name in allowed}
+    findings += [
+        Finding(
+            f"`agents.defaults.{key}` has no effect in `{config}`",
+            f"move it to `{SETTINGS_FILE}` beside that file",
+        )
+        for key in (section if isinstance(section, dict) else {})
+        if key in keys - allowed
+    ]
+    return findings
+
+
+def _check_window(state: Status) -> list[Finding]:
+    """Look for a window that is set larger than the model's own."""
+    if not state.installed or state.model is None or state.window_tokens is None:
+        return []
+    listed = get_context_window(state.model)
+    if state.window_source.startswith("model table") or state.window_tokens <= listed:
+        return []
+    return [
+        Finding(
+            f"`{state.window_source}` is {state.window_tokens:,} tokens, but the model table knows "
+            f"{listed:,} for `{state.model}`: requests would be refused and sent a second time",
+            "lower or remove that setting, unless the table is wrong about the model",
+        )
+    ]
+
+
+def _silence() -> None:
+    """Keep `install`'s own warnings out of the output: the report says the same."""
+    logging.getLogger("nanobot_context").addHandler(logging.NullHandler())
+    try:
+        importlib.import_module("loguru").logger.disable("nanobot_context")
+    except ImportError:
+        return
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""

@@ -1,0 +1,41 @@
+"""Warnings and errors through loguru, as nanobot's own; without loguru through `logging`.
+
+Messages are written in loguru's style, with `{}`. What happens in every call is only logged
+through `logging.getLogger("nanobot_context")` at DEBUG, because `nanobot agent` shows loguru's
+lines between the answers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from typing import Any
+
+__all__ = ["error", "exception", "warning"]
+
+
+def warning(message: str, *args: object) -> None:
+    _write("WARNING", message, args)
+
+
+def error(message: str, *args: object) -> None:
+    _write("ERROR", message, args)
+
+
+def exception(message: str, *args: object) -> None:
+    """Log an error together with the exception that is being handled."""
+    _write("ERROR", message, args, with_exception=True)
+
+
+def _write(
+    level: str, message: str, args: tuple[object, ...], *, with_exception: bool = False
+) -> None:
+    text = "nanobot-context: " + message.format(*args)
+    try:
+        loguru: Any = importlib.import_module("loguru")
+    except ImportError:
+        fallback = logging.getLogger("nanobot_context")
+        fallback.log(logging.getLevelName(level), "%s", text, exc_info=with_exception)
+        return
+    # `text` is an argument, not the format: a `<` or `{` in it must not be read as loguru's markup.
+    loguru.logger.opt(depth=2, exception=with_exception).log(level, "{}", text)

@@ -1,0 +1,130 @@
+"""Two kinds of message lists that only nanobot builds, and how to shorten each without harm.
+
+**Reflections.** 0.1.3.post7 puts a user message "Reflect on the results and decide next steps."
+behind every round of tool results. Read as it stands, that line would be the "last user message"
+that is kept above all, and the user's request would be an old message. So the lines are lifted
+out before compressing and put back behind the tool results that are still there.
+
+**Consolidation.** nanobot's memory consolidation sends one user message that holds the whole old
+conversation. A last user message is never cut, so it would fail for ever once it is larger than
+the window, and with it `/new` (0.1.4.post2 to post4 clear a session only after a successful
+consolidation). Here the long entries of that conversation are shortened in their middle; the
+long-term memory in the same message stays whole, because nanobot overwrites its memory file with
+the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from nanobot_context.shim.request import Message
+
+__all__ = ["REFLECTION_TOKENS", "is_consolidation", "lift_reflections", "restore_reflections"]
+__all__ += ["shorten_consolidation"]
+
+REFLECTION = "Reflect on the results and decide next steps."
+REFLECTION_TOKENS = (
+    20  # 9 to 11 in the vocabularies, framing and the factor of an estimate included
+)
+
+_CONSOLIDATION_SYSTEM = "You are a memory consolidation agent."
+_CONSOLIDATION_HEADING = "\n## Conversation to Process\n"
+_CONSOLIDATION_END = (
+    "\n\nRespond with ONLY valid JSON, no markdown fences."  # 0.1.3.post7 and 0.1.4
+)
+
+# An entry starts with a time stamp and a role: `[2026-02-13T10:11] USER: ...`.
+_ENTRY = re.compile(r"^(?=\[[^\]\n]{1,16}\] [A-Z]+(?: \[tools: [^\n]*?\])?: )", re.MULTILINE)
+_SMALLEST_ENTRY_CHARS = 120
+
+
+def lift_reflections(messages: list[Message]) -> tuple[list[Message], Message | None]:
+    """Return `messages` without nanobot's reflection lines, and one of them if there was any.
+
+    Without any the very same list comes back.
+    """
+    lifted = [
+        message
+        for index, message in enumerate(messages)
+        if not (index and _is_reflection(message) and _role(messages[index - 1]) == "tool")
+    ]
+    if len(lifted) == len(messages):
+        return messages, None
+    return lifted, next(message for message in messages if _is_reflection(message))
+
+
+def restore_reflections(messages: list[Message], reflection: Message) -> list[Message]:
+    """Return `messages` with `reflection` behind every run of tool results."""
+    restored: list[Message] = []
+    for index, message in enumerate(messages):
+        restored.append(message)
+        following = messages[index + 1] if index + 1 < len(messages) else None
+        if _role(message) == "tool" and _role(following) != "tool":
+            restored.append(reflection)
+    return restored
+
+
+def is_consolidation(messages: Sequence[Message]) -> bool:
+    """Return whether this is a memory consolidation of nanobot's."""
+    if len(messages) != 2 or [_role(message) for message in messages] != ["system", "user"]:
+        return False
+    system, user = messages[0].get("content"), messages[1].get("content")
+    return (
+        isinstance(system, str)
+        and system.startswith(_CONSOLIDATION_SYSTEM)
+        and isinstance(user, str)
+        and _CONSOLIDATION_HEADING in user
+    )
+
+
+def shorten_consolidation(
+    messages: Sequence[Message], fits: Callable[[list[Message]], bool]
+) -> list[Message] | None:
+    """Return the consolidation with its longest entries shortened, just as far as `fits` asks.
+
+    Every entry keeps its head and its tail with a note between them of what is gone. `None` when
+    even entries of 120 characters do not fit. Costs about 16 calls of `fits`.
+    """
+    system, user = messages
+    # The last heading: a memory file that quotes the heading stays on the protected side.
+    before, heading, conversation = user["content"].rpartition(_CONSOLIDATION_HEADING)
+    conversation, end = _split_end(conversation)
+    entries = _ENTRY.split(conversation)
+
+    def with_limit(limit_chars: int) -> list[Message]:
+        text = "".join(_shorten(entry, limit_chars) for entry in entries)
+        return [system, {**user, "content": before + heading + text + end}]
+
+    low, high = _SMALLEST_ENTRY_CHARS, max(len(entry) for entry in entries)
+    if high <= low or not fits(with_limit(low)):
+        return None
+    while high - low > max(16, low // 64):
+        middle = (low + high) // 2
+        if fits(with_limit(middle)):
+            low = middle
+        else:
+            high = middle
+    return with_limit(low)
+
+
+def _split_end(conversation: str) -> tuple[str, str]:
+    if conversation.endswith(_CONSOLIDATION_END):
+        return conversation.removesuffix(_CONSOLIDATION_END), _CONSOLIDATION_END
+    return conversation, ""
+
+
+def _shorten(entry: str, limit_chars: int) -> str:
+    if len(entry) <= limit_chars:
+        return entry
+    head = limit_chars * 2 // 3
+    tail = limit_chars - head
+    return f"{entry[:head]}\n...[{len(entry) - limit_chars} characters omitted]...\n{entry[-tail:]}"
+
+
+def _is_reflection(message: Message) -> bool:
+    return _role(message) == "user" and message.get("content") == REFLECTION
+
+
+def _role(message: Message | None) -> object:
+    return message.get("role") if isinstance(message, dict) else None

@@ -1,0 +1,105 @@
+"""A model request as nanobot makes it: read from a call's arguments, repeated with other ones."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Call", "Message", "Request", "positional_names"]
+
+Message = dict[str, Any]
+
+# `LLMProvider.chat` of every release begins with these, for a provider that declares `*args`.
+_CHAT_PARAMETERS = ("messages", "tools", "model", "max_tokens", "temperature")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one model call is about, and how to send it.
+
+    `send` takes the messages and the output limit to send instead; everything else, and the
+    original objects where they are passed back, goes out as nanobot gave it.
+    """
+
+    messages: list[Message]
+    tools: list[dict[str, Any]] | None
+    model: str | None
+    max_tokens: int | None
+    send: Callable[[list[Message], int | None], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The arguments of one call, read and replaced by name however they were passed."""
+
+    names: tuple[str, ...]
+    defaults: dict[str, Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def get(self, name: str) -> Any:
+        """Return the argument `name`, its default when it was not passed, else `None`."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        if name in self.names and (index := self.names.index(name)) < len(self.args):
+            return self.args[index]
+        return self.defaults.get(name)
+
+    def replaced(self, **changes: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the arguments with `changes`; an argument keeps the way in which it was passed."""
+        args, kwargs = list(self.args), dict(self.kwargs)
+        for name, value in changes.items():
+            index = self.names.index(name) if name in self.names else len(args)
+            if name not in kwargs and index < len(args):
+                args[index] = value
+            else:
+                kwargs[name] = value
+        return tuple(args), kwargs
+
+    def request(
+        self, original: Callable[..., Awaitable[Any]], *, model: str | None
+    ) -> Request | None:
+        """Return this call as a request to `original`; `None` when it has no message list."""
+        messages = self.get("messages")
+        if not isinstance(messages, list):
+            return None
+        max_tokens = self.get("max_tokens")
+        limit = max_tokens if isinstance(max_tokens, int) else None
+
+        def send(new_messages: list[Message], new_limit: int | None) -> Awaitable[Any]:
+            changes: dict[str, Any] = {}
+            if new_messages is not messages:
+                changes["messages"] = new_messages
+            if new_limit != limit:
+                changes["max_tokens"] = new_limit
+            args, kwargs = self.replaced(**changes)
+            return original(*args, **kwargs)
+
+        return Request(
+            messages=messages,
+            tools=self.get("tools") or None,
+            model=self.get("model") or model,
+            max_tokens=limit,
+            send=send,
+        )
+
+
+def positional_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Return the names behind `self` that `function` takes by position, and all defaults."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    names = tuple(
+        parameter.name
+        for parameter in parameters
+        if parameter.kind
+        in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    )
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        names += tuple(name for name in _CHAT_PARAMETERS if name not in names)
+    defaults = {
+        parameter.name: parameter.default
+        for parameter in parameters
+        if parameter.default is not inspect.Parameter.empty
+    }
+    return names, defaults

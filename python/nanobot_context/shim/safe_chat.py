@@ -1,0 +1,43 @@
+"""Generation "safe-chat": nanobot 0.1.4.post5.
+
+Every model call goes through `LLMProvider._safe_chat(**kwargs)`, which no provider overrides. It
+stands inside `chat_with_retry`, whose check for transient errors looks for "429", "503" and the
+like anywhere in an error's text: a refusal of "70503 tokens" was sent four times. Seen from there
+a recovered request has never failed, and the friendly text of a request that was given up has no
+digits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from nanobot_context.shim.guard import Guard, in_flight
+from nanobot_context.shim.patching import PatchSet
+from nanobot_context.shim.request import Call
+
+__all__ = ["CLEAR_COMMAND", "patch"]
+
+CLEAR_COMMAND = "/new"
+
+SafeChat = Callable[..., Awaitable[Any]]
+
+
+def patch(provider: type, guard: Guard, patches: PatchSet) -> None:
+    """Protect `provider._safe_chat`, which serves every subclass."""
+    patches.replace(provider, "_safe_chat", lambda original: _wrap(original, guard, patches))
+
+
+def _wrap(original: SafeChat, guard: Guard, patches: PatchSet) -> SafeChat:
+    @functools.wraps(original)
+    async def safe_chat(self: Any, **kwargs: Any) -> Any:
+        if patches.active and not in_flight():
+            call = Call((), {}, (), kwargs)
+            model = self.get_default_model()
+            bound = functools.partial(original, self)
+            if request := call.request(bound, model=model if isinstance(model, str) else None):
+                return await guard.run(request)
+        return await original(self, **kwargs)
+
+    return safe_chat
