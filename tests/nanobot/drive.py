@@ -1,0 +1,183 @@
+"""Play scenarios with the nanobot of the interpreter that runs this file, one JSON line for each.
+
+    .cache/nanobot/0.1.4.post4/bin/python tests/nanobot/drive.py --package on A B G
+    .cache/nanobot/0.1.4.post4/bin/python tests/nanobot/drive.py A:off A:on switched-off:disabled
+
+A job is `scenario:mode`, or a scenario alone, which takes its mode from `--package`. The modes:
+`off` plays nanobot as it is, `on` after `nanobot_context.install()`, `disabled` the same with
+`contextCompression: false` in nanobot's config, `removed` after `install()` and `uninstall()`.
+Jobs that are off are played first, before the package is imported. `console` is a job of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from functools import partial
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from console import play_console
+from counting import offline_ranks
+from scenario import Scenario, script
+from scenarios import SCENARIOS
+from server import ModelServer
+from stage import RULES, Stage, session_faults, stopped_clock
+
+MODES = ("off", "on", "disabled", "removed")
+JOB_SECONDS = 120.0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Play the jobs of `argv` and print their results."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("jobs", nargs="*", help=f"scenario[:mode] of {', '.join(SCENARIOS)}")
+    parser.add_argument("--package", choices=("on", "off"), default="on")
+    parser.add_argument(
+        "--root", type=Path, help="keep homes here instead of a temporary directory"
+    )
+    options = parser.parse_args(argv)
+    wanted = options.jobs or list(SCENARIOS)
+    jobs = [parse(job, options.package) for job in wanted if job != "console"]
+    prepare()
+    root = options.root or Path(tempfile.mkdtemp(prefix="context-"))
+    try:
+        for scenario, mode in sorted(jobs, key=lambda job: job[1] != "off"):
+            show(run(scenario.name, mode, root / scenario.name, partial(perform, scenario, mode)))
+        if "console" in wanted:
+            show(run("console", "console", root / "console", play_console))
+    finally:
+        if options.root is None:
+            shutil.rmtree(root, ignore_errors=True)
+    return 0
+
+
+def parse(job: str, package: str) -> tuple[Scenario, str]:
+    """Return scenario and mode that `job` names."""
+    name, _, mode = job.partition(":")
+    mode = mode or package
+    if name not in SCENARIOS or mode not in MODES:
+        raise SystemExit(f"error: no job `{job}`\nhint: scenario[:mode], modes {', '.join(MODES)}")
+    return SCENARIOS[name], mode
+
+
+def prepare() -> None:
+    """Make this process independent of the machine: no network, no settings, no log lines."""
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(offline_ranks())
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["NO_PROXY"] = "127.0.0.1"
+    for name in list(os.environ):
+        if name.startswith(("NANOBOT_", "OPENAI_")):
+            del os.environ[name]
+    import_module("loguru").logger.remove()
+    import_module("nanobot.agent.loop")
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print one result as a line of JSON."""
+    print(json.dumps(result, ensure_ascii=False), flush=True)
+
+
+def run(
+    name: str, mode: str, home: Path, play: Callable[[Path], Coroutine[Any, Any, dict[str, Any]]]
+) -> dict[str, Any]:
+    """Play one job in a fresh home and return everything that a test may ask about.
+
+    The home's path is part of nanobot's system prompt: a scenario has the same one in every mode,
+    so that the requests of two modes can be compared.
+    """
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    os.environ["HOME"] = str(home)
+    start = time.perf_counter()
+    result: dict[str, Any] = {
+        "scenario": name,
+        "mode": mode,
+        "release": version("nanobot-ai"),
+        "error": None,
+    }
+    try:
+        result |= asyncio.run(play(home))
+    except Exception:
+        result["error"] = traceback.format_exc()
+    return {**result, "seconds": round(time.perf_counter() - start, 3)}
+
+
+async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
+    """Play one scenario on a new stage, with the package in the state that `mode` asks for."""
+    server = ModelServer(
+        script([]),
+        window=scenario.window,
+        form=scenario.form,
+        encoding=scenario.encoding,
+        say_prompt=scenario.say_prompt,
+    )
+    defaults: dict[str, Any] = {}
+    if scenario.override is not None:
+        defaults["contextWindowOverride"] = scenario.override
+    if mode == "disabled":
+        defaults["contextCompression"] = False
+    with server, stopped_clock() if scenario.stopped else contextlib.nullcontext():
+        stage = Stage(
+            home,
+            server,
+            scenario.model,
+            defaults=defaults,
+            memory_window=scenario.memory_window,
+            nanobot_window=scenario.override,
+            package=mode,
+        )
+        server.script = scenario.script(stage)
+        try:
+            async with asyncio.timeout(JOB_SECONDS):
+                await scenario.play(stage)
+                await stage.idle()
+        finally:
+            await stage.close()
+    return collect(stage, server, scenario)
+
+
+def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, Any]:
+    """Return the findings of a played scenario."""
+    accepted = [r for r in server.requests if r.accepted]
+    main = [r for r in accepted if r.kind == "main"]
+    seen = [fact for fact in stage.facts if any(fact in r.text for r in accepted)]
+    history = stage.workspace / "memory" / "HISTORY.md"
+    return {
+        "window": scenario.window,
+        "turns": stage.turns,
+        "requests": [r.summary() for r in server.requests],
+        "accepted": len(accepted),
+        "overflows": sum(r.about == "overflow" for r in server.requests),
+        "malformed": [r.summary() for r in server.requests if r.about == "shape"],
+        "max_prompt_tokens": max((r.prompt_tokens for r in server.requests), default=0),
+        "facts": len(stage.facts),
+        "facts_seen": len(seen),
+        "facts_missing": [fact for fact in stage.facts if fact not in seen],
+        "foreign_prompts": sum(
+            (r.system, r.last_user) not in stage.prompts
+            for r in server.requests
+            # Consolidation is one user message that may itself be longer than the window.
+            if r.kind != "memory"
+        ),
+        "rules_kept": all(rule in r.system for r in main for rule in RULES),
+        "calls": stage.calls,
+        "lists_changed": stage.lists_changed,
+        "session_faults": session_faults(stage.home),
+        "consolidated": history.exists() and "MEMORY-ENTRY" in history.read_text(encoding="utf-8"),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Conversations in which the server refuses something, and some in which nothing may change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refusals import NOT_OVERFLOW, OVERFLOW, Size
+from scenario import DONE, Scenario, reads, script, then_ping
+from server import Answer, Call, Request, Script
+from stage import Stage
+from texts import chinese, planted, prose
+
+
+def wrong_window(form: str, **fields: Any) -> Scenario:
+    """The server takes 16,000 tokens where the model is thought to take 128,000."""
+    names = [f"wrong-{number}.txt" for number in range(3)]
+
+    async def play(stage: Stage) -> None:
+        for one in names:
+            text = planted(one, 6_000)
+            stage.file(one, text.text, text.facts)
+        await stage.say("Read the three files. GOAL-wrong")
+        await then_ping(stage)
+
+    return Scenario(
+        fields.pop("name", f"wrong-{form}"),
+        play,
+        lambda stage: script([*reads(stage.paths(names)), DONE]),
+        window=16_000,
+        known=None,
+        form=form,
+        # A name for each, as a house gateway gives it: nothing learned about one helps another.
+        model=f"openai/house-{form}",
+        **fields,
+    )
+
+
+def with_digits(number: int) -> int:
+    """Return the next number with 503 in it, a transient error for nanobot 0.1.4.post5."""
+    while "503" not in str(number):
+        number += 1
+    return number
+
+
+def too_large_to_repair() -> Scenario:
+    """The user pastes more than the real window takes: nothing can be dropped."""
+
+    async def play(stage: Stage) -> None:
+        await stage.say(f"[big] Please read this.\n{prose('paste', 10_000)}")
+        await then_ping(stage)
+        await stage.say(f"[big] 请阅读以下内容。\n{chinese('paste', 10_000)}", "cli:chinese")
+        await stage.say("[ping] 你还在吗？", "cli:chinese")
+
+    return Scenario("twice", play, lambda _: script([]), window=9_000, known=64_000)
+
+
+def refused_whatever_comes() -> Scenario:
+    """The server calls every request of one turn too long and states no number."""
+
+    async def play(stage: Stage) -> None:
+        stage.remember([prose(f"talk-{number}", 1_000) for number in range(12)])
+        await stage.say("[refuse] Please go on.")
+        await then_ping(stage)
+        stage.remember([chinese(f"talk-{number}", 1_000) for number in range(12)], "cli:chinese")
+        await stage.say("[refuse] 请继续写下去，不要停。", "cli:chinese")
+        await stage.say("[ping] 你还在吗？", "cli:chinese")
+
+    def model(_: Stage) -> Script:
+        def answer(request: Request) -> Answer:
+            if "[refuse]" in request.last_user:
+                return OVERFLOW["minimax"](Size(0, 0, 0, 0))
+            return script([])(request)
+
+        return answer
+
+    return Scenario("mute", play, model)
+
+
+def subagent_refused() -> Scenario:
+    """Every request of the subagent is too long; it must end and report, not vanish."""
+
+    async def play(stage: Stage) -> None:
+        await stage.say("Have a subagent do it.")
+        await stage.relay()
+        await then_ping(stage)
+
+    def refuse(_: Request) -> Answer:
+        return OVERFLOW["minimax"](Size(0, 0, 0, 0))
+
+    def model(_: Stage) -> Script:
+        spawn = [Call("spawn", {"task": "Do it.", "label": "doer"})]
+        return script([spawn, "I have asked a subagent.", lambda r: r.last_user], [refuse] * 9)
+
+    return Scenario("sub-refused", play, model)
+
+
+def other_errors() -> Scenario:
+    """Errors that are no overflow, one a turn, and a short turn after each."""
+
+    async def play(stage: Stage) -> None:
+        for kind in NOT_OVERFLOW:
+            await stage.say(f"[{kind}] Please answer.")
+            await stage.say("[ping] And now?")
+
+    def model(_: Stage) -> Script:
+        def answer(request: Request) -> Answer:
+            for kind, refusal in NOT_OVERFLOW.items():
+                if f"[{kind}]" in request.last_user:
+                    return refusal
+            return script([])(request)
+
+        return answer
+
+    return Scenario("errors", play, model, stopped=True)
+
+
+def switched_off() -> Scenario:
+    """Chat, reads, an overflow and a short turn, to be compared byte for byte."""
+    names = [f"off-{number:02}.txt" for number in range(5)]
+
+    async def play(stage: Stage) -> None:
+        for one in names:
+            stage.file(one, planted(one, 6_000).text)
+        for number in range(3):
+            await stage.say(f"Question {number}.\n{prose(f'question-{number}', 300)}")
+        await stage.say("Read the five files. 读完五个文件。")
+        await then_ping(stage)
+
+    def model(stage: Stage) -> Script:
+        return script(["One.", "Two.", "Three.", *reads(stage.paths(names)), DONE])
+
+    return Scenario("switched-off", play, model, window=24_000, stopped=True)
+
+
+def small_talk() -> Scenario:
+    """A conversation that fits: the package must send what nanobot would send."""
+    names = ["small-0.txt", "small-1.txt"]
+
+    async def play(stage: Stage) -> None:
+        for one in names:
+            stage.file(one, planted(one, 2_000).text)
+        await stage.say("Hello there.")
+        await stage.say("Read the two files.")
+        await stage.say("那么，谢谢你。")
+
+    def model(stage: Stage) -> Script:
+        return script(["Hello.", *reads(stage.paths(names)), DONE, "不客气。"])
+
+    return Scenario("small", play, model, stopped=True)

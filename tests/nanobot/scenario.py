@@ -1,0 +1,80 @@
+"""What a scenario is made of: a play for the user's side, a script for the model's side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from server import Answer, Call, Request, Script
+from stage import Stage
+
+DONE = "The work is DONE."
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One conversation. `window` is what the server enforces."""
+
+    name: str
+    play: Callable[[Stage], Awaitable[None]]
+    script: Callable[[Stage], Script]
+    window: int = 64_000
+    known: int | None = -1
+    """`contextWindowOverride` in nanobot's config: -1 for the server's window, None for none."""
+    model: str = "openai/gpt-4o-mini"
+    form: str = "openai"
+    encoding: str = "o200k_base"
+    memory_window: int | None = None
+    say_prompt: Callable[[int], int] = int
+    stopped: bool = False
+    """Whether clock and dice stand still, so that two runs can be compared byte for byte."""
+
+    @property
+    def override(self) -> int | None:
+        """The window that the user configured, if any."""
+        return self.window if self.known == -1 else self.known
+
+
+Step = Answer | Callable[[Request], Answer]
+
+
+def script(main: list[Step], sub: list[Step] | None = None) -> Script:
+    """Return a script that gives `main` and `sub` in turn, whatever is left of the history.
+
+    `[ping]` in the last user message is answered `pong` in every script, and consolidation gets
+    what it asks for.
+    """
+    steps = {"main": main, "sub": sub or []}
+
+    def answer(request: Request) -> Answer:
+        if request.kind == "memory":
+            return memory(request)
+        if "[ping]" in request.last_user:
+            return "pong"
+        left = steps[request.kind]
+        step = left[request.index] if request.index < len(left) else "Nothing is left to do."
+        return step(request) if callable(step) else step
+
+    return answer
+
+
+def memory(request: Request) -> Answer:
+    """Return what nanobot's consolidation asks for: a tool call, or JSON in the oldest releases."""
+    kept = {
+        "history_entry": "[2026-01-01 00:00] MEMORY-ENTRY: the talk was consolidated.",
+        "memory_update": "MEMORY-FACT: the user likes short answers.",
+    }
+    return [Call("save_memory", kept)] if request.tools else json.dumps(kept)
+
+
+def reads(paths: list[Path]) -> list[Step]:
+    """Return one read_file call a step."""
+    return [[Call("read_file", {"path": str(path)})] for path in paths]
+
+
+async def then_ping(stage: Stage) -> None:
+    """Ask something short: does the next turn work?"""
+    await stage.idle()
+    await stage.say("[ping] Are you still there?")

@@ -1,0 +1,73 @@
+"""All scenarios by name."""
+
+from __future__ import annotations
+
+from large import (
+    announcement,
+    chinese_reads,
+    consolidation,
+    long_chat,
+    many_reads,
+    one_huge_result,
+    parallel_reads,
+    subagent,
+)
+from refused import (
+    other_errors,
+    refused_whatever_comes,
+    small_talk,
+    subagent_refused,
+    switched_off,
+    too_large_to_repair,
+    with_digits,
+    wrong_window,
+)
+from scenario import Scenario
+
+WRONG = (
+    "openai",
+    "anthropic",
+    "deepseek",
+    "gemini",
+    "moonshot",
+    "llamacpp",
+    "llamacpp_500",
+    "openrouter",
+    "minimax",
+    "xai",
+    "dashscope",
+)
+
+SCENARIOS: dict[str, Scenario] = {
+    one.name: one
+    for one in (
+        many_reads("A", 20, 6_000),
+        many_reads("A2", 20, 4_000),
+        many_reads("A-deepseek", 20, 4_000, form="deepseek"),
+        many_reads("A-table", 24, 6_000, window=128_000, known=None),
+        long_chat("B", 60, 600, window=32_000),
+        long_chat(
+            "B-table",
+            20,
+            600,
+            window=16_385,
+            known=None,
+            model="openai/gpt-3.5-turbo",
+            encoding="cl100k_base",
+        ),
+        subagent(),
+        announcement(),
+        one_huge_result(),
+        chinese_reads(),
+        parallel_reads(),
+        consolidation(),
+        *(wrong_window(form) for form in WRONG),
+        wrong_window("openai", name="digits", say_prompt=with_digits),
+        too_large_to_repair(),
+        refused_whatever_comes(),
+        subagent_refused(),
+        other_errors(),
+        switched_off(),
+        small_talk(),
+    )
+}

@@ -1,0 +1,228 @@
+"""A model server that plays a script: OpenAI's chat completions over loopback, with a real window.
+
+It counts every prompt with its own tokenizer (`counting.py`), refuses what is too long in the
+words of a chosen provider and what is malformed in OpenAI's (`refusals.py`), answers the rest as
+its script says, and remembers every request. One server serves one conversation of one nanobot; it
+answers one request at a time.
+
+Streaming is refused: the releases tested here do not ask for it, and a test should say so when
+that changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from counting import message_tokens, tool_tokens
+from refusals import COUNTS_OUTPUT, OVERFLOW, Refusal, Size, malformed, shape
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call that the model makes."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass
+class Request:
+    """One request as the server saw it, and what came of it."""
+
+    kind: str
+    """`main`, `sub` (a subagent) or `memory` (nanobot's consolidation)."""
+    index: int
+    """How many requests of this kind were accepted before."""
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    prompt_tokens: int
+    max_tokens: int
+    body: bytes
+    status: int = 200
+    about: str = "answered"
+    text: str = field(init=False, default="")
+    """All content of the prompt, joined."""
+
+    def __post_init__(self) -> None:
+        self.text = "\n".join(content_text(message) for message in self.messages)
+
+    @property
+    def accepted(self) -> bool:
+        return self.status == 200
+
+    @property
+    def system(self) -> str:
+        return next((content_text(m) for m in self.messages if m["role"] == "system"), "")
+
+    @property
+    def last_user(self) -> str:
+        users = [content_text(m) for m in self.messages if m["role"] == "user"]
+        return users[-1] if users else ""
+
+    def summary(self) -> dict[str, Any]:
+        """Return what a test asserts on."""
+        return {
+            "kind": self.kind,
+            "prompt_tokens": self.prompt_tokens,
+            "status": self.status,
+            "about": self.about,
+            "messages": len(self.messages),
+            "sha256": hashlib.sha256(self.body).hexdigest(),
+        }
+
+
+Answer = str | list[Call] | Refusal
+Script = Callable[[Request], Answer]
+
+
+class ModelServer:
+    """An OpenAI-compatible endpoint on a free loopback port; use as a context manager.
+
+    `form` chooses whose words an overflow is refused in; `say_prompt` changes the number of prompt
+    tokens that the text states, never what is enforced.
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        *,
+        window: int,
+        form: str = "openai",
+        encoding: str = "o200k_base",
+        say_prompt: Callable[[int], int] = int,
+    ) -> None:
+        self.script = script
+        self.window = window
+        self.form = form
+        self.encoding = encoding
+        self.say_prompt = say_prompt
+        self.requests: list[Request] = []
+        self._accepted = {"main": 0, "sub": 0, "memory": 0}
+        self._lock = threading.Lock()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http.daemon_threads = True
+
+    @property
+    def base(self) -> str:
+        """The value for `api_base`."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def __enter__(self) -> ModelServer:
+        threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._http.shutdown()
+        self._http.server_close()
+
+    def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
+        """Return status and JSON for one request body, and remember the request."""
+        with self._lock:
+            asked = json.loads(body)
+            refusal = malformed(asked.get("messages"))
+            if asked.get("stream"):
+                refusal = shape("this server does not stream", "stream")
+            request = self._read(asked, body)
+            self.requests.append(request)
+            refusal = refusal or self._too_long(request)
+            reply: Answer = refusal or self.script(request)
+            if isinstance(reply, Refusal):
+                request.status, request.about = reply.status, reply.about
+                return reply.status, reply.body
+            self._accepted[request.kind] += 1
+            return 200, self._completion(request, reply, str(asked.get("model")))
+
+    def _read(self, asked: dict[str, Any], body: bytes) -> Request:
+        messages = [m for m in asked.get("messages") or [] if isinstance(m, dict)]
+        tools = asked.get("tools") or []
+        kind = kind_of(messages)
+        tokens = message_tokens(messages, self.encoding) + tool_tokens(tools, self.encoding)
+        limit = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0)
+        return Request(kind, self._accepted[kind], messages, tools, tokens, limit, body)
+
+    def _too_long(self, request: Request) -> Refusal | None:
+        output = request.max_tokens if self.form in COUNTS_OUTPUT else 0
+        if request.prompt_tokens + output <= self.window:
+            return None
+        tools = tool_tokens(request.tools, self.encoding)
+        messages = self.say_prompt(request.prompt_tokens) - tools
+        return OVERFLOW[self.form](Size(self.window, messages, tools, request.max_tokens))
+
+    def _completion(self, request: Request, reply: str | list[Call], model: str) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": None}
+        if isinstance(reply, str):
+            message["content"] = reply
+        else:
+            message["tool_calls"] = [
+                {
+                    "id": f"call_{request.kind}_{request.index:03}_{number:02}",
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+                }
+                for number, call in enumerate(reply)
+            ]
+        written = message_tokens([message], self.encoding)
+        return {
+            "id": f"chatcmpl-{len(self.requests)}",
+            "object": "chat.completion",
+            "created": 1_700_000_000,
+            "model": model,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": message,
+                    "finish_reason": "stop" if isinstance(reply, str) else "tool_calls",
+                }
+            ],
+            "usage": {
+                "prompt_tokens": request.prompt_tokens,
+                "completion_tokens": written,
+                "total_tokens": request.prompt_tokens + written,
+            },
+        }
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                status, answer = server.answer(body)
+                payload = json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(payload)))
+                # OpenAI's client would repeat 429 and 5xx with growing pauses; the tests are
+                # about nanobot's own behaviour, and the header is OpenAI's way to say so.
+                self.send_header("x-should-retry", "false")
+                self.end_headers()
+                self.wfile.write(payload)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+def kind_of(messages: list[dict[str, Any]]) -> str:
+    """Tell nanobot's three kinds of request apart by the system prompt that it writes."""
+    system = next((content_text(m) for m in messages if m.get("role") == "system"), "")
+    if system.lstrip().startswith("# Subagent"):
+        return "sub"
+    return "memory" if "memory consolidation agent" in system else "main"
+
+
+def content_text(message: dict[str, Any]) -> str:
+    """Return a message's content as text, parts joined."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""

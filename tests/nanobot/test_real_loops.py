@@ -1,0 +1,74 @@
+"""nanobot's own loop, provider and litellm against a server with a window: nothing may overflow."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import BASELINE, FITTING, Played, Result
+
+scenarios = pytest.mark.parametrize("scenario", FITTING)
+
+
+def unanswered(result: Result) -> list[str]:
+    """Return what the user saw in the turns that the model did not answer."""
+    return [
+        turn["answer"][:200]
+        for turn in result["turns"]
+        if "DONE" not in turn["answer"] and turn["answer"] != "pong"
+    ]
+
+
+@scenarios
+def test_every_turn_is_answered(played: Played, release: str, scenario: str) -> None:
+    assert unanswered(played.of(release, scenario)) == []
+
+
+@scenarios
+def test_no_request_is_refused(played: Played, release: str, scenario: str) -> None:
+    result = played.of(release, scenario)
+    assert [r for r in result["requests"] if r["status"] != 200] == []
+    assert result["max_prompt_tokens"] <= result["window"]
+
+
+@scenarios
+def test_system_prompt_and_last_user_message_are_sent_as_they_are(
+    played: Played, release: str, scenario: str
+) -> None:
+    result = played.of(release, scenario)
+    assert result["foreign_prompts"] == 0
+    assert result["rules_kept"]
+
+
+@scenarios
+def test_the_list_that_nanobot_keeps_is_not_touched(
+    played: Played, release: str, scenario: str
+) -> None:
+    result = played.of(release, scenario)
+    assert result["calls"] > 0
+    assert result["lists_changed"] == 0
+    assert result["session_faults"] == []
+
+
+@pytest.mark.parametrize("scenario", ["A", "A2", "A-deepseek", "A-table", "C", "E2", "F"])
+def test_the_model_sees_head_middle_and_tail_of_every_result(
+    played: Played, release: str, scenario: str
+) -> None:
+    assert played.of(release, scenario)["facts_missing"] == []
+
+
+def test_the_model_sees_something_of_each_parallel_result(played: Played, release: str) -> None:
+    missing = played.of(release, "G")["facts_missing"]
+    assert [fact for fact in missing if " head " in fact] == []
+
+
+def test_memory_is_consolidated_although_the_past_is_larger_than_the_window(
+    played: Played, release: str
+) -> None:
+    assert played.of(release, "memory")["consolidated"]
+
+
+@scenarios
+def test_without_the_package_the_scenario_fails(played: Played, scenario: str) -> None:
+    result = played.of(BASELINE, scenario, "off")
+    assert unanswered(result) != []
+    assert result["overflows"] > 0
+    assert result["malformed"] == []

@@ -1,0 +1,100 @@
+"""The provider refuses all the same: one repair, or a message that a person can read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import BASELINE, WRONG, Played, Result
+
+STATES_NO_NUMBER = ("llamacpp_500", "minimax")
+
+
+def overflow_chains(result: Result) -> list[list[int]]:
+    """Return the prompt sizes of each run of requests from a refusal to the next answer."""
+    chains: list[list[int]] = []
+    refused = False
+    for request in result["requests"]:
+        if refused:
+            chains[-1].append(request["prompt_tokens"])
+        elif request["about"] == "overflow":
+            chains.append([request["prompt_tokens"]])
+        refused = request["about"] == "overflow"
+    return chains
+
+
+@pytest.mark.parametrize("scenario", [*(f"wrong-{form}" for form in WRONG), "digits"])
+def test_an_overflow_is_repaired_and_answered(played: Played, release: str, scenario: str) -> None:
+    result = played.of(release, scenario)
+    assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
+    assert result["malformed"] == []
+    assert result["foreign_prompts"] == 0
+    assert result["lists_changed"] == 0
+    assert result["session_faults"] == []
+
+
+@pytest.mark.parametrize("scenario", [*(f"wrong-{form}" for form in WRONG), "digits"])
+def test_one_smaller_request_is_enough(played: Played, release: str, scenario: str) -> None:
+    chains = overflow_chains(played.of(release, scenario))
+    assert chains, "the server refused nothing: the scenario proves nothing"
+    for chain in chains:
+        assert len(chain) == 2
+        assert chain[1] < chain[0]
+
+
+@pytest.mark.parametrize("form", [form for form in WRONG if form not in STATES_NO_NUMBER])
+def test_a_limit_that_was_stated_is_remembered(played: Played, release: str, form: str) -> None:
+    assert played.of(release, f"wrong-{form}")["overflows"] == 1
+
+
+@pytest.mark.parametrize("scenario", ["twice", "mute"])
+@pytest.mark.parametrize("chinese", [False, True], ids=["english", "chinese"])
+def test_when_nothing_helps_the_user_is_told_in_his_language(
+    played: Played, release: str, scenario: str, chinese: bool
+) -> None:
+    turns = played.of(release, scenario)["turns"]
+    told, next_turn = turns[2:] if chinese else turns[:2]
+    assert told["answer"].strip()
+    assert not re.search(r"litellm|Error calling|Exception|2013|\b400\b", told["answer"])
+    assert bool(re.search(r"[\u4e00-\u9fff]", told["answer"])) == chinese
+    assert next_turn["answer"] == "pong", "the session is poisoned"
+
+
+@pytest.mark.parametrize("scenario", ["twice", "mute", "sub-refused"])
+def test_attempts_are_few_and_each_is_smaller(played: Played, release: str, scenario: str) -> None:
+    result = played.of(release, scenario)
+    assert result["malformed"] == []
+    assert result["session_faults"] == []
+    for chain in overflow_chains(result):
+        assert len(chain) <= 4
+    repeats = [
+        (one["prompt_tokens"], two["prompt_tokens"])
+        for one, two in zip(result["requests"], result["requests"][1:], strict=False)
+        if one["about"] == two["about"] == "overflow" and one["kind"] == two["kind"]
+    ]
+    assert [pair for pair in repeats if pair[1] >= pair[0]] == []
+
+
+def test_a_subagent_that_cannot_go_on_reports(played: Played, release: str) -> None:
+    result = played.of(release, "sub-refused")
+    assert len(result["turns"]) == 3
+    assert "litellm" not in result["turns"][1]["answer"]
+    assert result["turns"][2]["answer"] == "pong"
+
+
+def test_other_errors_reach_the_user_unchanged(played: Played, release: str) -> None:
+    without, protected = played.of(release, "errors", "off"), played.of(release, "errors")
+    answers = [[turn["answer"] for turn in result["turns"]] for result in (without, protected)]
+    assert answers[0] == answers[1]
+    assert bodies(without) == bodies(protected)
+
+
+def bodies(result: Result) -> list[str]:
+    """Return the hashes of the bodies that the server received."""
+    return [request["sha256"] for request in result["requests"]]
+
+
+@pytest.mark.parametrize("scenario", [*(f"wrong-{form}" for form in WRONG), "twice", "mute"])
+def test_without_the_package_the_user_sees_the_raw_error(played: Played, scenario: str) -> None:
+    result = played.of(BASELINE, scenario, "off")
+    assert result["turns"][0]["answer"].startswith("Error calling LLM")
