@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["conversation_too_long", "is_chinese", "subagent_too_long"]
+__all__ = ["conversation_too_long", "is_chinese", "message_too_long", "subagent_too_long"]
 
 # None of these texts contains a digit: nanobot 0.1.4.post5 retries an error whose text has "429"
 # or "503" in it.
@@ -14,6 +14,10 @@ _CONVERSATION = {
     True: "对话历史过长，自动压缩后仍然超出模型限制。请发送 {command} 清空会话后重试。",
     False: "The conversation is too long for the model, even after automatic compression. "
     "Send {command} to clear the session, then try again.",
+}
+_MESSAGE = {
+    True: "这条消息过长，超出模型限制。请缩短或拆分后重新发送。",
+    False: "This message is too long for the model. Shorten it or split it, then send it again.",
 }
 _SUBAGENT = {
     True: "子代理上下文溢出，紧急压缩后仍超限，任务中止。",
@@ -43,6 +47,11 @@ _NANOBOT_TEXTS = (
 def conversation_too_long(messages: Sequence[Any], command: str) -> str:
     """Return the answer for a conversation that cannot be sent; `command` clears the session."""
     return _CONVERSATION[is_chinese(messages)].format(command=command)
+
+
+def message_too_long(messages: Sequence[Any]) -> str:
+    """Return the answer for a message of the user's that is too long by itself."""
+    return _MESSAGE[is_chinese(messages)]
 
 
 def subagent_too_long(messages: Sequence[Any]) -> str:

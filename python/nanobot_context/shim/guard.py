@@ -104,7 +104,7 @@ class Guard:
 
     async def _run(self, request: Request) -> Any:
         try:
-            attempt = _Attempt(self._compressed(request), request.max_tokens)
+            attempt = _Attempt(self._compressed(request), self._output_limit(request))
         except ContextOverflowError as error:
             # What must stay is larger than the window: sending it would only be refused.
             return self._give_up(request, error)
@@ -121,13 +121,16 @@ class Guard:
                 repairs.add(repair)
                 if repair == "output":
                     attempt = replace(attempt, max_tokens=_lower_output(error, attempt))
+                    if error.overflow.limit_tokens and error.overflow.used_tokens is None:
+                        # A cap of the model's own, not what this request happens to leave free.
+                        self.windows.learn_output(request.model, error.overflow.limit_tokens)
                     log.warning(
                         "the provider caps the output; trying again with max_tokens {}",
                         attempt.max_tokens,
                     )
                     continue
                 try:
-                    attempt = replace(attempt, messages=self._shrunk(request, attempt, error))
+                    attempt = self._shrunk(request, attempt, error)
                 except ContextOverflowError as floor:
                     return self._give_up(request, floor)
                 except Exception:
@@ -171,7 +174,8 @@ class Guard:
         window = self.windows.of(request.model)
         if window.tokens == 0:
             return request.messages
-        budget = self._budget(window.tokens, request.max_tokens)
+        max_tokens = _prompt_first(self._output_limit(request), window.tokens)
+        budget = self._budget(window.tokens, max_tokens)
 
         def compress(messages: list[Message], reserved: int) -> list[Message]:
             try:
@@ -180,7 +184,7 @@ class Guard:
                     window.tokens - reserved,
                     request.model,
                     tools=request.tools,
-                    max_output_tokens=request.max_tokens,
+                    max_output_tokens=max_tokens,
                     settings=self.settings,
                 )
             except ContextOverflowError as error:
@@ -209,14 +213,21 @@ class Guard:
 
     def _shrunk(
         self, request: Request, attempt: _Attempt, error: _ProviderOverflowError
-    ) -> list[Message]:
-        """Return messages for the emergency retry, strictly smaller than what was refused."""
+    ) -> _Attempt:
+        """Return the emergency retry: messages strictly smaller than what was refused."""
         overflow = error.overflow
+        max_tokens = attempt.max_tokens
+        stated = overflow.limit_tokens if overflow.kind == "input" else None
+        if stated and max_tokens and max_tokens > stated // 2:
+            # nanobot asks for 8,192 tokens of answer whatever the model; half of a small window is
+            # the prompt's.
+            max_tokens = stated // 2
+            self.windows.learn_output(request.model, max_tokens)
         window = self.windows.of(request.model)
         counted = count_tokens(attempt.messages, request.model, tools=request.tools)
-        budget = self._emergency_budget(overflow, counted, window.tokens, attempt.max_tokens)
-        if overflow.kind == "input" and overflow.limit_tokens:
-            self.windows.learn(request.model, overflow.limit_tokens)
+        budget = self._emergency_budget(overflow, counted, window.tokens, max_tokens)
+        if stated:
+            self.windows.learn(request.model, stated)
         log.warning(
             "the provider refused {} tokens as too long (window {}, {}; stated limit {}); "
             "compressing to {} and trying once more",
@@ -228,17 +239,23 @@ class Guard:
         )
 
         def fit(messages: list[Message], reserved: int) -> list[Message]:
+            nonlocal max_tokens
             messages = _without_old_reasoning(messages)
             try:
                 return self._fit(request, messages, budget - reserved)
             except ContextOverflowError as floor:
-                # What must stay is above the target, but less than what was refused: worth the
-                # one retry.
-                if floor.needed_tokens + reserved > counted * _STRICTLY_SMALLER:
+                # What must stay is above the target. It is worth the one retry when it is less than
+                # what was refused, or when a shorter answer makes room for it.
+                needed = floor.needed_tokens + reserved
+                room = int((stated or 0) * _STRICTLY_SMALLER) - needed
+                if max_tokens and _SMALLEST_OUTPUT_TOKENS <= room < max_tokens:
+                    max_tokens = room
+                elif needed > counted * _STRICTLY_SMALLER:
                     raise
                 return self._fit(request, messages, floor.needed_tokens)
 
-        return self._shorten(request, budget, fit)
+        messages = self._shorten(request, budget, fit)
+        return _Attempt(messages, max_tokens)
 
     def _shorten(
         self,
@@ -282,13 +299,20 @@ class Guard:
         reserve = int(window_tokens * self.settings.context_reserve_ratio)
         return max(window_tokens - max(reserve, max_tokens or 0), 0)
 
+    def _output_limit(self, request: Request) -> int | None:
+        """Return the output limit of `request`, lowered to what the model is known to accept."""
+        learned = self.windows.output_of(request.model)
+        if learned is None or request.max_tokens is None:
+            return request.max_tokens
+        return min(request.max_tokens, learned)
+
     def _emergency_budget(
         self, overflow: Overflow, counted: int, window_tokens: int, max_tokens: int | None
     ) -> int:
         """Return the tokens, in our own counting, that the emergency retry may have."""
         limit, used = overflow.limit_tokens, overflow.used_tokens
         if limit:
-            budget = (limit - min(max_tokens or 0, limit // 2)) * _STATED_LIMIT_SHARE
+            budget = (limit - (_prompt_first(max_tokens, limit) or 0)) * _STATED_LIMIT_SHARE
             if used and used > counted:
                 # The provider counts more than we do. `used` may include the output or be
                 # misread, so that the correction is bounded: no vocabulary is wrong by more than
@@ -321,6 +345,8 @@ class Guard:
                 model=request.model or "",
                 parts=error.parts,
             ) from error
+        if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
+            return self.error_response(friendly.message_too_long(request.messages))
         return self.error_response(
             friendly.conversation_too_long(request.messages, self.clear_command)
         )
@@ -359,6 +385,11 @@ def _unchanged(error: _ProviderOverflowError) -> Any:
     if isinstance(error.refusal, Exception):
         raise error.refusal
     return error.refusal
+
+
+def _prompt_first(max_tokens: int | None, window_tokens: int) -> int | None:
+    """Return what to keep free for the answer: as asked for, but at most half the window."""
+    return None if max_tokens is None else min(max_tokens, window_tokens // 2)
 
 
 def _lower_output(error: _ProviderOverflowError, attempt: _Attempt) -> int | None:

@@ -33,6 +33,7 @@ class Windows:
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
     _learned: dict[str, int] = field(default_factory=dict)
+    _learned_outputs: dict[str, int] = field(default_factory=dict)
 
     def of(self, model: str | None) -> Window:
         """Return the window for requests to `model`."""
@@ -56,6 +57,17 @@ class Windows:
         """Remember for this process that `model` stated a limit; it only ever gets lower."""
         name = model or ""
         self._learned[name] = min(limit_tokens, self._learned.get(name, limit_tokens))
+
+    def output_of(self, model: str | None) -> int | None:
+        """Return the output limit learned for `model`, or `None`."""
+        return self._learned_outputs.get(model or "")
+
+    def learn_output(self, model: str | None, limit_tokens: int) -> None:
+        """Remember for this process that `model` refused to answer with more than that."""
+        name = model or ""
+        self._learned_outputs[name] = min(
+            limit_tokens, self._learned_outputs.get(name, limit_tokens)
+        )
 
     def _listed(self, model: str) -> Window:
         for name in self._spellings(model):

@@ -438,6 +438,7 @@ def test_a_request_that_cannot_be_made_to_fit_is_not_sent(
     response = call(make_provider(classes, script), messages=messages)
     assert script.sent == []
     assert response.finish_reason == "error"
+    assert "Shorten it or split it" in response.content
 
 
 def test_an_error_that_is_no_overflow_comes_back_as_the_same_object(
@@ -487,6 +488,41 @@ def test_an_output_cap_lowers_only_the_output_limit(
     assert call(provider, messages=messages, max_tokens=2048) is answer
     assert script.limits == [2048, 1024]
     assert script.sent[1] is messages
+
+
+def test_an_output_cap_is_remembered(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    cap = error("Error: Range of max_tokens should be [1, 1024]")
+    script = Script(cap, LLMResponse("fine"), LLMResponse("fine"))
+    provider = make_provider(classes, script)
+    for _ in range(2):
+        call(provider, messages=conversation(2, 10), max_tokens=2048)
+    assert script.limits == [2048, 1024, 1024]
+
+
+def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(error(TOO_LONG), LLMResponse("fine"))
+    messages = conversation(8, 150)
+    call(make_provider(classes, script), messages=messages, max_tokens=WINDOW)
+    assert script.sent[0] is messages
+    assert script.limits == [WINDOW, WINDOW // 2]
+
+
+def test_a_shorter_answer_makes_room_for_what_must_stay(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(error(TOO_LONG), LLMResponse("fine"))
+    messages = [{"role": "user", "content": "abc " * 5_000}]
+    call(make_provider(classes, script), messages=messages, max_tokens=3_500)
+    assert script.sent[1] == messages
+    assert script.limits[0] == 3_500
+    assert 256 <= script.limits[1] < 3_000
 
 
 def test_arguments_may_come_by_position(
