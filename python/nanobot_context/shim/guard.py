@@ -57,7 +57,7 @@ class _ProviderOverflowError(ContextOverflowError):
             "the provider refused the request as too long",
             needed_tokens=overflow.used_tokens or 0,
             limit_tokens=overflow.limit_tokens or 0,
-            model=model or "",
+            model=model,
             parts={},
         )
         self.overflow = overflow
@@ -286,13 +286,7 @@ class Guard:
             return shortened
 
     def _fit(self, request: Request, messages: list[Message], max_tokens: int) -> list[Message]:
-        fitted = fit_messages(
-            messages,
-            max(max_tokens, 0),
-            request.model,
-            tools=request.tools,
-            settings=self.settings,
-        )
+        fitted = fit_messages(messages, max(max_tokens, 0), request.model, tools=request.tools)
         return fitted.messages
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
@@ -342,7 +336,7 @@ class Guard:
                 friendly.subagent_too_long(request.messages),
                 needed_tokens=error.needed_tokens,
                 limit_tokens=error.limit_tokens,
-                model=request.model or "",
+                model=request.model,
                 parts=error.parts,
             ) from error
         if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
@@ -389,7 +383,7 @@ def _unchanged(error: _ProviderOverflowError) -> Any:
 
 def _prompt_first(max_tokens: int | None, window_tokens: int) -> int | None:
     """Return what to keep free for the answer: as asked for, but at most half the window."""
-    return None if max_tokens is None else min(max_tokens, window_tokens // 2)
+    return None if max_tokens is None else max(min(max_tokens, window_tokens // 2), 0)
 
 
 def _lower_output(error: _ProviderOverflowError, attempt: _Attempt) -> int | None:
