@@ -119,6 +119,10 @@ class ModelServer:
 
     def __exit__(self, *_: object) -> None:
         self._http.shutdown()
+        self.close()
+
+    def close(self) -> None:
+        """Give the port back."""
         self._http.server_close()
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:

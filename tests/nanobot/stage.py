@@ -194,7 +194,9 @@ def set_package(mode: str) -> None:
         return
     package = import_module("nanobot_context")
     package.uninstall()
-    package.install()
+    status = package.install()
+    if status.installed != (mode in ("on", "removed")):
+        raise RuntimeError(f"`install()` in mode `{mode}` said: {status}")
     if mode == "removed":
         package.uninstall()
 

@@ -1,0 +1,169 @@
+"""The scripted server itself: it counts as OpenAI's cookbook does and refuses what OpenAI does."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from counting import message_tokens, tool_tokens
+from refusals import COUNTS_OUTPUT, OVERFLOW, Size
+from server import Answer, Call, ModelServer
+
+# Source: openai/openai-cookbook, "How to count tokens with tiktoken"; the API returned the numbers.
+JARGON: list[dict[str, Any]] = [
+    {
+        "role": "system",
+        "content": "You are a helpful, pattern-following assistant that translates corporate "
+        "jargon into plain English.",
+    },
+    {
+        "role": "system",
+        "name": "example_user",
+        "content": "New synergies will help drive top-line growth.",
+    },
+    {
+        "role": "system",
+        "name": "example_assistant",
+        "content": "Things working well together will increase revenue.",
+    },
+    {
+        "role": "system",
+        "name": "example_user",
+        "content": "Let's circle back when we have more bandwidth to touch base on opportunities "
+        "for deeper leverage.",
+    },
+    {
+        "role": "system",
+        "name": "example_assistant",
+        "content": "Let's talk later when we're less busy about how to do better.",
+    },
+    {
+        "role": "user",
+        "content": "This late pivot means we don't have time to boil the ocean for the client "
+        "deliverable.",
+    },
+]
+WEATHER: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_current_weather",
+            "description": "Get the current weather in a given location",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "location": {
+                        "type": "string",
+                        "description": "The city and state, e.g. San Francisco, CA",
+                    },
+                    "unit": {
+                        "type": "string",
+                        "description": "The unit of temperature to return",
+                        "enum": ["celsius", "fahrenheit"],
+                    },
+                },
+                "required": ["location"],
+            },
+        },
+    }
+]
+ASKED_FOR_WEATHER: list[dict[str, Any]] = [
+    {
+        "role": "system",
+        "content": "You are a helpful assistant that can answer to questions about the weather.",
+    },
+    {"role": "user", "content": "What's the weather like in San Francisco?"},
+]
+CALL = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+RESULT = {"role": "tool", "tool_call_id": "call_1", "content": "seen"}
+USER = {"role": "user", "content": "look"}
+
+
+def test_messages_count_as_the_api_said_in_the_cookbook() -> None:
+    assert message_tokens(JARGON, "cl100k_base") == 129
+    assert message_tokens(JARGON, "o200k_base") == 124
+
+
+def test_tools_count_as_the_api_said_in_the_cookbook() -> None:
+    assert message_tokens(ASKED_FOR_WEATHER) + tool_tokens(WEATHER) == 101
+
+
+def ask(messages: list[dict[str, Any]], window: int = 1_000, **more: Any) -> tuple[int, str]:
+    """Return status and text of one answer."""
+    server = ModelServer(lambda _: "fine", window=window, form=more.pop("form", "openai"))
+    try:
+        status, answer = server.answer(json.dumps({"messages": messages, **more}).encode())
+    finally:
+        server.close()
+    return status, json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([USER, CALLING], "must be followed by tool messages"),
+        ([USER, CALLING, USER], "must be followed by tool messages"),
+        ([USER, RESULT], "must be a response to a preceeding message"),
+        ([USER, CALLING, RESULT, RESULT], "must be a response to a preceeding message"),
+        ([USER, RESULT, CALLING], "must be a response to a preceeding message"),
+        ([{"role": "robot", "content": "x"}], "Invalid value: 'robot'"),
+        ([{"role": "user", "content": None}], "expected a string, got null"),
+        ([], "empty array"),
+        (
+            [USER, {**CALLING, "tool_calls": [{**CALL, "function": {"name": "x"}}]}, RESULT],
+            "must be a JSON object",
+        ),
+        ([USER, {**CALLING, "tool_calls": [CALL, CALL]}, RESULT], "Duplicate"),
+    ],
+)
+def test_broken_message_lists_are_refused(messages: list[dict[str, Any]], words: str) -> None:
+    status, text = ask(messages)
+    assert status == 400
+    assert words in text
+
+
+def test_whole_message_lists_are_answered() -> None:
+    assert ask([USER, CALLING, RESULT, USER])[0] == 200
+
+
+@pytest.mark.parametrize("form", OVERFLOW)
+def test_the_window_is_enforced_to_the_token(form: str) -> None:
+    size = message_tokens([USER]) + (100 if form in COUNTS_OUTPUT else 0)
+    assert ask([USER], size, form=form, max_tokens=100)[0] == 200
+    assert ask([USER], size - 1, form=form, max_tokens=100)[0] in (400, 500)
+
+
+def test_an_overflow_states_window_and_size() -> None:
+    refusal = OVERFLOW["openai"](Size(window=16_385, messages=16_726, tools=168, output=0))
+    assert refusal.body["error"]["code"] == "context_length_exceeded"
+    assert refusal.body["error"]["message"] == (
+        "This model's maximum context length is 16385 tokens. However, your messages resulted in "
+        "16894 tokens (16726 in the messages, 168 in the functions). Please reduce the length of "
+        "the messages or functions."
+    )
+
+
+def test_calls_and_refusals_travel_over_http() -> None:
+    answers: Iterator[Answer] = iter([[Call("look", {"at": "盘"})], "fine"])
+    with ModelServer(lambda _: next(answers), window=100) as server:
+        first = post(server, [USER])
+        call = first["choices"][0]["message"]["tool_calls"][0]
+        assert json.loads(call["function"]["arguments"]) == {"at": "盘"}
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            post(server, [{"role": "user", "content": "word " * 200}])
+        with refused.value as response:
+            assert response.code == 400
+            assert b"context_length_exceeded" in response.read()
+    assert [request.about for request in server.requests] == ["answered", "overflow"]
+
+
+def post(server: ModelServer, messages: list[dict[str, Any]]) -> Any:
+    """Send one request over HTTP and return the parsed answer."""
+    body = json.dumps({"model": "x", "messages": messages}).encode()
+    with urllib.request.urlopen(f"{server.base}/chat/completions", body) as response:
+        return json.load(response)
