@@ -1,0 +1,239 @@
+//! From one error to a verdict.
+
+use super::numbers::{self, Numbers};
+use super::patterns::{self, Sign, Signs};
+use super::reading;
+
+/// What was too large. No overflow is `None` of an `Option<Overflow>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OverflowKind {
+    /// The prompt, or prompt and output together, against the model's window.
+    Input,
+    /// The output asked for; a lower `max_tokens` is enough.
+    OutputCap,
+    /// The body of the request, in bytes.
+    RequestBytes,
+    /// One request against the tokens that a minute or a day allows; waiting does not help.
+    RateCeiling,
+    /// The prompt, without an error: see [`detect_silent`](super::detect_silent).
+    Silent,
+}
+
+impl OverflowKind {
+    /// Returns the name that Python and the logs use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::OutputCap => "output_cap",
+            Self::RequestBytes => "request_bytes",
+            Self::RateCeiling => "rate_ceiling",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+/// An overflow, with the numbers that the provider stated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overflow {
+    /// What was too large.
+    pub kind: OverflowKind,
+    /// Tokens allowed, between 1,024 and 10,000,000 when an error states them. Of a rate ceiling, tokens per minute or day.
+    pub limit_tokens: Option<u64>,
+    /// Tokens of input that were sent, without the output asked for where the error tells them apart.
+    pub used_tokens: Option<u64>,
+}
+
+impl Overflow {
+    /// Returns whether the input alone is within the stated limit, so that a smaller output would fit beside it.
+    ///
+    /// Errors that add up input and output ("you requested 40000 tokens (31808 in the messages, 8192 in the completion)")
+    /// are of kind [`Input`](OverflowKind::Input) either way; the two numbers tell which of the two has to give.
+    #[must_use]
+    pub fn input_fits(&self) -> bool {
+        self.used_tokens.zip(self.limit_tokens).is_some_and(|(used, limit)| used < limit)
+    }
+}
+
+/// What is known of one failed call. Only errors are read, never what a user, a tool or the model wrote.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ErrorView<'a> {
+    /// The message or the whole body: prose, JSON, a Python repr, cut off or not.
+    pub text: &'a str,
+    /// The HTTP status; where it is not known, one that the text names is used.
+    pub status: Option<u16>,
+    /// The error's `code`.
+    pub code: Option<&'a str>,
+    /// The error's `type`, or the class of the exception.
+    pub error_type: Option<&'a str>,
+    /// The provider's name as configured, for forms that only mean an overflow with one provider.
+    pub provider: Option<&'a str>,
+}
+
+/// Returns the overflow that an error reports, or `None` for every other error.
+///
+/// Codes decide first. Then what only looks like an overflow is put aside: blocked prompts and people's words about
+/// overflows always; rates, quotas, images, tool pairing and the like unless the text names the context window. Then come
+/// the providers' known forms and at last a sentence that says that something of the prompt is too large. Of a long text
+/// the first and last 8 KB are read. An error without any hint of an overflow costs well under a microsecond.
+#[must_use]
+pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
+    let named = [error.code, error.error_type].into_iter().flatten().find_map(patterns::code_kind);
+    let (head, tail) = reading::ends(error.text);
+    if named.is_none() && error.status != Some(413) && !patterns::hints(head) && !patterns::hints(tail) {
+        return None;
+    }
+    let read = reading::read(error.text);
+    let signs = Signs::of(&read.text);
+    let named = named.or_else(|| read.codes.iter().find_map(|code| patterns::code_kind(code)));
+    let kind = match named {
+        // LiteLLM files an output cap under `ContextWindowExceededError`; the text knows better.
+        Some(OverflowKind::Input) if signs.has(Sign::Output) && !signs.has(Sign::Combined) => OverflowKind::OutputCap,
+        Some(kind) => kind,
+        None => {
+            let status = error.status.or_else(|| status_in(&read.text));
+            Case { error, text: &read.text, codes: &read.codes, signs, status }.kind()?
+        }
+    };
+    let (limit_tokens, used_tokens) = stated(kind, &read.text);
+    let kind = match (kind, limit_tokens.zip(used_tokens)) {
+        // "max_tokens: 32768 > context_window: 200000 - input_tokens: 250000": no output cap helps here.
+        (OverflowKind::OutputCap, Some((limit, used))) if used >= limit => OverflowKind::Input,
+        _ => kind,
+    };
+    Some(Overflow { kind, limit_tokens, used_tokens })
+}
+
+/// Returns the largest `max_tokens` that an error of kind [`OutputCap`](OverflowKind::OutputCap) says is possible.
+///
+/// `None` for every other error, and where the text names no number.
+#[must_use]
+pub fn stated_output_cap(error: &ErrorView<'_>) -> Option<u64> {
+    let overflow = detect_overflow(error)?;
+    (overflow.kind == OverflowKind::OutputCap).then(|| numbers::output_room(&reading::read(error.text).text)).flatten()
+}
+
+fn stated(kind: OverflowKind, text: &str) -> Numbers {
+    match kind {
+        OverflowKind::Input => numbers::input(text),
+        OverflowKind::OutputCap => numbers::output(text),
+        OverflowKind::RateCeiling => numbers::rate(text),
+        OverflowKind::RequestBytes | OverflowKind::Silent => (None, None),
+    }
+}
+
+/// An error whose codes alone decide nothing.
+struct Case<'a> {
+    error: &'a ErrorView<'a>,
+    text: &'a str,
+    codes: &'a [String],
+    signs: Signs,
+    status: Option<u16>,
+}
+
+impl Case<'_> {
+    fn kind(&self) -> Option<OverflowKind> {
+        use OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
+        let has = |sign| self.signs.has(sign);
+        if has(Sign::Quoted) {
+            return None;
+        }
+        if has(Sign::Rate) && self.is_above_the_rate() {
+            return Some(RateCeiling);
+        }
+        let is_other = has(Sign::Other) || matches!(self.status, Some(401..=404 | 408 | 429));
+        if has(Sign::Output) && !has(Sign::Combined) && !is_other {
+            return Some(OutputCap);
+        }
+        if has(Sign::Strong) {
+            return Some(Input);
+        }
+        if let Some(is_message) = self.string_too_long() {
+            return is_message.then_some(Input);
+        }
+        if is_other {
+            return None;
+        }
+        if has(Sign::Specific) || self.is_scoped() {
+            return Some(Input);
+        }
+        if has(Sign::Bytes) {
+            return Some(RequestBytes);
+        }
+        let has_failed = self.status.is_none_or(|status| status >= 400);
+        if has_failed && (has(Sign::Weak) || self.has_telling_sentence() || self.has_telling_numbers()) {
+            return Some(Input);
+        }
+        (self.status == Some(413)).then_some(RequestBytes)
+    }
+
+    /// Returns whether this one request is above the rate, however long one waits.
+    fn is_above_the_rate(&self) -> bool {
+        let (limit, requested) = numbers::rate(self.text);
+        self.signs.has(Sign::RateTooLarge) || requested.zip(limit).is_some_and(|(requested, limit)| requested > limit)
+    }
+
+    /// `OpenAI` limits the characters of every string: "Invalid 'user': string too long. Expected a string with maximum
+    /// length 64". Returns whether the string is part of the conversation, `None` when the error is another.
+    fn string_too_long(&self) -> Option<bool> {
+        let (before, _) = self.text.split_once("string too long")?;
+        let Some((_, parameter)) = before.rsplit_once("invalid ") else {
+            return Some(self.error.code.is_none_or(|code| !code.contains("above_max_length")));
+        };
+        let field = parameter.trim_end_matches([':', ' ']).rsplit('.').next()?.split('[').next()?;
+        Some(["content", "text", "output", "input", "prompt", "instructions", "messages"].contains(&field))
+    }
+
+    /// Forms that mean an overflow with one provider only.
+    fn is_scoped(&self) -> bool {
+        let provider = self.error.provider.unwrap_or_default().to_ascii_lowercase();
+        let is = |names: &[&str]| names.iter().any(|name| provider.contains(name));
+        if is(&["cerebras"]) && matches!(self.status, Some(400 | 413)) && self.text.contains("(no body)") {
+            return true;
+        }
+        let codes = self.error.code.into_iter().chain(self.codes.iter().map(String::as_str));
+        // The first is zhipu's "prompt too long"; the others are "invalid parameter", so the text must point to length.
+        codes.into_iter().any(|code| match code {
+            "1261" => is(ZHIPU),
+            "1210" => is(ZHIPU) && self.points_to_length(),
+            "2013" => is(&["minimax"]) && self.points_to_length(),
+            _ => false,
+        })
+    }
+
+    fn points_to_length(&self) -> bool {
+        ["token", "context", "length", "too long", "长", "超"].iter().any(|word| self.text.contains(word))
+    }
+
+    /// The last resort, for words not seen before: one sentence that says what is too large, that it is, and in what.
+    fn has_telling_sentence(&self) -> bool {
+        let wanted = [Sign::Subject, Sign::Excess, Sign::Measure];
+        wanted.iter().all(|&sign| self.signs.has(sign))
+            && self.text.lines().any(|sentence| {
+                let signs = Signs::of(sentence);
+                wanted.iter().all(|&sign| signs.has(sign))
+                    && !signs.has(Sign::Output)
+                    && !sentence.contains("output token")
+            })
+    }
+
+    /// "Your request has 140000 input tokens, but the maximum is 131072."
+    fn has_telling_numbers(&self) -> bool {
+        self.signs.has(Sign::Subject) && self.text.contains("token") && numbers::states_excess(self.text)
+    }
+}
+
+const ZHIPU: &[&str] = &["zhipu", "z.ai", "zai", "z-ai", "glm", "bigmodel"];
+
+/// Returns the status that a text names: "Error code: 413 - …", "HTTP 400", "<400> …", "429 {…".
+fn status_in(text: &str) -> Option<u16> {
+    let start = text.trim_start_matches("error: ").trim_start_matches(['<', '(']);
+    let named = ["error code: ", "status code: ", "status code ", "status: ", "http ", "api error ("];
+    let named = named.iter().filter_map(|name| text.find(name).map(|at| &text[at + name.len()..]));
+    std::iter::once(start).chain(named).find_map(|rest| {
+        let digits = rest.get(..3)?;
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit())
+            && !rest[3..].starts_with(|c: char| c.is_ascii_alphanumeric());
+        digits.parse().ok().filter(|status| is_number && (400..600).contains(status))
+    })
+}

@@ -1,0 +1,489 @@
+//! What providers say, and what is said by others: the verdict on each.
+
+use super::OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
+use super::{ErrorView, Overflow, OverflowKind, detect_overflow, stated_output_cap};
+
+fn failed(status: u16, text: &str) -> ErrorView<'_> {
+    ErrorView { text, status: Some(status), ..ErrorView::default() }
+}
+
+fn kind(status: u16, text: &str) -> Option<OverflowKind> {
+    detect_overflow(&failed(status, text)).map(|overflow| overflow.kind)
+}
+
+/// The ways in which one message reaches us: alone, in `LiteLLM`'s words, in nanobot's repr cut at 500, in JSON in JSON.
+fn wrapped(text: &str) -> [String; 5] {
+    let json = text.replace('\\', r"\\").replace('"', "\\\"");
+    let inner = format!(r#"{{"error":{{"message":"{json}","code":400}}}}"#).replace('\\', r"\\").replace('"', "\\\"");
+    let repr = text.replace('\\', r"\\").replace('\'', r"\'");
+    let repr = format!(
+        "Error: {{'error': {{'message': '{repr}', 'type': 'invalid_request_error', 'param': None, 'code': None}}}}"
+    );
+    [
+        text.to_owned(),
+        format!("Error calling LLM: litellm.BadRequestError: OpenAIException - {text}"),
+        repr.chars().take(500).collect(),
+        format!(r#"Upstream error: {{"error":{{"message":"{inner}"}}}}"#),
+        text.replace(". ", ".\n").replace(" the ", "\n  the "),
+    ]
+}
+
+const INPUT: &[(&str, &str, Option<u64>, Option<u64>)] = &[
+    ("anthropic", "prompt is too long: 204857 tokens > 200000 maximum", Some(200_000), Some(204_857)),
+    (
+        "anthropic",
+        "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000",
+        Some(200_000),
+        Some(190_000),
+    ),
+    ("anthropic", "Request size exceeds model context window", None, None),
+    ("openai", "Your input exceeds the context window of this model.", None, None),
+    (
+        "openai",
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9031 tokens.",
+        Some(8_192),
+        Some(9_031),
+    ),
+    (
+        "openai",
+        "Input tokens exceed the configured limit of 922,000 tokens. Your messages resulted in 1,055,751 tokens.",
+        Some(922_000),
+        Some(1_055_751),
+    ),
+    (
+        "deepseek",
+        "This model's maximum context length is 65536 tokens. However, you requested 70503 tokens (66407 in the messages, 4096 in the completion).",
+        Some(65_536),
+        Some(66_407),
+    ),
+    (
+        "litellm",
+        "Requested token count exceeds the model's maximum context length of 131072 tokens.",
+        Some(131_072),
+        None,
+    ),
+    (
+        "google",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        Some(1_048_576),
+        Some(1_200_000),
+    ),
+    (
+        "xai",
+        "This model's maximum prompt length is 256000 but the request contains 300123 tokens.",
+        Some(256_000),
+        Some(300_123),
+    ),
+    ("groq", "Please reduce the length of the messages or completion.", None, None),
+    (
+        "openrouter",
+        "This endpoint's maximum context length is 128000 tokens. However, you requested about 131205 tokens (3205 of text input, 128000 in the output).",
+        Some(128_000),
+        Some(3_205),
+    ),
+    (
+        "poolside",
+        "Input length 131393 exceeds the maximum allowed input length of 131040 tokens.",
+        Some(131_040),
+        Some(131_393),
+    ),
+    (
+        "together",
+        "The input (516368 tokens) is longer than the model's context length (262144 tokens).",
+        Some(262_144),
+        Some(516_368),
+    ),
+    (
+        "tgi",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8192. Given: 9000 `inputs` tokens and 100 `max_new_tokens`",
+        Some(8_192),
+        Some(9_000),
+    ),
+    (
+        "llama.cpp",
+        "request (66202 tokens) exceeds the available context size (65536 tokens), try increasing it",
+        Some(65_536),
+        Some(66_202),
+    ),
+    ("llama.cpp", "Context size has been exceeded.", None, None),
+    ("llama.cpp", "slot context: 8192 tokens, prompt 9000 tokens", Some(8_192), Some(9_000)),
+    (
+        "lm studio",
+        "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 10978 >= n_ctx: 8192).",
+        Some(8_192),
+        Some(10_978),
+    ),
+    ("copilot", "prompt token count of 140000 exceeds the limit of 128000", Some(128_000), Some(140_000)),
+    ("github", "Request body too large for gpt-4o model. Max size: 8000 tokens.", Some(8_000), None),
+    ("minimax", "invalid params, context window exceeds limit (2013)", None, None),
+    (
+        "kimi",
+        "Invalid request: Your request exceeded model token limit: 131072 (requested: 140000)",
+        Some(131_072),
+        Some(140_000),
+    ),
+    (
+        "ds4",
+        "Prompt has 5,958,968 tokens, but the configured context size is 256,000 tokens",
+        Some(256_000),
+        Some(5_958_968),
+    ),
+    (
+        "mistral",
+        "Prompt contains 140000 tokens and 0 draft tokens, too large for model with 131072 maximum context length",
+        Some(131_072),
+        Some(140_000),
+    ),
+    ("z.ai", "tokens in request more than max tokens allowed", None, None),
+    ("z.ai", "Unhandled stop reason: model_context_window_exceeded", None, None),
+    ("zhipu", "Prompt exceeds max length", None, None),
+    (
+        "dashscope",
+        "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]",
+        Some(30_720),
+        None,
+    ),
+    ("ollama", "prompt too long; exceeded max context length by 100918 tokens", None, None),
+    (
+        "vllm",
+        "The decoder prompt (length 40000) is longer than the maximum model length of 32768.",
+        Some(32_768),
+        Some(40_000),
+    ),
+    (
+        "vllm",
+        "This model's maximum context length is 65536 tokens. However, you requested 4096 output tokens and your prompt contains at least 65537 input tokens.",
+        Some(65_536),
+        Some(65_537),
+    ),
+    ("bedrock", "ValidationException: Input is too long for requested model.", None, None),
+    ("bedrock", "too many total text bytes", None, None),
+    ("mantle", "prompt tokens (300000) exceed model maximum (262144)", Some(262_144), Some(300_000)),
+    ("cohere", "total tokens exceeds the model's maximum limit of 4096", Some(4_096), None),
+    ("ai21", "Prompt has too many tokens", None, None),
+    ("nlp cloud", "Input text length should not exceed 250000 characters", None, None),
+    ("aleph alpha", "This is longer than the model's maximum context length.", None, None),
+    ("cerebras", "Current length is 9012 while limit is 8192", Some(8_192), Some(9_012)),
+    ("codex", "Codex ran out of room in the model's context window.", None, None),
+    ("chinese", "错误：上下文过长，请减少输入", None, None),
+    ("chinese", "请求的 token 数（140000）超过模型最大上下文长度（131072）", Some(131_072), Some(140_000)),
+    (
+        "german",
+        "Die Eingabe überschreitet die maximale Kontextlänge von 131.072 Token (angefordert: 140.000)",
+        Some(131_072),
+        Some(140_000),
+    ),
+    ("japanese", "入力が最大コンテキスト長を超えています", None, None),
+    // Nobody's words: these must be understood, not known.
+    (
+        "paraphrase",
+        "The conversation is 230,000 tokens, which does not fit into the 200,000 token context window.",
+        Some(200_000),
+        Some(230_000),
+    ),
+    ("paraphrase", "Your request has 140000 input tokens, but the maximum is 131072.", Some(131_072), Some(140_000)),
+    (
+        "paraphrase",
+        "The total number of tokens in your messages (140,123) surpasses the model's window of 131,072.",
+        Some(131_072),
+        Some(140_123),
+    ),
+    ("paraphrase", "Model context window is 128k tokens, you requested 256k tokens", Some(128_000), Some(256_000)),
+];
+
+#[test]
+fn every_providers_overflow_is_found_with_its_numbers_however_it_is_wrapped() {
+    for &(provider, text, limit_tokens, used_tokens) in INPUT {
+        for text in wrapped(text) {
+            let found = detect_overflow(&failed(400, &text));
+            assert_eq!(found, Some(Overflow { kind: Input, limit_tokens, used_tokens }), "{provider}: {text}");
+            let found = detect_overflow(&ErrorView { text: &text, ..ErrorView::default() });
+            assert_eq!(
+                found,
+                Some(Overflow { kind: Input, limit_tokens, used_tokens }),
+                "{provider}, no status: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_output_that_is_too_large_only_lowers_max_tokens() {
+    let caps = [
+        (
+            "anthropic",
+            "max_tokens: 32768 > context_window: 200000 - input_tokens: 190000 = available_tokens: 10000",
+            Some(10_000),
+        ),
+        (
+            "anthropic",
+            "max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-sonnet",
+            Some(8_192),
+        ),
+        ("anthropic", "max_tokens would exceed context window", None),
+        (
+            "openai",
+            "max_tokens is too large: 50000. This model supports at most 16384 completion tokens, whereas you provided 50000.",
+            Some(16_384),
+        ),
+        (
+            "vllm",
+            "'max_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens (4096 > 8192 - 5000).",
+            Some(3_192),
+        ),
+        (
+            "dashscope",
+            "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 65536]",
+            Some(65_536),
+        ),
+        ("deepseek", "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some(8_192)),
+        (
+            "groq",
+            "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model",
+            Some(8_192),
+        ),
+        (
+            "google",
+            "maxOutputTokens value of 10000 but the supported range is from 1 (inclusive) to 8193 (exclusive).",
+            Some(8_193),
+        ),
+        ("bedrock", "The maximum tokens you requested exceeds the model limit of 8192.", Some(8_192)),
+    ];
+    for (provider, text, room) in caps {
+        assert_eq!(kind(400, text), Some(OutputCap), "{provider}: {text}");
+        assert_eq!(stated_output_cap(&failed(400, text)), room, "{provider}: {text}");
+    }
+    assert_eq!(
+        kind(400, "max_tokens: 32768 > context_window: 200000 - input_tokens: 250000 = available_tokens: -50000"),
+        Some(Input)
+    );
+    let wrapped = ErrorView { error_type: Some("ContextWindowExceededError"), ..failed(400, caps[0].1) };
+    assert_eq!(
+        detect_overflow(&wrapped),
+        Some(Overflow { kind: OutputCap, limit_tokens: Some(200_000), used_tokens: Some(190_000) })
+    );
+}
+
+#[test]
+fn bytes_are_no_tokens_and_have_no_numbers() {
+    let texts = [
+        (413, r#"413 {"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#),
+        (400, "Request payload size exceeds the limit: 20971520 bytes."),
+        (413, "<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>"),
+        (413, r#"github-copilot API error (413): {"message":"failed to parse request","code":""}"#),
+        (413, ""),
+    ];
+    for (status, text) in texts {
+        let found = detect_overflow(&failed(status, text));
+        assert_eq!(found, Some(Overflow { kind: RequestBytes, limit_tokens: None, used_tokens: None }), "{text}");
+    }
+}
+
+#[test]
+fn a_request_above_the_rate_will_never_pass_and_an_ordinary_rate_limit_will() {
+    let ceiling =
+        "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 41000.";
+    for text in wrapped(ceiling) {
+        let found = detect_overflow(&failed(429, &text));
+        assert_eq!(
+            found,
+            Some(Overflow { kind: RateCeiling, limit_tokens: Some(30_000), used_tokens: Some(41_000) }),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        kind(429, "Rate limit reached on tokens per min (TPM): Limit 10000, Used 0, Requested 12000."),
+        Some(RateCeiling)
+    );
+    assert_eq!(
+        kind(
+            429,
+            "Rate limit reached on tokens per min (TPM): Limit 10000, Used 3403, Requested 9031. Please try again in 14s."
+        ),
+        None
+    );
+}
+
+const OTHERS: &[(u16, &str)] = &[
+    (429, "ThrottlingException: Too many tokens, please wait before trying again."),
+    (400, "AWS Bedrock: Too many tokens per day. Please try again tomorrow."),
+    (400, "This request would exceed your organization's rate limit of 40,000 input tokens per minute"),
+    (400, "request reached organization TPD rate limit, current: 1506556, limit: 1500000"),
+    (402, "Payment Required: request token limit exceeded for this billing plan"),
+    (400, "You requested up to 65536 tokens, but can only afford 3000. Visit settings/credits"),
+    (401, "Invalid token: token length exceeds the maximum allowed"),
+    (400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."),
+    (400, "max_tokens: Input should be greater than or equal to 1"),
+    (400, "max_tokens must be greater than thinking.budget_tokens"),
+    (400, "Could not finish the message because max_tokens was reached. Please try again with higher max_tokens."),
+    (
+        400,
+        "Invalid 'user': string too long. Expected a string with maximum length 64, but got a string with length 81 instead.",
+    ),
+    (400, "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum length 40."),
+    (
+        400,
+        "Tool names: array too long. Expected an array with maximum length 128, but got an array with length 140 instead.",
+    ),
+    (400, "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6297404 bytes > 5242880 bytes"),
+    (400, "messages.84.content.1.image: image dimensions exceed max allowed size for many-image requests: 2000 pixels"),
+    (400, "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_1."),
+    (400, "The cached content is of 955 tokens. The minimum token count to start caching is 1024."),
+    (400, "Context window too small: minimum is 16000 tokens"),
+    (429, "Extra usage is required for long context requests."),
+    (400, "Reasoning is mandatory for this endpoint and cannot be disabled."),
+    (500, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"),
+    (500, "Error rendering prompt with jinja template: unexpected token"),
+    (400, "invalid params, tool result's tool id not found (2013)"),
+    (400, "400 status code (no body)"),
+    (429, "当前请求过多，超过并发限制"),
+    (400, "输入图片过大，超过 10MB"),
+    (500, "Internal server error"),
+    (400, ""),
+];
+
+#[test]
+fn other_errors_are_no_overflow_however_they_are_wrapped() {
+    for &(status, text) in OTHERS {
+        for text in wrapped(text) {
+            assert_eq!(kind(status, &text), None, "{status} {text}");
+        }
+    }
+}
+
+#[test]
+fn a_quoted_overflow_is_no_overflow() {
+    let quotes = [
+        r#"{"error":{"message":"Content filtered","code":"content_filter","prompt":"prompt is too long: 213462 tokens > 200000 maximum"}}"#,
+        r#"{"error":{"code":403,"message":"Rejected","metadata":{"flagged_input":"code context_length_exceeded"}}}"#,
+        r#"{"error":{"message":"Failed to call a function.","failed_generation":"{\"text\":\"context_length_exceeded\"}"}}"#,
+        r#"{"error":{"message":"bad role","messages":[{"role":"x","content":"prompt is too long: 213462 tokens > 200000 maximum"}]}}"#,
+        "{'detail': [{'msg': 'not a string', 'input': [{'text': 'prompt is too long: 213462 tokens > 200000 maximum'}]}]}",
+        "Invalid type for 'messages[0].content': expected a list, but got 'prompt is too long: 213462 tokens > 200000 maximum'",
+        "{'error': {'message': 'bad request', 'input': 'prompt is too long: 213462 tokens > 200000 max",
+        "The response was filtered by the content management policy. Prompt: prompt is too long: 213462 tokens > 200000 maximum",
+        "I got the error 'prompt is too long: 213462 tokens > 200000 maximum', how do I fix it?",
+        "The error message \"prompt is too long: 213462 tokens > 200000 maximum\" means that the conversation is long.",
+        "The logs say: context_length_exceeded. What should I do?",
+        "grep found 'context_length_exceeded' in errors.py line 12",
+        "The model returned an empty response: perhaps the prompt is too long or max_tokens too small.",
+        "Let's investigate the context overflow bug",
+        "为什么我会看到 prompt is too long 这个错误？",
+    ];
+    for text in quotes {
+        assert_eq!(detect_overflow(&ErrorView { text, ..ErrorView::default() }), None, "{text}");
+        assert_eq!(kind(400, text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_code_decides_whatever_the_text_says() {
+    let error = ErrorView { code: Some("context_length_exceeded"), ..failed(400, "Rate limit? No: see code.") };
+    assert_eq!(detect_overflow(&error).map(|overflow| overflow.kind), Some(Input));
+    assert_eq!(kind(400, "{'error': {'message': 'Please wait.', 'code': 'context_length_exceeded'}}"), Some(Input));
+    assert_eq!(
+        kind(
+            400,
+            r#"b'{"error": {"message": "Bad", "type": "exceed_context_size_error", "n_prompt_tokens": 66202, "n_ctx": 65536}}'"#
+        ),
+        Some(Input)
+    );
+}
+
+#[test]
+fn some_forms_mean_an_overflow_with_one_provider_only() {
+    let cases = [
+        ("cerebras", None, "400 status code (no body)", true),
+        ("openai", None, "400 status code (no body)", false),
+        ("zhipu", Some("1210"), "tokens in request", true),
+        ("zhipu", Some("1210"), "API 调用参数有误，请检查文档。", false),
+        ("zhipu", Some("1261"), "context", true),
+    ];
+    for (provider, code, text, expected) in cases {
+        let error = ErrorView { provider: Some(provider), code, ..failed(400, text) };
+        assert_eq!(detect_overflow(&error).is_some(), expected, "{provider} {text}");
+    }
+}
+
+#[test]
+fn the_numbers_tell_when_only_the_output_is_too_large() {
+    let text = "This endpoint's maximum context length is 262144 tokens. However, you requested about 284283 tokens (8963 of text input, 13176 of tool input, 262144 in the output).";
+    let overflow = detect_overflow(&failed(400, text));
+    assert_eq!(overflow.and_then(|overflow| overflow.used_tokens), Some(22_139));
+    assert!(overflow.is_some_and(|overflow| overflow.input_fits()));
+}
+
+#[test]
+fn of_a_long_text_both_ends_are_read_and_an_echoed_prompt_is_not() {
+    let padding = "lorem ipsum ".repeat(10_000);
+    let overflow = "prompt is too long: 213462 tokens > 200000 maximum";
+    for text in [format!("{overflow}. {padding}"), format!("{padding}. {overflow}")] {
+        assert_eq!(detect_overflow(&failed(400, &text)).and_then(|overflow| overflow.limit_tokens), Some(200_000));
+    }
+    assert_eq!(kind(400, &format!("{padding}. {overflow}. {padding}")), None);
+    let echo =
+        format!(r#"{{"error":{{"message":"bad token","input":"{padding} {overflow}","code":"invalid_value"}}}}"#);
+    assert_eq!(kind(400, &echo), None);
+}
+
+#[test]
+fn json_in_strings_is_read_eight_deep() {
+    let mut text = "prompt is too long: 213462 tokens > 200000 maximum".to_owned();
+    for depth in 1..=8 {
+        text = format!(r#"{{"error":{{"message":"{}"}}}}"#, text.replace('\\', r"\\").replace('"', "\\\""));
+        assert_eq!(
+            detect_overflow(&failed(502, &text)).and_then(|overflow| overflow.used_tokens),
+            Some(213_462),
+            "{depth}"
+        );
+    }
+    let escaped = r#"{"message":"\u8f93\u5165\u8d85\u8fc7\u6700\u5927\u957f\u5ea6"}"#;
+    assert_eq!(kind(400, escaped), Some(Input));
+}
+
+#[test]
+fn implausible_numbers_are_left_out() {
+    let found =
+        |text| detect_overflow(&failed(400, text)).map(|overflow| (overflow.limit_tokens, overflow.used_tokens));
+    assert_eq!(found("prompt is too long: 99999999999999999999999 tokens > 512 maximum"), Some((None, None)));
+    assert_eq!(found("prompt is too long: 10000001 tokens > 1023 maximum"), Some((None, None)));
+    assert_eq!(found("prompt is too long: 10000000 tokens > 1024 maximum"), Some((Some(1_024), Some(10_000_000))));
+}
+
+#[test]
+fn no_text_makes_it_panic() {
+    let pieces = [
+        "{",
+        "}",
+        "[",
+        "\"",
+        "'",
+        "`",
+        "\\",
+        "\\u12",
+        "\\ud83d",
+        "\\xff",
+        ":",
+        "1,0",
+        "12k",
+        "\u{202f}",
+        "。",
+        "é",
+        "token",
+        "'content': [",
+        "context exceed",
+        " ",
+        "\n",
+        "(no body)",
+        "🙂",
+    ];
+    let mut state = 0x9e37_79b9_u32;
+    for _ in 0..20_000 {
+        let mut text = String::new();
+        for _ in 0..24 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            text.push_str(pieces[(state >> 16) as usize % pieces.len()]);
+        }
+        let _ = stated_output_cap(&failed(400, &text));
+    }
+}

@@ -1,0 +1,16 @@
+//! What a provider says when a request is too large, and how large it was.
+//!
+//! [`detect_overflow`] reads the text, the status and the codes of one failed call; [`detect_silent`] reads the usage of
+//! one that succeeded. Neither does I/O, and neither is shown what a user, a tool or the model wrote.
+
+mod detect;
+#[cfg(test)]
+mod forms;
+mod numbers;
+mod patterns;
+mod reading;
+mod scan;
+mod silent;
+
+pub use detect::{ErrorView, Overflow, OverflowKind, detect_overflow, stated_output_cap};
+pub use silent::{UsageView, detect_silent};

@@ -1,0 +1,182 @@
+//! The limit that an error states and what it says was used.
+//!
+//! Each form puts the two numbers beside other words, so they are found by their roles: first the limit, whose number is
+//! then struck out, then what was used, then what is left over.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::bytes::Regex;
+
+use super::patterns::compile;
+
+/// Smaller numbers are indexes and statuses, larger ones bytes and ids (hermes).
+const PLAUSIBLE: std::ops::RangeInclusive<u64> = 1_024..=10_000_000;
+
+/// Codes that zhipu and `MiniMax` print behind the message, as "context window exceeds limit (2013)".
+const ERROR_CODES: &[u64] = &[1210, 1213, 1214, 1261, 2013];
+
+/// `limit_tokens` and `used_tokens`.
+pub(super) type Numbers = (Option<u64>, Option<u64>);
+
+const LIMITS: &[&str] = &[
+    r"(?:>|<=|≤) ?(\d+)",
+    r"\bmax(?:imum)?(?: \w+){0,4}?(?: (?:is|of|for|at|to))?(?: only)?:? ?[(\[]?(\d+)",
+    r"limit(?: (?:is|of|to))?:? ?\(?(\d+)",
+    r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)",
+    r"\bslot context:? (\d+)",
+    r"\bn_ctx\w*\W{1,4}(\d+)",
+    r"\bmax_model_len\W{1,4}(\d+)",
+    r"(\d+)(?:[ -]tokens?)?[ -](?:max|limit|context|window)",
+    r"(?:less|fewer|lower) than (\d+)",
+    r"(?:at most|up to|not exceed|exceeds|exceeded|allowed:?|capacity of|supports?) \(?(\d+)",
+    r"\[\d+, ?(\d+)\]",
+    r"(?:最大|上限|限制|不超过|不能超过|最多|超过|超出|大于)[^\d\n]{0,40}?(\d+)",
+    r"\b(?:max|máx)[^\d\n]{0,40}?(\d+)",
+];
+const USED: &[&str] = &[
+    r"(\d+) in (?:the )?(?:messages|prompt|input)",
+    r"(\d+) \+ ",
+    r"(\d+) (?:input|prompt) tokens\b",
+    r"\b(?:input_tokens|n_prompt_tokens|prompt_tokens|n_keep)\W{1,4}(\d+)",
+    r"(?:token count|length|prompt tokens|input tokens)(?: of| is|:)? ?\(?(\d+)",
+    r"(?:passed|resulted in|contains?|has|have|had|totals?|used|uses|sent|provided|given:?|got|received)(?: (?:at least|about|approximately|around|over))? (\d+)",
+    r"(\d+) (?:input |prompt |inputs )?tokens? >",
+    r"requested:?(?: (?:at least|about|approximately|around|over))? (\d+)",
+    r"\b(?:input|prompt|request|messages|conversation|context|history)\b[^\d\n]{0,30}?(\d+) tokens?\b",
+    r"(?:当前|实际|输入|传入|请求|共)[^\d\n]{0,30}?(\d+)",
+];
+
+static CONTEXT_LIMIT: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)"));
+static LIMIT: LazyLock<Vec<Regex>> = LazyLock::new(|| LIMITS.iter().map(|p| compile(p)).collect());
+static USE: LazyLock<Vec<Regex>> = LazyLock::new(|| USED.iter().map(|p| compile(p)).collect());
+static ROOM: LazyLock<Regex> = LazyLock::new(|| {
+    compile(
+        r"(?:available_tokens:?|\[\d+,|at most|up to|less than or equal to|lower than|limit of|<=|\d >|between \d+ and|\d+ (?:\(inclusive\) )?to|最大值|不超过) ?(\d+)",
+    )
+});
+static INPUT_PARTS: LazyLock<Regex> = LazyLock::new(|| compile(r"(\d+) of \w+ input"));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| compile(r"\b(\d+)\b"));
+
+/// Returns the numbers of an overflow of the input.
+pub(super) fn input(text: &str) -> Numbers {
+    let (numbers, rest) = in_roles(text);
+    match numbers {
+        // Two numbers in words we don't know: of an overflow, the larger one is what was sent.
+        (None, None) => match left_over(&rest).as_slice() {
+            &[a, b] if a != b => (Some(a.min(b)), Some(a.max(b))),
+            _ => (None, None),
+        },
+        (Some(limit), None) => (Some(limit), left_over(&rest).into_iter().filter(|&value| value > limit).max()),
+        (None, Some(used)) => {
+            match left_over(&rest).into_iter().filter(|&value| value != used).collect::<Vec<_>>().as_slice() {
+                &[limit] if limit < used => (Some(limit), Some(used)),
+                _ => (None, Some(used)),
+            }
+        }
+        known => known,
+    }
+}
+
+/// Returns whether the text states a limit and a larger number that was used, whatever else it says.
+pub(super) fn states_excess(text: &str) -> bool {
+    matches!(in_roles(text).0, (Some(limit), Some(used)) if used > limit)
+}
+
+/// Finds the numbers beside words that give them a role; returns them and the text without the limit.
+fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
+    let mut rest = text.as_bytes().to_vec();
+    let limit = first(&LIMIT, &rest).map(|(value, range)| {
+        rest[range].fill(b' ');
+        value
+    });
+    let used = input_parts(&rest).or_else(|| first(&USE, &rest).map(|(value, _)| value));
+    ((limit, used), rest)
+}
+
+/// Returns the numbers of an output cap: only those of the context, because a cap says nothing about the window.
+pub(super) fn output(text: &str) -> Numbers {
+    let mut rest = text.as_bytes().to_vec();
+    let Some((limit, range)) = find(&CONTEXT_LIMIT, &rest) else {
+        return (None, None);
+    };
+    rest[range].fill(b' ');
+    (Some(limit), first(&USE, &rest).map(|(value, _)| value))
+}
+
+/// Returns the largest output that an output cap's text allows.
+pub(super) fn output_room(text: &str) -> Option<u64> {
+    if let (Some(limit), Some(used)) = output(text) {
+        return limit.checked_sub(used);
+    }
+    ROOM.captures_iter(text.as_bytes())
+        .find_map(|found| value(found.get(1)?.as_bytes()))
+        .filter(|room| (1..=*PLAUSIBLE.end()).contains(room))
+}
+
+/// Returns the numbers of a rate limit, as "Limit 30000, Requested 41000". By hand: rate limits are common.
+pub(super) fn rate(text: &str) -> Numbers {
+    let after = |word: &str| {
+        text.match_indices(word).find_map(|(at, _)| {
+            let rest = text[at + word.len()..].trim_start_matches([':', ' ']);
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            rest[..digits].parse().ok().filter(|value| PLAUSIBLE.contains(value))
+        })
+    };
+    (after("limit"), after("requested"))
+}
+
+/// The input as `OpenRouter` itemises it: "(8963 of text input, 13176 of tool input, 262144 in the output)".
+fn input_parts(text: &[u8]) -> Option<u64> {
+    let parts = INPUT_PARTS.captures_iter(text).filter_map(|found| value(found.get(1)?.as_bytes()));
+    let total = parts.fold(0_u64, u64::saturating_add);
+    PLAUSIBLE.contains(&total).then_some(total)
+}
+
+fn first(patterns: &[Regex], text: &[u8]) -> Option<(u64, Range<usize>)> {
+    patterns.iter().find_map(|pattern| find(pattern, text))
+}
+
+/// Returns the first number that `pattern` captures, that counts tokens and that is plausible.
+fn find(pattern: &Regex, text: &[u8]) -> Option<(u64, Range<usize>)> {
+    pattern.captures_iter(text).find_map(|found| {
+        let digits = found.get(1)?;
+        let value = value(digits.as_bytes())?;
+        is_count(text, value, digits.range()).then(|| (value, digits.range()))
+    })
+}
+
+fn left_over(text: &[u8]) -> Vec<u64> {
+    if !text.windows(5).any(|word| word == b"token") {
+        return Vec::new();
+    }
+    let mut values: Vec<u64> = NUMBER
+        .captures_iter(text)
+        .filter_map(|found| {
+            let digits = found.get(1)?;
+            let value = value(digits.as_bytes())?;
+            is_count(text, value, digits.range()).then_some(value)
+        })
+        .collect();
+    values.dedup();
+    values
+}
+
+fn value(digits: &[u8]) -> Option<u64> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Returns whether the number at `range` counts tokens of input, as far as its surroundings tell.
+fn is_count(text: &[u8], value: u64, range: Range<usize>) -> bool {
+    static OTHER_UNIT: LazyLock<Regex> = LazyLock::new(|| {
+        compile(
+            r"^\)? ?(?:char|byte|[kmg]i?b\b|word|pixel|字符|字节|字\b|output|completion|in the (?:completion|output)|seconds|ms\b|of \w+ output)|^[\w-]*[a-z_]",
+        )
+    });
+    let is_code = ERROR_CODES.contains(&value) && text[..range.start].ends_with(b"(");
+    let is_excess = text[..range.start].ends_with(b"by ");
+    let rest = &text[range.end..];
+    let is_other = !rest.starts_with(b"-token") && OTHER_UNIT.is_match(rest);
+    PLAUSIBLE.contains(&value) && !is_code && !is_excess && !is_other
+}

@@ -1,0 +1,317 @@
+//! The forms in which providers speak, as one automaton.
+//!
+//! All patterns run over [`reading::read`](super::reading::read)'s text in one pass. In a pattern `…` stands for anything
+//! within the sentence. Unbounded gaps are cheap in a DFA; bounded ones (`.{0,80}`) multiply its states.
+//!
+//! # Source
+//!
+//! The forms named beside the patterns: public code and issue threads of openclaw, pi, hermes, opencode, cline, strands
+//! and litellm, read in 2026; not the providers' own documents.
+
+use std::sync::LazyLock;
+
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+
+use super::detect::OverflowKind;
+
+/// What a pattern that matches is evidence of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// Names the context window: an overflow even where the text also speaks of rates.
+    Strong,
+    /// An overflow unless the text is about something else.
+    Specific,
+    /// An overflow only when the call is known to have failed, or nothing is known.
+    Weak,
+    /// The output asked for is too large.
+    Output,
+    /// Input and output together are too large; outweighs `Output`.
+    Combined,
+    /// The request has too many bytes.
+    Bytes,
+    /// One request above what a minute or a day allows.
+    RateTooLarge,
+    /// Tokens over time.
+    Rate,
+    /// About something else, except beside a strong sign.
+    Other,
+    /// Somebody else's words: the prompt was blocked, or people talk about overflows.
+    Quoted,
+    /// Half of the last resort: what is too large.
+    Subject,
+    /// The other half: that it is too large.
+    Excess,
+    /// What it is measured in.
+    Measure,
+}
+
+use Sign::{
+    Bytes, Combined, Excess, Measure, Other, Output, Quoted, Rate, RateTooLarge, Specific, Strong, Subject, Weak,
+};
+
+const PATTERNS: &[(Sign, &str)] = &[
+    // Codes of OpenAI, LiteLLM, z.ai, llama.cpp, Copilot, GitHub Models, wherever they stand.
+    (
+        Strong,
+        r"context_length_exceeded|context_?window_?exceeded|exceed_context_size|prompt_tokens_exceeded|tokens_limit_reached|(?:prompt|input)_too_long",
+    ),
+    // Anthropic, Ollama.
+    (Strong, r"\bprompt (?:is |was )?(?:\w+ )?too (?:long|large|big)\b"),
+    (Strong, r"\d tokens? > \d|\d \+ \d+ > \d"),
+    // Bedrock, Mistral.
+    (Strong, r"\binput is too long for|too large for model with"),
+    // LiteLLM, MiniMax, llama.cpp, generic.
+    (Strong, r"context[ _-]?(?:length|window|size|limit|budget)…(?:exceed|reached)"),
+    // OpenAI, llama.cpp, Anthropic, Ollama, LiteLLM.
+    (Strong, r"exceed…\bcontext[ _-]?(?:length|window|size|limit|budget)"),
+    // LM Studio, Together, Aleph Alpha, vLLM.
+    (Strong, r"(?:longer|greater|larger|bigger|more) than…(?:context|model)[ _-](?:length|window|size|limit)"),
+    // OpenAI, OpenRouter, xAI, DeepSeek, vLLM, DS4.
+    (Strong, r"max(?:imum)? (?:context|prompt|model) (?:length|window|size|limit)(?: is| of|:)? \(?\d"),
+    (Strong, r"prompt (?:contains|has) (?:\w+ )*\d+ tokens…(?:too large|context|maximum|limit)"),
+    // TGI, Cerebras, Codex.
+    (Strong, r"inputs? tokens? \+ max_new_tokens must be"),
+    (Strong, r"current length is \d+ while limit is \d"),
+    (Strong, r"(?:out of|no|not enough|insufficient) (?:room|space)…context"),
+    (Strong, r"(?:not|n't|cannot|never|longer) fit…(?:context|window)"),
+    (Strong, r"^context overflow\b|context overflow ?[:(-]"),
+    // Paraphrases of "too long"; "request" and "content" too large are bytes.
+    (
+        Specific,
+        r"\b(?:input|context|conversation|history|messages?|text|query|document|chat|transcript)(?: \w+)? (?:is |are |was |were |has become )?(?:\w+ )?too (?:long|large|big)\b",
+    ),
+    (Specific, r"exceed…\b(?:input|prompt|sequence)[ _-](?:length|window|size|limit|budget)"),
+    (Specific, r"(?:longer|greater|larger|bigger|more) than…\b(?:input|prompt|sequence)[ _-](?:length|size|limit)"),
+    (
+        Specific,
+        r"\b(?:input|prompt|messages?|conversation|request)\b…\bexceed…(?:max(?:imum)?|limit|allowed)\b…\b(?:tokens?|length)\b",
+    ),
+    // Google, Mantle, Cohere, Copilot, OpenAI Responses, Kimi.
+    (Specific, r"\btokens?\b…\bexceed…(?:max|limit|allow|capacit|permitted)"),
+    (Specific, r"\b(?:max|limit)…\btokens?\b…\bexceeded"),
+    (Specific, r"exceed…\b(?:token limit|\d+ tokens|tokens allowed|max(?:imum)? (?:number of )?(?:\w+ )?tokens)"),
+    // z.ai.
+    (
+        Specific,
+        r"more than (?:the )?max(?:imum)?(?: number of)? tokens|(?:longer|greater|larger|bigger|more) than…\btokens? (?:limit|max)",
+    ),
+    (Specific, r"context (?:length|window|size) is (?:only )?\d"),
+    (Specific, r"context (?:length|window|size) of \d…(?:but|however|while|request|supplied|given|received)"),
+    // Groq, vLLM, and advice alone.
+    (
+        Specific,
+        r"(?:reduce|decrease|shorten) …\b(?:length|size|number)\b…\b(?:messages?|prompt|input|context|conversation|tokens)\b",
+    ),
+    (Specific, r"(?:reduce|shorten|trim|truncate) (?:your|the) (?:prompt|input|context|conversation|messages)\b"),
+    // TGI, DashScope, NLP Cloud, Anthropic, LiteLLM, AI21, Bedrock, GitHub Models.
+    (Specific, r"must have (?:less|fewer) than \d+ tokens"),
+    (Specific, r"range of input length should be|\binput (?:text )?length should (?:be|not)\b"),
+    (
+        Specific,
+        r"max(?:imum)? (?:allowed )?(?:input|prompt|sequence)(?: token)? (?:length|limit) (?:is|of)\b|context limit (?:is|of) \d|maximum context limit",
+    ),
+    (
+        Specific,
+        r"too many (?:input|prompt|total) tokens|too many total text bytes|prompt has too many tokens|too many tokens (?:in|for|per) (?:the|this|your|request|prompt)",
+    ),
+    (Specific, r"max(?:imum)? size:? \d+ tokens|prompt: length: 1\.\."),
+    // The servers' own words: vLLM, llama.cpp.
+    (Specific, r"\bmax_model_len\b|\bn_ctx_slot\b|\bslot context\b"),
+    // Chinese, Japanese, Korean, Russian, German, French, Spanish, Portuguese, Italian.
+    (
+        Specific,
+        r"(?:上下文|输入|提示词|提示|prompt|tokens?|对话|消息|文本|内容|请求内容|请求长度)…(?:过长|超长|太长|超过|超出|超限|溢出|大于|达到)",
+    ),
+    (
+        Specific,
+        r"(?:超过|超出|大于|超限|达到)…(?:上下文|最大长度|最大输入|长度限制|长度上限|最大…tokens?|tokens?…(?:限制|上限))",
+    ),
+    (Specific, r"(?:压缩|缩短|减少|精简)(?:一下)?(?:上下文|输入|对话|提示|消息|prompt)"),
+    (Specific, r"(?:トークン|コンテキスト|プロンプト|入力)…(?:超え|超過|長すぎ|上回)"),
+    (Specific, r"(?:토큰|컨텍스트|프롬프트|입력)…(?:초과|너무 길|깁니다)"),
+    (Specific, r"(?:контекст|токен|запрос|промпт|ввод)…(?:превы|слишком длин)"),
+    (Specific, r"(?:kontext|eingabe|prompt|token)…(?:überschr|zu lang|zu groß)"),
+    (Specific, r"(?:contexte|entrée|prompt|invite|jetons|tokens)…(?:dépass|trop long)"),
+    (
+        Specific,
+        r"(?:contexto|entrada|prompt|tokens|contesto|input)…(?:exced|excede|supera|demasiado larg|muito long|troppo lung|ultrapass)",
+    ),
+    (
+        Weak,
+        r"\btoo many tokens\b|\btokens? limit (?:was |has been )?(?:exceeded|reached)|\blength limit (?:was )?exceeded",
+    ),
+    (Weak, r"\b(?:prompt|tokens?|input)\b…exceed…limit of \d|\btruncating input\b|max(?:imum)? input token"),
+    // Anthropic, OpenAI, vLLM, DashScope, DeepSeek, Groq, Google, Bedrock. A gap ends at `=`: wrappers list parameters.
+    (
+        Output,
+        r"max_?(?:output_?|completion_?|new_?)?tokens\b[^\n=]*(?:\d > (?:\d|context)|too (?:large|high|big)|exceed|valid range|supported range|between)",
+    ),
+    (
+        Output,
+        r"max_?(?:output_?|completion_?|new_?)?tokens\b[^\n=]*(?:must|should|can|may) (?:not )?(?:be )?(?:less|smaller|lower|fewer|at most|<|in \[|\[)",
+    ),
+    (Output, r"range (?:of|for) max_?(?:\w+_)?tokens|maximum value (?:for|of) max_?(?:\w+_)?tokens"),
+    (Output, r"(?:at most|maximum|up to)[^\n]*\b(?:completion|output) tokens\b|maximum tokens you requested exceeds"),
+    (Output, r"max_?(?:\w+_)?tokens…(?:范围|超过|超出|大于|过大|超限)"),
+    (Combined, r"(?:input|prompt|inputs)\b…(?:and|\+|plus) max_?(?:new_|output_|completion_)?tokens"),
+    // Anthropic, Google, nginx, Go, FastAPI.
+    (Bytes, r"(?:request|entity|payload|body)(?: \w+)? (?:is )?too large|413 (?:content )?too large|content too large"),
+    (Bytes, r"\b(?:payload|request|body|content)(?: \w+){0,2} exceed…(?:\bbytes\b|\b[kmg]i?b\b|\bsize\b)"),
+    (Bytes, r"(?:请求体|报文|请求大小|请求包)…(?:过大|太大|超过|超出)"),
+    // OpenAI, Groq: "Request too large for gpt-4o in organization … on tokens per min (TPM): Limit 30000, Requested 41000".
+    (RateTooLarge, r"request too large for…(?:per (?:min|day|hour)|\btp[md]\b)"),
+    (Rate, r"tokens per (?:min|day|hour|second)|\btp[md]\b|token rate"),
+    (
+        Other,
+        r"rate[ _-]?limit|too many requests|throttl|\bquota|per (?:min|day|hour|second|month)|\b(?:dai|month)ly\b|this month|\b[tr]p[md]\b|concurren",
+    ),
+    (Other, r"please wait|(?:try|retry) again (?:in|later|tomorrow)|please retry after|overloaded|service unavailable"),
+    (Other, r"billing|credit|payment|balance|usage limit|\bplan\b|subscription|insufficient_quota|extra usage"),
+    (
+        Other,
+        r"un(?:supported|known|recognized|expected) (?:parameter|argument|keyword|request|value)|not supported (?:with|by|for) this model",
+    ),
+    (
+        Other,
+        r"string_above_max_length|array_above|array too long|invalid (?:user|metadata|tools?|functions?|stop|model|name)\b|user id\b|\bnames?\b…(?:length|too long|exceed)",
+    ),
+    (
+        Other,
+        r"\b(?:image|audio|video|pdf|file|attachment)s?\b(?: \w+)? (?:exceed|too (?:large|long|many|big)|size|dimension|format|url|length|duration|page)",
+    ),
+    (
+        Other,
+        r"too many (?:image|audio|video|pdf|file|attachment)|\bpixels?\b|\b(?:image|audio|video|pdf|file|attachment)…\b(?:[kmg]b|bytes)\b",
+    ),
+    (
+        Other,
+        r"tool_use|tool_result|tool_call_id|tool_calls\b|tool calls?\b…(?:must|followed|respon)|number of tools|too many tools",
+    ),
+    (
+        Other,
+        r"api[ _]key|unauthori[sz]ed|authenticat|forbidden|access denied|permission|(?:access|auth|bearer|refresh|id|security|csrf|invalid|expired) token|token (?:has |is )?(?:expired|invalid|revoked)|\bjwt\b",
+    ),
+    (
+        Other,
+        r"\bssl\b|\btls\b|certificate|time[d]? ?out|timeout|deadline|recursion|max retries|prompt template|jinja|connection (?:error|reset|refused)",
+    ),
+    (
+        Other,
+        r"minimum|at least one|start caching|too small|reasoning (?:is mandatory|to be enabled)|requires reasoning",
+    ),
+    (Other, r"(?:higher|increas\w+|raise|larger) (?:the |your )?max|no output"),
+    (
+        Other,
+        r"model…(?:not found|does not exist|is not available)|no such model|batch size|stop sequences?|temperature|top_p",
+    ),
+    (
+        Other,
+        r"频率|限流|并发|速率|配额|余额|每分钟|每天|每日|欠费|稍后|次数|密钥|鉴权|图片|图像|音频|视频|文件|超时|用户名|名称|函数名|工具名",
+    ),
+    // Content filters; they may echo the prompt.
+    (
+        Quoted,
+        r"content[ _]filter|content management policy|responsibleai|content[ _]policy|moderation|\bflagged\b|safety system|usage polic|inappropriate|content exists risk|data_inspection|was blocked|blocked by",
+    ),
+    (Quoted, r"敏感|违规|审核|不合规|不安全"),
+    // A client's guesses about an answer without content.
+    (Quoted, r"empty response|returned (?:an? )?(?:empty|no )"),
+    // Validators that print what they were given.
+    (Quoted, r"input should be a|input_value|input_type="),
+    // People.
+    (
+        Quoted,
+        r"(?:^|[ \n(,])(?:how (?:do|can|should|would) (?:i|we)|what (?:should|do|can) i|here(?:'s| is) (?:the|my|an?)|(?:the )?logs? (?:say|show)s?|why (?:do|does|did|am|is|are)|what (?:does|causes|is causing|is a)|i(?:'m| am| was| keep| just)? (?:get|got|getting|see|saw|seeing|hit)|let's|we're|can you|could you|explain|the user (?:asked|said|wrote|reports?|pasted|is)|users? (?:asked|said|wrote|pasted)|you (?:asked|said|mentioned)|debugging|investigat\w+)\b",
+    ),
+    (Quoted, r"怎么|为什么|什么意思|帮我|请解释|如何解决"),
+    (
+        Subject,
+        r"\b(?:prompt|input|inputs|context|conversation|messages?|history|request|requested|chat|transcript|window|\d+ tokens)\b",
+    ),
+    (
+        Excess,
+        r"too (?:long|large|big|many)|exceed|surpass|overflow(?:s|ed|ing)\b|beyond|over the|longer than|greater than|larger than|more than|above the|bigger than|not fit|n't fit|outgrow|out of room|went past|goes past",
+    ),
+    (Measure, r"\btokens?\b|\bcontext (?:length|window|size)|\bwindow\b|\blength\b"),
+];
+
+/// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
+const HINT: &str =
+    r"(?i)token|context|too [lbm]|length|exceed|413|no body|payload|entity|max_|maxoutput|reduce|\\u|\\x|[\x80-\xff]";
+
+static SET: LazyLock<RegexSet> = LazyLock::new(|| {
+    let sources = PATTERNS.iter().map(|(_, pattern)| pattern.replace('…', r"[^\n]*"));
+    // A literal table; `every_pattern_compiles` compiles it.
+    RegexSetBuilder::new(sources).unicode(false).size_limit(1 << 24).dfa_size_limit(1 << 23).build().unwrap_or_default()
+});
+static HINTS: LazyLock<Regex> = LazyLock::new(|| compile(HINT));
+
+/// Compiles a pattern of this module's family: bytes, so that the search never needs Unicode tables.
+pub(super) fn compile(pattern: &str) -> Regex {
+    #[allow(clippy::expect_used, reason = "every caller passes a literal, and a test compiles all of them")]
+    RegexBuilder::new(pattern).unicode(false).build().expect("a literal pattern")
+}
+
+/// Returns whether `text` is worth reading.
+pub(super) fn hints(text: &str) -> bool {
+    HINTS.is_match(text.as_bytes())
+}
+
+/// The signs found in a text.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Signs(u32);
+
+impl Signs {
+    /// Finds the signs in a text that was read. O(n).
+    pub(super) fn of(text: &str) -> Self {
+        Self(SET.matches(text.as_bytes()).iter().fold(0, |signs, at| signs | 1 << PATTERNS[at].0 as u32))
+    }
+
+    pub(super) fn has(self, sign: Sign) -> bool {
+        self.0 & 1 << sign as u32 != 0
+    }
+}
+
+/// Returns the kind of overflow that a code or error type names by itself.
+pub(super) fn code_kind(code: &str) -> Option<OverflowKind> {
+    let name: String = code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let has = |part: &str| name.contains(part);
+    let exceeds = has("exceed") || has("overflow") || has("toolong") || has("limitreached");
+    if has("deadline") || has("rate") || has("quota") || has("output") {
+        None
+    } else if exceeds
+        && (has("context") || has("prompt") || has("inputtoken") || has("inputtoolong") || has("inputlength"))
+        || name == "tokenslimitreached"
+    {
+        Some(OverflowKind::Input)
+    } else if has("requesttoolarge") || has("payloadtoolarge") || has("entitytoolarge") || has("bodytoolarge") {
+        Some(OverflowKind::RequestBytes)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        assert_eq!(SET.len(), PATTERNS.len());
+        assert!(hints("max_tokens"));
+    }
+
+    #[test]
+    fn a_code_that_names_the_context_is_an_overflow_and_a_deadline_is_not() {
+        assert_eq!(code_kind("context_length_exceeded"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("ContextWindowExceededError"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("model_max_prompt_tokens_exceeded"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("exceed_context_size_error"), Some(OverflowKind::Input));
+        assert_eq!(code_kind("request_too_large"), Some(OverflowKind::RequestBytes));
+        for other in
+            ["context_deadline_exceeded", "rate_limit_exceeded", "insufficient_quota", "invalid_request_error", "400"]
+        {
+            assert_eq!(code_kind(other), None, "{other}");
+        }
+    }
+}
