@@ -1,0 +1,109 @@
+"""Keeps an LLM conversation inside the model's context window, without losing what matters.
+
+Importing this package patches nothing, reads no file and loads no vocabulary; `install()` protects
+the nanobot of this process, and the functions serve any loop that speaks OpenAI-style messages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nanobot_context import _core
+from nanobot_context._core import (
+    Compressor,
+    Cut,
+    Fitted,
+    Overflow,
+    Receipt,
+    __version__,
+    compress_messages,
+    count_tokens,
+    emergency_compress,
+    find_last_user_index,
+    find_safe_cut_point,
+    fit_messages,
+    get_context_window,
+    get_output_limit,
+    trim_tool_result,
+)
+from nanobot_context.errors import (
+    ContextOverflowError,
+    InvalidArgumentError,
+    InvalidInputError,
+    InvalidMessageError,
+    NanobotContextError,
+    SettingsError,
+)
+from nanobot_context.overflow import detect_overflow
+from nanobot_context.session import Session
+from nanobot_context.types import Message, Priority
+
+if TYPE_CHECKING:
+    from nanobot_context.settings import Settings, load_settings
+    from nanobot_context.shim import install, status, uninstall
+
+__all__ = [
+    "Compressor",
+    "ContextOverflowError",
+    "Cut",
+    "Fitted",
+    "InvalidArgumentError",
+    "InvalidInputError",
+    "InvalidMessageError",
+    "Message",
+    "NanobotContextError",
+    "Overflow",
+    "Priority",
+    "Receipt",
+    "Session",
+    "Settings",
+    "SettingsError",
+    "__version__",
+    "classify_message",
+    "compress_messages",
+    "count_tokens",
+    "detect_overflow",
+    "emergency_compress",
+    "find_last_user_index",
+    "find_safe_cut_point",
+    "fit_messages",
+    "get_context_window",
+    "get_output_limit",
+    "install",
+    "load_settings",
+    "status",
+    "trim_tool_result",
+    "uninstall",
+]
+
+# Imported when they are first used: they bring in modules that counting does not need.
+_LAZY = {
+    "Settings": "nanobot_context.settings",
+    "load_settings": "nanobot_context.settings",
+    "install": "nanobot_context.shim",
+    "status": "nanobot_context.shim",
+    "uninstall": "nanobot_context.shim",
+}
+
+
+def classify_message(message: Message) -> Priority:
+    """Return how much `message` matters, by rules alone; takes microseconds.
+
+    Raises:
+        InvalidMessageError: `message` is no dict with a known role.
+    """
+    return Priority(_core.classify_message(message))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

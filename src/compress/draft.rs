@@ -1,0 +1,299 @@
+//! The request while it is being planned: every message with what can be cut in it, and what was cut so far.
+
+use crate::message::{Content, Media, Message, Part, Role, Text};
+use crate::tokens::{REPLY, TokenCounter};
+
+use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
+
+/// What in a message may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slot {
+    /// The string content.
+    Content,
+    /// A text part of a list content.
+    Part(usize),
+    /// An image, sound, file or unknown part of a list content.
+    Media(usize),
+    /// The arguments of a call.
+    Arguments(usize),
+    /// `reasoning_content`
+    Reasoning,
+    /// `thinking_blocks`
+    Thinking,
+}
+
+/// Something in a message that may be cut.
+#[derive(Debug)]
+pub struct Piece {
+    pub slot: Slot,
+    /// Tokens now.
+    pub tokens: u64,
+    /// What stands there now, where that is not the original; empty for a removed field.
+    pub text: Option<String>,
+    /// Tokens in the conversation that came in.
+    original_tokens: u64,
+    reason: Reason,
+}
+
+/// Where a message of the request comes from.
+#[derive(Debug)]
+pub enum Origin {
+    /// The message at this index of the view.
+    View(usize),
+    /// A result that a call lacked.
+    Backfill(NewMessage),
+}
+
+/// A message of the request.
+#[derive(Debug)]
+pub struct Entry {
+    pub origin: Origin,
+    pub role: Role,
+    /// Tokens of what is never cut in it: framing, ids, names.
+    pub fixed_tokens: u64,
+    pub pieces: Vec<Piece>,
+    /// Why it is left out, when it is.
+    pub dropped: Option<Reason>,
+    /// Changed calls, by their index.
+    pub calls: Vec<(usize, CallEdit)>,
+    /// A changed id of the call it answers.
+    pub tool_call_id: Option<String>,
+}
+
+impl Entry {
+    /// Returns the tokens of this message now, left out or not.
+    pub fn tokens(&self) -> u64 {
+        self.fixed_tokens + self.pieces.iter().map(|piece| piece.tokens).sum::<u64>()
+    }
+
+    /// Returns the index in the view.
+    pub fn index(&self) -> Option<usize> {
+        match self.origin {
+            Origin::View(index) => Some(index),
+            Origin::Backfill(_) => None,
+        }
+    }
+}
+
+/// The request while it is being planned.
+pub struct Draft<'v, 'a> {
+    pub view: &'v [Message<'a>],
+    pub counter: TokenCounter,
+    pub entries: Vec<Entry>,
+    /// Tokens of tool schemas and of the start of the reply.
+    pub overhead_tokens: u64,
+    /// Tokens that notes for what was left out may have; beyond that they are left out too, for the budget holds first.
+    pub max_note_tokens: u64,
+    before: u64,
+}
+
+impl<'v, 'a> Draft<'v, 'a> {
+    /// Starts from repaired entries: see [`super::pairs::entries`]. Counts every text of the view.
+    pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
+        let overhead_tokens = tools_tokens + REPLY;
+        let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
+        Self { view, counter, entries, overhead_tokens, max_note_tokens: u64::MAX, before }
+    }
+
+    /// Returns the tokens of the request now, notes for what was left out not included.
+    pub fn tokens(&self) -> u64 {
+        let kept = self.entries.iter().filter(|entry| entry.dropped.is_none());
+        self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
+    }
+
+    /// Returns how many notes for messages left out there will be.
+    pub fn notes(&self) -> u64 {
+        let mut runs = 0;
+        let mut open = false;
+        for entry in &self.entries {
+            match entry.dropped {
+                Some(Reason::Budget) if !open => (runs, open) = (runs + 1, true),
+                Some(_) => {}
+                None => open = false,
+            }
+        }
+        runs
+    }
+
+    /// Returns the message that an entry comes from.
+    pub fn message(&self, entry: usize) -> Option<&'v Message<'a>> {
+        self.entries[entry].index().map(|index| &self.view[index])
+    }
+
+    /// Returns the text that stands in a piece now.
+    pub fn text(&self, entry: usize, piece: usize) -> &str {
+        let piece = &self.entries[entry].pieces[piece];
+        match (&piece.text, self.message(entry)) {
+            (Some(text), _) => text,
+            (None, Some(message)) => original(message, piece.slot).map_or("", Text::as_str),
+            (None, None) => "",
+        }
+    }
+
+    /// Puts `text` in the place of a piece.
+    pub fn set(&mut self, entry: usize, piece: usize, text: String, reason: Reason) {
+        let tokens = u64::from(self.counter.text(&text));
+        let piece = &mut self.entries[entry].pieces[piece];
+        piece.tokens = tokens;
+        piece.text = Some(text);
+        piece.reason = reason;
+    }
+
+    /// Returns the plan: what every message has become, and notes where messages were left out for the budget.
+    pub fn finish(self) -> Plan {
+        let mut outputs = Vec::with_capacity(self.entries.len());
+        let mut cuts = Vec::new();
+        let mut after = self.overhead_tokens;
+        let mut run = Run { max_tokens: self.max_note_tokens, ..Run::default() };
+        for entry in self.entries {
+            let tokens = entry.tokens();
+            if let Some(reason) = entry.dropped {
+                if let Some(index) = entry.index() {
+                    let tokens_before = self.counter.message(&self.view[index]);
+                    cuts.push(Cut { index, reason, tokens_before, tokens_after: 0 });
+                    // A repair is no loss that the model should be told of.
+                    if reason == Reason::Budget {
+                        run.messages += 1;
+                        run.tokens += tokens_before;
+                    }
+                }
+                continue;
+            }
+            after += run.close(&self.counter, &mut outputs) + tokens;
+            match entry.origin {
+                Origin::View(index) => {
+                    let malformed = !entry.calls.is_empty() || entry.tool_call_id.is_some();
+                    if malformed {
+                        let reason = Reason::MalformedCall;
+                        cuts.push(Cut { index, reason, tokens_before: 0, tokens_after: 0 });
+                    }
+                    for piece in entry.pieces.iter().filter(|piece| piece.text.is_some()) {
+                        let (tokens_before, tokens_after) = (piece.original_tokens, piece.tokens);
+                        cuts.push(Cut { index, reason: piece.reason, tokens_before, tokens_after });
+                    }
+                    let edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
+                    outputs.push(if edit == Edit::default() {
+                        Output::Keep(index)
+                    } else {
+                        Output::Edit(index, edit)
+                    });
+                }
+                Origin::Backfill(message) => {
+                    let index = outputs.iter().rev().find_map(|output| match output {
+                        Output::Keep(index) | Output::Edit(index, _) => Some(*index),
+                        Output::New(_) => None,
+                    });
+                    let (reason, index) = (Reason::MissingResult, index.unwrap_or_default());
+                    cuts.push(Cut { index, reason, tokens_before: 0, tokens_after: tokens });
+                    outputs.push(Output::New(message));
+                }
+            }
+        }
+        after += run.close(&self.counter, &mut outputs);
+        let receipt = Receipt {
+            tokens_before: Some(self.before),
+            tokens_after: Some(after),
+            source: Some(self.counter.source()),
+            cuts,
+        };
+        Plan { outputs, receipt }
+    }
+}
+
+/// Consecutive messages that were left out.
+#[derive(Default)]
+struct Run {
+    messages: usize,
+    tokens: u64,
+    /// Tokens that notes may still have.
+    max_tokens: u64,
+}
+
+impl Run {
+    /// Puts the note for the run where it was, and returns the note's tokens.
+    fn close(&mut self, counter: &TokenCounter, outputs: &mut Vec<Output>) -> u64 {
+        if self.messages == 0 {
+            return 0;
+        }
+        let content = super::marks::note(self.messages, self.tokens);
+        let tokens = counter.message(&Message::new(Role::User, content.as_str()));
+        let max_tokens = self.max_tokens;
+        *self = Self { max_tokens: max_tokens.saturating_sub(tokens), ..Self::default() };
+        if tokens > max_tokens {
+            return 0;
+        }
+        outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
+        tokens
+    }
+}
+
+fn original<'m, 'a>(message: &'m Message<'a>, slot: Slot) -> Option<&'m Text<'a>> {
+    match (slot, &message.content) {
+        (Slot::Content, Content::Text(text)) => Some(text),
+        (Slot::Part(i) | Slot::Media(i), Content::Parts(parts)) => parts.get(i).map(Part::text),
+        (Slot::Arguments(i), _) => message.tool_calls.get(i)?.arguments.as_ref(),
+        (Slot::Reasoning, _) => message.reasoning.as_ref(),
+        (Slot::Thinking, _) => message.thinking.as_ref(),
+        _ => None,
+    }
+}
+
+/// Returns the entry of a message as it is.
+pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Entry {
+    let mut pieces = Vec::new();
+    let mut push = |slot, text: &Text<'_>, media: Option<Media>| {
+        let tokens = u64::from(counter.known(text, media));
+        pieces.push(Piece { slot, tokens, text: None, original_tokens: tokens, reason: Reason::Budget });
+    };
+    match &message.content {
+        Content::Empty => {}
+        Content::Text(text) => push(Slot::Content, text, None),
+        Content::Parts(parts) => {
+            for (i, part) in parts.iter().enumerate() {
+                match part {
+                    Part::Text(text) => push(Slot::Part(i), text, None),
+                    Part::Other(text) => push(Slot::Media(i), text, None),
+                    Part::Media(media, text) => push(Slot::Media(i), text, Some(*media)),
+                }
+            }
+        }
+    }
+    for (i, call) in message.tool_calls.iter().enumerate() {
+        if let Some(text) = &call.arguments {
+            push(Slot::Arguments(i), text, None);
+        }
+    }
+    for (slot, text) in [(Slot::Reasoning, &message.reasoning), (Slot::Thinking, &message.thinking)] {
+        if let Some(text) = text {
+            push(slot, text, None);
+        }
+    }
+    let cuttable: u64 = pieces.iter().map(|piece| piece.tokens).sum();
+    Entry {
+        origin: Origin::View(index),
+        role: message.role,
+        fixed_tokens: counter.message(message) - cuttable,
+        pieces,
+        dropped: None,
+        calls: Vec::new(),
+        tool_call_id: None,
+    }
+}
+
+fn edit(pieces: Vec<Piece>, calls: Vec<(usize, CallEdit)>, tool_call_id: Option<String>) -> Edit {
+    let mut edit = Edit { calls, tool_call_id, ..Edit::default() };
+    for piece in pieces {
+        let Some(text) = piece.text else { continue };
+        match piece.slot {
+            Slot::Content => edit.content = Some(text),
+            Slot::Part(i) | Slot::Media(i) => edit.parts.push((i, text)),
+            Slot::Arguments(i) => match edit.calls.iter_mut().find(|(call, _)| *call == i) {
+                Some((_, call)) => call.arguments = Some(text),
+                None => edit.calls.push((i, CallEdit { arguments: Some(text), ..CallEdit::default() })),
+            },
+            Slot::Reasoning => edit.reasoning = Some(text),
+            Slot::Thinking => edit.remove_thinking = true,
+        }
+    }
+    edit
+}

@@ -1,0 +1,214 @@
+//! Compression: a request that fits, planned and not yet carried out.
+//!
+//! [`compress`] runs before every model call and mostly has nothing to do: bounds and cached counts show it. Otherwise
+//! the passes run in order on a [`draft`]: repair of calls and results, old reasoning, single results, all results, long
+//! messages, and last the [`fit`]. [`emergency`] is for a request that a provider has rejected.
+
+mod draft;
+mod fit;
+mod marks;
+mod pairs;
+mod passes;
+mod plan;
+mod priority;
+mod rounds;
+mod shorten;
+
+use crate::error::{Error, Result};
+use crate::message::{Message, Role};
+use crate::tokens::{REPLY, TokenCounter};
+
+use draft::Draft;
+
+pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
+pub use priority::{Priority, classify};
+pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
+pub use shorten::{TRIM_LINES, trim_tool_result};
+
+/// The knobs of compression, all of documents 001 and 004.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limits {
+    /// Share of the window that one tool result may have.
+    pub tool_result_soft_limit: f64,
+    /// Share of the window that all tool results may have together.
+    pub tool_result_hard_limit: f64,
+    /// Share of the window kept free for the answer.
+    pub context_reserve_ratio: f64,
+    /// Characters of `reasoning_content` that stay before the last round; longer ones go.
+    pub reasoning_keep_chars: usize,
+    /// Characters of a message of the user before the last round; 0 for no limit.
+    pub max_user_message_chars: usize,
+    /// Characters of a message of the assistant before the last round; 0 for no limit.
+    pub max_assistant_message_chars: usize,
+    /// Share of the window that a request has after [`emergency`], at most.
+    pub emergency_ratio: f64,
+}
+
+impl Default for Limits {
+    /// Source: document 001, stages one and seven; document 004, the constants of phase 1.
+    fn default() -> Self {
+        Self {
+            tool_result_soft_limit: 0.3,
+            tool_result_hard_limit: 0.5,
+            context_reserve_ratio: 0.15,
+            reasoning_keep_chars: 2_000,
+            max_user_message_chars: 30_000,
+            max_assistant_message_chars: 20_000,
+            emergency_ratio: 0.6,
+        }
+    }
+}
+
+/// What a request is made for.
+#[derive(Debug, Clone)]
+pub struct Request<'r> {
+    /// The model's name, for its counter and for errors.
+    pub model: Option<&'r str>,
+    /// Tool schemas as the JSON text of a list.
+    pub tools: Option<&'r str>,
+    /// The model's window.
+    pub window_tokens: u64,
+    /// Tokens that the answer may have, where that is set.
+    pub max_output_tokens: Option<u64>,
+    /// The knobs.
+    pub limits: Limits,
+}
+
+impl Request<'_> {
+    /// Returns the counter for the model.
+    pub fn counter(&self) -> TokenCounter {
+        TokenCounter::new(self.model)
+    }
+
+    /// Returns the tokens that messages and tool schemas may have: the window less the reserve for the answer, which is
+    /// `context_reserve_ratio` of the window or `max_output_tokens`, whichever is larger.
+    pub fn budget_tokens(&self) -> u64 {
+        let reserve = share(self.window_tokens, self.limits.context_reserve_ratio, f64::ceil);
+        self.window_tokens.saturating_sub(reserve.max(self.max_output_tokens.unwrap_or(0)))
+    }
+
+    /// Returns the most tokens that are still below `emergency_ratio` of the window.
+    pub fn emergency_tokens(&self) -> u64 {
+        share(self.window_tokens, self.limits.emergency_ratio, f64::ceil).saturating_sub(1)
+    }
+
+    fn tools_tokens(&self) -> u64 {
+        self.tools.map_or(0, |tools| self.counter().tools(tools))
+    }
+
+    fn single_tokens(&self) -> u64 {
+        share(self.window_tokens, self.limits.tool_result_soft_limit, f64::floor)
+    }
+
+    fn all_tokens(&self) -> u64 {
+        share(self.window_tokens, self.limits.tool_result_hard_limit, f64::floor)
+    }
+}
+
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // windows are < 2^53
+fn share(tokens: u64, ratio: f64, round: fn(f64) -> f64) -> u64 {
+    round(tokens as f64 * ratio) as u64
+}
+
+/// Returns the plan for the next call, or `None` when the messages may go as they are.
+///
+/// Cost of the usual call, where every text's count is cached and nothing is cut: one look at each message.
+///
+/// # Errors
+///
+/// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone exceed the budget.
+pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
+    if is_settled(view, request) {
+        return Ok(None);
+    }
+    let counter = request.counter();
+    for message in view {
+        counter.message(message);
+    }
+    if is_settled(view, request) {
+        return Ok(None);
+    }
+    let mut draft = draft(view, request);
+    let last_user = last_user_index(view).unwrap_or(view.len());
+    passes::reasoning(&mut draft, last_user, request.limits.reasoning_keep_chars);
+    passes::large_results(&mut draft, request.single_tokens());
+    if fit::result_tokens(&draft) > request.all_tokens() {
+        fit::shrink_results(&mut draft, request.all_tokens());
+    }
+    let long = (request.limits.max_user_message_chars, request.limits.max_assistant_message_chars);
+    passes::long_messages(&mut draft, last_user, long);
+    fit::fit(&mut draft, request.budget_tokens(), request.model)?;
+    Ok(Some(draft.finish()))
+}
+
+/// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
+pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
+    let counter = request.counter();
+    let (single, all) = (request.single_tokens(), request.all_tokens());
+    let mut total = REPLY + request.tools_tokens();
+    let mut results = 0;
+    for message in view {
+        let Some(bound) = counter.upper_bound(message) else { return false };
+        total += bound;
+        if message.role == Role::Tool {
+            results += bound;
+            if bound > single {
+                return false;
+            }
+        }
+    }
+    total <= request.budget_tokens() && results <= all && passes::are_settled(view, &request.limits) && pairs::are_sound(view)
+}
+
+/// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.
+///
+/// All reasoning goes, and what is over the target is cut as in [`compress`], without regard for its other limits.
+///
+/// # Errors
+///
+/// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone are above the target.
+pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
+    reduce(view, request, request.emergency_tokens())
+}
+
+/// Returns the plan for a request of at most `max_tokens` from which all reasoning is gone.
+///
+/// # Errors
+///
+/// As [`emergency`].
+pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
+    let mut draft = draft(view, request);
+    passes::all_reasoning(&mut draft);
+    fit::fit(&mut draft, max_tokens, request.model)?;
+    Ok(draft.finish())
+}
+
+/// Returns the plan for a request of at most `max_tokens`, calls and results repaired; nothing else is changed where
+/// that is enough.
+///
+/// # Errors
+///
+/// As [`emergency`].
+pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
+    let mut draft = draft(view, request);
+    fit::fit(&mut draft, max_tokens, request.model)?;
+    Ok(draft.finish())
+}
+
+fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a> {
+    let counter = request.counter();
+    Draft::new(view, counter, request.tools_tokens(), pairs::entries(view, &counter))
+}
+
+/// Checks a ratio that came from outside.
+///
+/// # Errors
+///
+/// [`Error::InvalidArgument`] when it is not a number from 0 to 1.
+pub fn check_ratio(name: &str, ratio: f64) -> Result<f64> {
+    if (0.0..=1.0).contains(&ratio) {
+        Ok(ratio)
+    } else {
+        Err(Error::argument(name, format!("must be from 0 to 1, got {ratio}")))
+    }
+}

@@ -1,0 +1,315 @@
+//! Repair of calls and results: every call is answered exactly once, directly behind its message.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::message::{Message, Role, Text, ToolCall};
+use crate::tokens::TokenCounter;
+
+use super::draft::{Entry, Origin, entry};
+use super::marks;
+use super::plan::{CallEdit, NewMessage, Reason};
+
+/// The name that a call without one gets.
+const UNNAMED_TOOL: &str = "unknown_tool";
+
+/// Returns whether there is nothing to repair; O(messages), and O(n) in arguments that were never looked at.
+pub fn are_sound(view: &[Message<'_>]) -> bool {
+    let mut at = 0;
+    while at < view.len() {
+        let message = &view[at];
+        at += 1;
+        if message.role == Role::Tool {
+            return false;
+        }
+        let calls = &message.tool_calls;
+        if message.role != Role::Assistant || calls.is_empty() {
+            continue;
+        }
+        let results = &view[at..(at + calls.len()).min(view.len())];
+        if !calls.iter().all(is_well_formed) || !are_answered(calls, results) {
+            return false;
+        }
+        at += calls.len();
+    }
+    true
+}
+
+fn are_answered(calls: &[ToolCall<'_>], results: &[Message<'_>]) -> bool {
+    fn id<'t>(text: Option<&'t Text<'_>>) -> &'t str {
+        text.map_or("", Text::as_str)
+    }
+    if results.len() != calls.len() || results.iter().any(|result| result.role != Role::Tool) {
+        return false;
+    }
+    if let ([call], [result]) = (calls, results) {
+        return id(call.id.as_ref()) == id(result.tool_call_id.as_ref());
+    }
+    let mut open: HashSet<&str> = calls.iter().map(|call| id(call.id.as_ref())).collect();
+    open.len() == calls.len() && results.iter().all(|result| open.remove(id(result.tool_call_id.as_ref())))
+}
+
+fn is_well_formed(call: &ToolCall<'_>) -> bool {
+    let has = |text: &Option<Text<'_>>| text.as_ref().is_some_and(|text| !text.is_empty());
+    has(&call.id) && has(&call.name) && call.arguments_are_text && call.arguments.as_ref().is_some_and(Text::is_json)
+}
+
+/// Returns the messages as entries of a request, repaired:
+///
+/// - a result that answers no call of the message before it, or one that is answered already, is left out
+///   (`drop_orphan_results` in nanobot's words);
+/// - a call without a result gets one that says so (`backfill_missing_results`);
+/// - a call without an id, or with one that its message has used, gets a new id, and its result with it; one without a
+///   name is called `unknown_tool`; arguments that are no JSON text become it.
+pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
+    let mut entries = Vec::with_capacity(view.len());
+    let mut at = 0;
+    while at < view.len() {
+        let message = &view[at];
+        let mut opening = entry(at, message, counter);
+        at += 1;
+        if message.role == Role::Tool {
+            opening.dropped = Some(Reason::OrphanResult);
+        }
+        if message.role != Role::Assistant || message.tool_calls.is_empty() {
+            entries.push(opening);
+            continue;
+        }
+        let results = view[at..].iter().take_while(|message| message.role == Role::Tool).count();
+        let mut calls = Calls::of(at - 1, &message.tool_calls);
+        calls.repair(&mut opening, counter);
+        entries.push(opening);
+        for (index, result) in view.iter().enumerate().skip(at).take(results) {
+            let mut entry = entry(index, result, counter);
+            let id = result.tool_call_id.as_ref().map_or("", Text::as_str);
+            match calls.answer(id) {
+                Some(Some(new_id)) => {
+                    entry.fixed_tokens += u64::from(counter.text(&new_id));
+                    entry.fixed_tokens -= u64::from(counter.text(id));
+                    entry.tool_call_id = Some(new_id);
+                }
+                Some(None) => {}
+                None => entry.dropped = Some(Reason::OrphanResult),
+            }
+            entries.push(entry);
+        }
+        entries.extend(calls.unanswered(counter));
+        at += results;
+    }
+    entries
+}
+
+/// The calls of one message while their results are read.
+struct Calls<'m> {
+    calls: Vec<Call<'m>>,
+    /// Positions of the calls that have no result yet, by the id they came with, the first one last.
+    open: HashMap<&'m str, Vec<usize>>,
+}
+
+struct Call<'m> {
+    given_id: &'m str,
+    /// The id it has in the request.
+    id: String,
+    name: &'m str,
+    edit: CallEdit,
+    answered: bool,
+}
+
+impl<'m> Calls<'m> {
+    fn of(index: usize, tool_calls: &'m [ToolCall<'_>]) -> Self {
+        let given: HashSet<&str> = tool_calls.iter().filter_map(|call| Some(call.id.as_ref()?.as_str())).collect();
+        let mut used: HashSet<String> = HashSet::new();
+        let calls: Vec<Call<'m>> = tool_calls
+            .iter()
+            .enumerate()
+            .map(|(position, call)| {
+                let given_id = call.id.as_ref().map_or("", Text::as_str);
+                let mut id = given_id.to_owned();
+                let mut edit = CallEdit::default();
+                if id.is_empty() || used.contains(&id) {
+                    id = format!("call_{index}_{position}");
+                    while given.contains(id.as_str()) || used.contains(&id) {
+                        id.push('_');
+                    }
+                    edit.id = Some(id.clone());
+                }
+                used.insert(id.clone());
+                let name = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty());
+                if name.is_none() {
+                    edit.name = Some(UNNAMED_TOOL.to_owned());
+                }
+                edit.arguments = repaired_arguments(call);
+                Call { given_id, id, name: name.unwrap_or(UNNAMED_TOOL), edit, answered: false }
+            })
+            .collect();
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (position, call) in calls.iter().enumerate().rev() {
+            open.entry(call.given_id).or_default().push(position);
+        }
+        Self { calls, open }
+    }
+
+    /// Writes what was repaired into the entry of the message, tokens included.
+    fn repair(&self, entry: &mut Entry, counter: &TokenCounter) {
+        for (position, call) in self.calls.iter().enumerate() {
+            if call.edit == CallEdit::default() {
+                continue;
+            }
+            let new_texts = [&call.edit.id, &call.edit.name].into_iter().flatten();
+            entry.fixed_tokens += new_texts.map(|text| u64::from(counter.text(text))).sum::<u64>();
+            if call.edit.id.is_some() {
+                entry.fixed_tokens -= u64::from(counter.text(call.given_id));
+            }
+            if let Some(arguments) = &call.edit.arguments {
+                // No longer a piece that may be cut: what remains of broken arguments stays as it is.
+                entry.pieces.retain(|piece| piece.slot != super::draft::Slot::Arguments(position));
+                entry.fixed_tokens += u64::from(counter.text(arguments));
+            }
+            entry.calls.push((position, call.edit.clone()));
+        }
+    }
+
+    /// Finds the call that a result with `id` answers: `None` for an orphan, else the result's new id where it changes.
+    fn answer(&mut self, id: &str) -> Option<Option<String>> {
+        let call = &mut self.calls[self.open.get_mut(id)?.pop()?];
+        call.answered = true;
+        Some(call.edit.id.clone())
+    }
+
+    fn unanswered(self, counter: &TokenCounter) -> impl Iterator<Item = Entry> {
+        let open = self.calls.into_iter().filter(|call| !call.answered);
+        open.map(|call| {
+            let message = Message {
+                name: Some(call.name.into()),
+                tool_call_id: Some(Text::new(call.id.as_str())),
+                ..Message::new(Role::Tool, marks::MISSING_RESULT)
+            };
+            let fixed_tokens = counter.message(&message);
+            let message = NewMessage {
+                role: Role::Tool,
+                content: marks::MISSING_RESULT.to_owned(),
+                name: Some(call.name.to_owned()),
+                tool_call_id: Some(call.id),
+            };
+            Entry {
+                origin: Origin::Backfill(message),
+                role: Role::Tool,
+                fixed_tokens,
+                pieces: Vec::new(),
+                dropped: None,
+                calls: Vec::new(),
+                tool_call_id: None,
+            }
+        })
+    }
+}
+
+/// Returns arguments that a provider accepts, or `None` where they already are.
+fn repaired_arguments(call: &ToolCall<'_>) -> Option<String> {
+    let Some(arguments) = call.arguments.as_ref().filter(|text| !text.as_str().trim().is_empty()) else {
+        return Some("{}".to_owned());
+    };
+    if !arguments.is_json() {
+        // The model's own words are kept: it may see its mistake.
+        let raw = serde_json::Value::from(arguments.as_str());
+        return Some(format!(r#"{{"invalid_json": {raw}}}"#));
+    }
+    (!call.arguments_are_text).then(|| arguments.as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &'static str) -> ToolCall<'static> {
+        let id = (!id.is_empty()).then(|| id.into());
+        ToolCall { id, name: Some("f".into()), arguments: Some("{}".into()), arguments_are_text: true }
+    }
+
+    fn calling(calls: Vec<ToolCall<'static>>) -> Message<'static> {
+        Message { tool_calls: calls, ..Message::empty(Role::Assistant) }
+    }
+
+    fn result(id: &'static str) -> Message<'static> {
+        Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, "ok") }
+    }
+
+    fn repaired(view: &[Message<'_>]) -> Vec<String> {
+        let counter = TokenCounter::new(None);
+        assert!(!are_sound(view));
+        entries(view, &counter)
+            .iter()
+            .filter(|entry| entry.dropped.is_none())
+            .map(|entry| match &entry.origin {
+                Origin::View(index) => {
+                    let id = entry.tool_call_id.as_deref().map(|id| format!("={id}")).unwrap_or_default();
+                    format!("{index}{id}")
+                }
+                Origin::Backfill(message) => format!("+{}", message.tool_call_id.as_deref().unwrap_or_default()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_sound_conversation_is_left_alone() {
+        let view = [
+            Message::new(Role::User, "go"),
+            calling(vec![call("a"), call("b")]),
+            result("b"),
+            result("a"),
+            calling(vec![call("a")]),
+            result("a"),
+            Message::new(Role::Assistant, "done"),
+        ];
+        assert!(are_sound(&view));
+        assert!(entries(&view, &TokenCounter::new(None)).iter().all(|e| e.dropped.is_none() && e.calls.is_empty()));
+    }
+
+    #[test]
+    fn orphans_go_and_missing_results_come() {
+        assert_eq!(repaired(&[result("a"), Message::new(Role::User, "go")]), ["1"]);
+        assert_eq!(repaired(&[calling(vec![call("a"), call("b")]), result("b")]), ["0", "1", "+a"]);
+        assert_eq!(repaired(&[calling(vec![call("a")]), result("a"), result("a")]), ["0", "1"]);
+        assert_eq!(
+            repaired(&[calling(vec![call("a")]), Message::new(Role::User, "stop"), result("a")]),
+            ["0", "+a", "1"]
+        );
+        assert_eq!(repaired(&[result("a"), calling(vec![call("a")])]), ["1", "+a"]);
+    }
+
+    #[test]
+    fn ids_that_are_missing_or_used_twice_are_made_new() {
+        assert_eq!(
+            repaired(&[calling(vec![call("x"), call("x")]), result("x"), result("x")]),
+            ["0", "1", "2=call_0_1"]
+        );
+        assert_eq!(repaired(&[calling(vec![call("x"), call("x")]), result("x")]), ["0", "1", "+call_0_1"]);
+        assert_eq!(
+            repaired(&[calling(vec![call("")]), Message::new(Role::Tool, "ok")]),
+            ["0", "1=call_0_0"]
+        );
+        assert_eq!(
+            repaired(&[calling(vec![call(""), call("call_0_0")]), result("call_0_0")]),
+            ["0", "1", "+call_0_0_"]
+        );
+    }
+
+    #[test]
+    fn arguments_become_json_text() {
+        let broken = |arguments: Option<&'static str>, are_text| {
+            let call = ToolCall {
+                arguments: arguments.map(Into::into),
+                arguments_are_text: are_text,
+                ..call("a")
+            };
+            assert!(!are_sound(&[calling(vec![call.clone()]), result("a")]));
+            repaired_arguments(&call).unwrap()
+        };
+        assert_eq!(broken(None, true), "{}");
+        assert_eq!(broken(Some("  "), true), "{}");
+        assert_eq!(broken(Some(r#"{"a": "#), true), r#"{"invalid_json": "{\"a\": "}"#);
+        assert_eq!(broken(Some(r#"{"a":1}"#), false), r#"{"a":1}"#);
+        let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+        let deep = ToolCall { arguments: Some(Text::new(deep)), ..call("a") };
+        assert!(is_well_formed(&deep));
+    }
+}

@@ -1,0 +1,128 @@
+//! What comes out: for each message keep, edit or leave out, and the receipt of it.
+
+use crate::message::Role;
+use crate::tokens::Source;
+
+/// What a request is to hold, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The messages of the request.
+    pub outputs: Vec<Output>,
+    /// What was cut.
+    pub receipt: Receipt,
+}
+
+/// One message of the request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// The message at this index, as it is.
+    Keep(usize),
+    /// The message at this index, with changes.
+    Edit(usize, Edit),
+    /// A message that was not there: a result that a call lacked, or a note for messages left out.
+    New(NewMessage),
+}
+
+/// The changes to one message; what is not named stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Edit {
+    /// The new string content.
+    pub content: Option<String>,
+    /// New text in place of parts of a list content, by the part's index.
+    pub parts: Vec<(usize, String)>,
+    /// Changed tool calls, by their index.
+    pub calls: Vec<(usize, CallEdit)>,
+    /// The call that a result answers.
+    pub tool_call_id: Option<String>,
+    /// New `reasoning_content`; an empty one removes the field.
+    pub reasoning: Option<String>,
+    /// Whether `thinking_blocks` go.
+    pub remove_thinking: bool,
+}
+
+/// The changes to one tool call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CallEdit {
+    /// The new id.
+    pub id: Option<String>,
+    /// The new name.
+    pub name: Option<String>,
+    /// The new arguments, as JSON text.
+    pub arguments: Option<String>,
+}
+
+/// A message that the conversation did not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewMessage {
+    /// `tool` for a missing result, `user` for a note.
+    pub role: Role,
+    /// Its text.
+    pub content: String,
+    /// The call it answers.
+    pub tool_call_id: Option<String>,
+    /// The tool's name.
+    pub name: Option<String>,
+}
+
+/// Why something was cut or changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// A result without a call, or a second one to the same call.
+    OrphanResult,
+    /// A call without a result.
+    MissingResult,
+    /// A call without an id or name, with an id used twice, or with arguments that are no JSON text.
+    MalformedCall,
+    /// Old reasoning.
+    Reasoning,
+    /// A single tool result above its share of the window.
+    LargeResult,
+    /// Tool results that together are above their share of the window.
+    ManyResults,
+    /// A long message of the user or the assistant.
+    LongMessage,
+    /// The request was over its budget.
+    Budget,
+}
+
+impl Reason {
+    /// Returns the reason as users see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OrphanResult => "orphan_result",
+            Self::MissingResult => "missing_result",
+            Self::MalformedCall => "malformed_call",
+            Self::Reasoning => "reasoning",
+            Self::LargeResult => "large_result",
+            Self::ManyResults => "many_results",
+            Self::LongMessage => "long_message",
+            Self::Budget => "budget",
+        }
+    }
+}
+
+/// One cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cut {
+    /// The message's index in the conversation that came in.
+    pub index: usize,
+    /// Why.
+    pub reason: Reason,
+    /// Tokens of what was cut, before.
+    pub tokens_before: u64,
+    /// Tokens of what stands there now.
+    pub tokens_after: u64,
+}
+
+/// What was cut, and how large the request was and is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Receipt {
+    /// Tokens of the request before; `None` where a bound showed that nothing had to be counted.
+    pub tokens_before: Option<u64>,
+    /// Tokens of the request after.
+    pub tokens_after: Option<u64>,
+    /// How they were counted.
+    pub source: Option<Source>,
+    /// Everything that was cut or changed, in the order of the conversation.
+    pub cuts: Vec<Cut>,
+}

@@ -1,0 +1,133 @@
+//! How much a message matters, by rules alone: document 001, stage six.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::message::{Content, Message, Part, Role};
+
+/// How much a message matters to what comes later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Mere look-ups: listings, reads, searches.
+    Low,
+    /// Everything else.
+    Normal,
+    /// Decisions, constraints, to-dos, standing instructions.
+    High,
+}
+
+/// Tools that only look something up: document 001, with the names that nanobot's releases use for the same tools.
+const LOW_TOOLS: [&str; 9] = [
+    "read_file",
+    "search_web",
+    "web_search",
+    "list_directory",
+    "list_dir",
+    "glob",
+    "grep",
+    "find_files",
+    "web_fetch",
+];
+
+/// Tools that run a command line.
+const SHELL_TOOLS: [&str; 6] = ["exec", "shell", "execute_shell", "run_shell", "bash", "run_command"];
+
+/// Tools whose results are never judged by the words of a file.
+const WRITING_TOOLS: [&str; 2] = ["write_file", "edit_file"];
+
+/// Bytes of a message that are searched for keywords; a rule is stated early, and a paste must not cost more than it.
+const SEARCHED_BYTES: usize = 16_384;
+
+/// Compiled once; the patterns are literals, and `the_patterns_compile` proves them.
+#[allow(clippy::expect_used)]
+fn pattern(source: &str) -> Regex {
+    Regex::new(source).expect("the pattern is a literal")
+}
+
+static LOW_COMMAND: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s*(?:ls|cat|head|tail|grep|rg|find|wc|file|stat|pwd|echo|which)\b"));
+
+static KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|\b(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)\b",
+    )
+});
+
+static ASSISTANT_KEYWORD: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?i)决定|架构|约束|\b(?:todo|decide[sd]?|decision|architecture|constraints?)\b"));
+
+/// Returns how much `message` matters; `command` is what a shell tool ran, where it is known. O(1) in its length.
+///
+/// A tool's result counts by the tool first: the source of a look-up is still there, whatever words it holds.
+pub fn classify(message: &Message<'_>, command: Option<&str>) -> Priority {
+    match message.role {
+        Role::System => Priority::High,
+        Role::User => by_keyword(message, &KEYWORD),
+        Role::Assistant => by_keyword(message, &ASSISTANT_KEYWORD),
+        Role::Tool | Role::Function => {
+            let tool = message.name.as_ref().map_or("", |name| name.as_str());
+            if LOW_TOOLS.contains(&tool)
+                || (SHELL_TOOLS.contains(&tool) && command.is_some_and(|command| LOW_COMMAND.is_match(command)))
+            {
+                Priority::Low
+            } else if WRITING_TOOLS.contains(&tool) {
+                Priority::Normal
+            } else {
+                by_keyword(message, &KEYWORD)
+            }
+        }
+    }
+}
+
+/// Returns whether `message` is the result of a tool that runs command lines, so that the command says what it is.
+pub fn is_shell_result(message: &Message<'_>) -> bool {
+    message.role == Role::Tool && message.name.as_ref().is_some_and(|name| SHELL_TOOLS.contains(&name.as_str()))
+}
+
+fn by_keyword(message: &Message<'_>, keyword: &Regex) -> Priority {
+    let has = |text: &str| keyword.is_match(&text[..text.floor_char_boundary(SEARCHED_BYTES)]);
+    let found = match &message.content {
+        Content::Empty => false,
+        Content::Text(text) => has(text.as_str()),
+        Content::Parts(parts) => parts.iter().any(|part| matches!(part, Part::Text(text) if has(text.as_str()))),
+    };
+    if found { Priority::High } else { Priority::Normal }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(name: &'static str, content: &'static str) -> Message<'static> {
+        Message { name: Some(name.into()), ..Message::new(Role::Tool, content) }
+    }
+
+    #[test]
+    fn the_patterns_compile() {
+        for pattern in [&LOW_COMMAND, &KEYWORD, &ASSISTANT_KEYWORD] {
+            LazyLock::force(pattern);
+        }
+    }
+
+    #[test]
+    fn messages_are_classified_as_document_001_says() {
+        let cases = [
+            (result("read_file", "# TODO: this must stay"), None, Priority::Low),
+            (result("exec", "a.py b.py"), Some("ls -la"), Priority::Low),
+            (result("exec", "a.py b.py"), Some("lsof -i"), Priority::Normal),
+            (result("exec", "done"), Some("make"), Priority::Normal),
+            (result("exec", "重要：备份失败"), Some("make"), Priority::High),
+            (result("write_file", "must"), None, Priority::Normal),
+            (Message::new(Role::User, "请记住以后都用 TypeScript"), None, Priority::High),
+            (Message::new(Role::User, "You must not touch main."), None, Priority::High),
+            (Message::new(Role::User, "a mustard recipe, please"), None, Priority::Normal),
+            (Message::new(Role::Assistant, "We decided on SQLite."), None, Priority::High),
+            (Message::new(Role::Assistant, "Here you are."), None, Priority::Normal),
+            (Message::empty(Role::Assistant), None, Priority::Normal),
+        ];
+        for (message, command, priority) in cases {
+            assert_eq!(classify(&message, command), priority, "{message:?}");
+        }
+    }
+}

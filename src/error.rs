@@ -1,0 +1,73 @@
+//! Every message the crate can give.
+
+/// A result whose error is [`enum@Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What can go wrong in the core.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A message is not of a shape that any provider accepts.
+    #[error("`messages[{index}]{field}` {problem}")]
+    InvalidMessage {
+        /// Position in the list of messages, from 0.
+        index: usize,
+        /// Path below the message, such as `.content` or `.tool_calls[2].id`; empty for the message itself.
+        field: String,
+        /// What is wrong, both sides of the comparison included.
+        problem: String,
+    },
+    /// An argument other than the messages is not usable.
+    #[error("`{name}` {problem}")]
+    InvalidArgument {
+        /// The argument's name as the caller wrote it.
+        name: String,
+        /// What is wrong, both sides of the comparison included.
+        problem: String,
+    },
+    /// What must stay is larger than the budget, so nothing that may be cut can help.
+    #[error("{floor}")]
+    Overflow {
+        /// What must stay, part by part.
+        floor: Box<Floor>,
+    },
+}
+
+/// What must stay in a request, and the budget it does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Floor {
+    /// Tokens that the parts need together.
+    pub needed_tokens: u64,
+    /// Tokens that the request may have.
+    pub limit_tokens: u64,
+    /// The model the tokens were counted for.
+    pub model: Option<String>,
+    /// Tokens of each part that cannot be cut, largest first: `system`, `tools`, `last_user`, `framing`.
+    pub parts: Vec<(&'static str, u64)>,
+}
+
+impl std::fmt::Display for Floor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "what must stay needs {} tokens", self.needed_tokens)?;
+        if let Some(model) = &self.model {
+            write!(f, " for `{model}`")?;
+        }
+        write!(f, " but {} are allowed (", self.limit_tokens)?;
+        for (i, (name, tokens)) in self.parts.iter().enumerate() {
+            write!(f, "{}{name} {tokens}", if i == 0 { "" } else { ", " })?;
+        }
+        write!(f, ")")
+    }
+}
+
+impl Error {
+    /// Returns an [`Error::InvalidMessage`].
+    pub fn message(index: usize, field: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::InvalidMessage { index, field: field.into(), problem: problem.into() }
+    }
+
+    /// Returns an [`Error::InvalidArgument`].
+    pub fn argument(name: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::InvalidArgument { name: name.into(), problem: problem.into() }
+    }
+}

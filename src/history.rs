@@ -1,0 +1,96 @@
+//! Which messages of a session go into the next request.
+
+use crate::compress::{groups, last_user_index};
+use crate::message::{Message, Role, Text};
+use crate::tokens::{REPLY, TokenCounter};
+
+/// Returns the indexes of the newest whole rounds that have at most `max_tokens` together.
+///
+/// A round is a message of the user and everything up to the next one. Within it, results without a call and calls
+/// without all their results are left out, so that no orphan comes back. Messages before the first message of a user
+/// belong to no round. Empty where not even the newest round fits. O(n) in what comes back, and in one round more.
+pub fn select(view: &[Message<'_>], max_tokens: u64, counter: &TokenCounter) -> Vec<usize> {
+    let mut used = REPLY;
+    let mut rounds: Vec<Vec<usize>> = Vec::new();
+    let mut end = view.len();
+    while let Some(start) = last_user_index(&view[..end]) {
+        let round = whole_groups(&view[start..end]).map(|index| start + index).collect::<Vec<_>>();
+        used += round.iter().map(|&index| counter.message(&view[index])).sum::<u64>();
+        if used > max_tokens {
+            break;
+        }
+        rounds.push(round);
+        end = start;
+    }
+    rounds.into_iter().rev().flatten().collect()
+}
+
+/// Iterates over the messages of groups that are whole: the calls of one are answered, each exactly once.
+fn whole_groups<'v>(view: &'v [Message<'_>]) -> impl Iterator<Item = usize> + 'v {
+    groups(view.iter().map(|message| message.role)).into_iter().flat_map(|group| {
+        let opening = &view[group.start];
+        let is_call = opening.role == Role::Assistant && !opening.tool_calls.is_empty();
+        let mut open: Vec<&str> = opening.tool_calls.iter().map(|call| call.id.as_ref().map_or("", Text::as_str)).collect();
+        let mut kept = vec![group.start];
+        for index in group.start + 1..group.end {
+            let id = view[index].tool_call_id.as_ref().map_or("", Text::as_str);
+            if view[index].role != Role::Tool {
+                kept.push(index);
+            } else if let Some(position) = open.iter().position(|open| *open == id) {
+                open.swap_remove(position);
+                kept.push(index);
+            }
+        }
+        if (is_call && !open.is_empty()) || opening.role == Role::Tool {
+            kept.clear();
+        }
+        kept
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ToolCall;
+
+    fn call(id: &'static str) -> Message<'static> {
+        let call = ToolCall {
+            id: Some(id.into()),
+            name: Some("f".into()),
+            arguments: Some("{}".into()),
+            arguments_are_text: true,
+        };
+        Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) }
+    }
+
+    fn result(id: &'static str) -> Message<'static> {
+        Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, "ok") }
+    }
+
+    #[test]
+    fn whole_rounds_within_the_budget_and_no_orphans() {
+        let counter = TokenCounter::new(None);
+        let view = [
+            result("lost"),
+            Message::new(Role::Assistant, "left from before"),
+            Message::new(Role::User, "one"),
+            call("a"),
+            result("a"),
+            Message::new(Role::Assistant, "done"),
+            Message::new(Role::User, "two"),
+            call("b"),
+            Message::new(Role::User, "three"),
+            result("b"),
+            Message::new(Role::Assistant, "ok"),
+        ];
+        assert_eq!(select(&view, u64::MAX, &counter), [2, 3, 4, 5, 6, 8, 10]);
+        assert_eq!(select(&view, 0, &counter), Vec::<usize>::new());
+        assert_eq!(select(&[], 100, &counter), Vec::<usize>::new());
+        for max_tokens in 0..120 {
+            let picked = select(&view, max_tokens, &counter);
+            let tokens: u64 = picked.iter().map(|&i| counter.message(&view[i])).sum();
+            assert!(picked.is_empty() || tokens + REPLY <= max_tokens);
+            assert!(picked.first().is_none_or(|&i| view[i].role == Role::User));
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Fits conversations into a model's context window and keeps what matters.
+//!
+//! The core reads a *view* of the messages ([`Message`]), counts it ([`TokenCounter`]), and returns a plan of what to
+//! keep, edit and drop ([`compress`]); it owns no conversation and does no I/O.
+
+pub mod compress;
+pub mod error;
+pub mod history;
+pub mod message;
+pub mod overflow;
+#[cfg(feature = "python")]
+mod python;
+pub mod tokens;
+pub mod window;
+
+pub use error::{Error, Result};
+pub use message::{Content, Message, Part, Role, Text, ToolCall};
+pub use tokens::TokenCounter;

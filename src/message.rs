@@ -1,0 +1,243 @@
+//! A conversation as the core sees it: parsed once at the edge, borrowed, typed from then on.
+//!
+//! A [`Text`] remembers what is known of it (its tokens, whether it is JSON), so that a caller with a cache can hand
+//! that knowledge in and take it out again; the text itself is read only when something must be counted or cut.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+
+use serde::de::IgnoredAny;
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// `system`, and OpenAI's later name for it, `developer`.
+    System,
+    /// `user`
+    User,
+    /// `assistant`
+    Assistant,
+    /// `tool`: the answer to a tool call.
+    Tool,
+    /// `function`: OpenAI's older form of an answer; it has no id and goes with the message before it.
+    Function,
+}
+
+impl Role {
+    /// Returns the role that a provider's name for it stands for.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "system" | "developer" => Some(Self::System),
+            "user" => Some(Self::User),
+            "assistant" => Some(Self::Assistant),
+            "tool" => Some(Self::Tool),
+            "function" => Some(Self::Function),
+            _ => None,
+        }
+    }
+
+    /// Returns the name that this role goes by in a request.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::Function => "function",
+        }
+    }
+}
+
+/// What is known of a text without reading it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Its tokens under the counter in use.
+    pub tokens: Option<u32>,
+    /// Whether it is one valid JSON value.
+    pub json: Option<bool>,
+}
+
+/// A string of a message.
+#[derive(Debug, Clone)]
+pub struct Text<'a> {
+    text: Cow<'a, str>,
+    facts: Cell<Facts>,
+    /// The caller's own number for this string, to find it again after planning.
+    pub tag: u32,
+}
+
+impl<'a> Text<'a> {
+    /// Returns a text of which nothing is known yet.
+    pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
+        Self::with_facts(text, Facts::default(), u32::MAX)
+    }
+
+    /// Returns a text with what the caller's cache knows of it, and the caller's number for it.
+    pub fn with_facts(text: impl Into<Cow<'a, str>>, facts: Facts, tag: u32) -> Self {
+        Self { text: text.into(), facts: Cell::new(facts), tag }
+    }
+
+    /// Returns the string itself.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns its length in UTF-8 bytes.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Returns whether it holds nothing.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Returns what is known so far.
+    pub fn facts(&self) -> Facts {
+        self.facts.get()
+    }
+
+    /// Remembers the tokens.
+    pub fn set_tokens(&self, tokens: u32) {
+        self.facts.set(Facts { tokens: Some(tokens), ..self.facts.get() });
+    }
+
+    /// Returns whether the text is one valid JSON value of any depth; O(n) the first time.
+    pub fn is_json(&self) -> bool {
+        let facts = self.facts.get();
+        facts.json.unwrap_or_else(|| {
+            // `IgnoredAny` is skipped without recursion, so nesting cannot exhaust the stack.
+            let valid = serde_json::from_str::<IgnoredAny>(&self.text).is_ok();
+            self.facts.set(Facts { json: Some(valid), ..facts });
+            valid
+        })
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// The kinds of content that are not text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Media {
+    /// An image; `low_detail` is OpenAI's `"detail": "low"`.
+    Image {
+        /// Whether the provider is asked to look at a small version only.
+        low_detail: bool,
+    },
+    /// Sound.
+    Audio,
+    /// A document.
+    File,
+}
+
+/// One part of a list content.
+#[derive(Debug, Clone)]
+pub enum Part<'a> {
+    /// `{"type": "text", "text": …}` and a bare string.
+    Text(Text<'a>),
+    /// An image, sound or file, with its URL, data URL or base64 data.
+    Media(Media, Text<'a>),
+    /// Anything else, as compact JSON text.
+    Other(Text<'a>),
+}
+
+impl<'a> Part<'a> {
+    /// Returns the string that the part's size comes from.
+    pub fn text(&self) -> &Text<'a> {
+        match self {
+            Self::Text(text) | Self::Media(_, text) | Self::Other(text) => text,
+        }
+    }
+}
+
+/// What a message says.
+#[derive(Debug, Clone, Default)]
+pub enum Content<'a> {
+    /// `None`, or no `content` at all.
+    #[default]
+    Empty,
+    /// A string.
+    Text(Text<'a>),
+    /// A list of parts.
+    Parts(Vec<Part<'a>>),
+}
+
+/// A call of a tool by the model. Fields that are missing or broken are `None`, and repaired by the plan.
+#[derive(Debug, Clone)]
+pub struct ToolCall<'a> {
+    /// The id that the result must name.
+    pub id: Option<Text<'a>>,
+    /// The tool's name.
+    pub name: Option<Text<'a>>,
+    /// The arguments as JSON text, whatever form they came in.
+    pub arguments: Option<Text<'a>>,
+    /// Whether `arguments` were text in the message, as providers require.
+    pub arguments_are_text: bool,
+}
+
+/// One message, borrowed from its owner.
+#[derive(Debug, Clone)]
+pub struct Message<'a> {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: Content<'a>,
+    /// The calls of an assistant message.
+    pub tool_calls: Vec<ToolCall<'a>>,
+    /// Which call a tool message answers.
+    pub tool_call_id: Option<Text<'a>>,
+    /// The speaker's or the tool's name.
+    pub name: Option<Text<'a>>,
+    /// `reasoning_content`: the model's thoughts as text.
+    pub reasoning: Option<Text<'a>>,
+    /// `thinking_blocks`: the model's signed thoughts, their strings joined.
+    pub thinking: Option<Text<'a>>,
+}
+
+impl<'a> Message<'a> {
+    /// Returns a message with text content and nothing else.
+    pub fn new(role: Role, content: impl Into<Cow<'a, str>>) -> Self {
+        Self { content: Content::Text(Text::new(content)), ..Self::empty(role) }
+    }
+
+    /// Returns a message without content.
+    pub fn empty(role: Role) -> Self {
+        Self {
+            role,
+            content: Content::Empty,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            name: None,
+            reasoning: None,
+            thinking: None,
+        }
+    }
+
+    /// Calls `visit` with every string that costs tokens, and whether it is media.
+    pub fn each_text<'s>(&'s self, mut visit: impl FnMut(&'s Text<'a>, Option<Media>)) {
+        match &self.content {
+            Content::Empty => {}
+            Content::Text(text) => visit(text, None),
+            Content::Parts(parts) => {
+                for part in parts {
+                    match part {
+                        Part::Media(media, text) => visit(text, Some(*media)),
+                        Part::Text(text) | Part::Other(text) => visit(text, None),
+                    }
+                }
+            }
+        }
+        for call in &self.tool_calls {
+            for text in [&call.id, &call.name, &call.arguments].into_iter().flatten() {
+                visit(text, None);
+            }
+        }
+        for text in [&self.tool_call_id, &self.name, &self.reasoning, &self.thinking].into_iter().flatten() {
+            visit(text, None);
+        }
+    }
+}

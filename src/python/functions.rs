@@ -1,0 +1,239 @@
+//! The functions of the package.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::compress::{self, Plan, Request};
+use crate::tokens::TokenCounter;
+use crate::{Error, history, window};
+
+use super::apply::apply;
+use super::arguments::{limits, model, optional_whole, shown, tools, whole};
+use super::convert::{Strings, View};
+use super::errors::OrRaise;
+use super::receipt::{Fitted, Receipt};
+
+type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// What the functions of this module share: a view of the messages, a plan, and the plan carried out.
+pub struct Call<'py> {
+    /// The messages that came in.
+    pub messages: Bound<'py, PyAny>,
+    pub model: Option<String>,
+    pub tools: Option<String>,
+}
+
+impl<'py> Call<'py> {
+    pub fn new(messages: &Bound<'py, PyAny>, model_name: Any<'_, 'py>, schemas: Any<'_, 'py>) -> PyResult<Self> {
+        Ok(Self { messages: messages.clone(), model: model(model_name)?, tools: tools(schemas)? })
+    }
+
+    pub fn request(&self, window_tokens: u64, limits: compress::Limits) -> Request<'_> {
+        Request {
+            model: self.model.as_deref(),
+            tools: self.tools.as_deref(),
+            window_tokens,
+            max_output_tokens: None,
+            limits,
+        }
+    }
+
+    /// Runs `work` on the view, and remembers what it found out.
+    fn with_view<T>(&self, work: impl FnOnce(&View<'_, 'py>, &TokenCounter) -> T) -> PyResult<T> {
+        let strings = Strings::default();
+        let counter = TokenCounter::new(self.model.as_deref());
+        let view = View::of(&self.messages, &counter, &strings)?;
+        let result = work(&view, &counter);
+        view.remember();
+        Ok(result)
+    }
+
+    /// Plans with everything counted.
+    fn planned(&self, plan: impl FnOnce(&View<'_, 'py>) -> crate::Result<Plan>) -> PyResult<Fitted> {
+        let py = self.messages.py();
+        let plan = self.with_view(|view, counter| {
+            view.count(py, counter);
+            plan(view)
+        })?;
+        self.carry_out(&plan.or_raise(py)?)
+    }
+
+    fn carry_out(&self, plan: &Plan) -> PyResult<Fitted> {
+        let py = self.messages.py();
+        Ok(Fitted {
+            messages: apply(self.messages.cast::<PyList>()?, plan)?.unbind(),
+            tokens: plan.receipt.tokens_after.unwrap_or_default(),
+            receipt: Py::new(py, Receipt::from(&plan.receipt))?,
+        })
+    }
+
+    /// Compresses; without a receipt where nothing was to be done.
+    pub fn compress(&self, request: &Request<'_>) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
+        let py = self.messages.py();
+        let plan = self.with_view(|view, counter| {
+            if compress::is_settled(&view.messages, request) {
+                return Ok(None);
+            }
+            view.count(py, counter);
+            compress::compress(&view.messages, request)
+        })?;
+        match plan.or_raise(py)? {
+            None => {
+                let messages = self.messages.cast::<PyList>()?;
+                Ok((messages.get_slice(0, messages.len()), None))
+            }
+            Some(plan) => {
+                let fitted = self.carry_out(&plan)?;
+                Ok((fitted.messages.into_bound(py), Some(fitted.receipt)))
+            }
+        }
+    }
+
+    pub fn emergency(&self, request: &Request<'_>) -> PyResult<Fitted> {
+        self.planned(|view| compress::emergency(&view.messages, request))
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (messages, model=None, *, tools=None))]
+pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tools: Any<'_, 'py>) -> PyResult<u64> {
+    let call = Call::new(messages, model, tools)?;
+    call.with_view(|view, counter| {
+        view.count(messages.py(), counter);
+        counter.prompt(&view.messages, call.tools.as_deref()).tokens
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (messages, context_window, model=None, *, tools=None, max_output_tokens=None, settings=None))]
+pub fn compress_messages<'py>(
+    messages: &Bound<'py, PyAny>,
+    context_window: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+    max_output_tokens: Any<'_, 'py>,
+    settings: Any<'_, 'py>,
+) -> PyResult<Bound<'py, PyList>> {
+    let call = Call::new(messages, model, tools)?;
+    let mut request = call.request(whole(context_window, "context_window")?, limits(settings)?);
+    request.max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
+    call.compress(&request).map(|(messages, _)| messages)
+}
+
+#[pyfunction]
+#[pyo3(signature = (messages, context_window, model=None, *, tools=None, settings=None))]
+pub fn emergency_compress<'py>(
+    messages: &Bound<'py, PyAny>,
+    context_window: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+    settings: Any<'_, 'py>,
+) -> PyResult<Py<PyList>> {
+    let call = Call::new(messages, model, tools)?;
+    let request = call.request(whole(context_window, "context_window")?, limits(settings)?);
+    call.emergency(&request).map(|fitted| fitted.messages)
+}
+
+#[pyfunction]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
+pub fn fit_messages<'py>(
+    messages: &Bound<'py, PyAny>,
+    max_tokens: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+) -> PyResult<Fitted> {
+    let call = Call::new(messages, model, tools)?;
+    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let request = call.request(max_tokens, compress::Limits::default());
+    call.planned(|view| compress::fit(&view.messages, &request, max_tokens))
+}
+
+#[pyfunction]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
+pub fn reduce_messages<'py>(
+    messages: &Bound<'py, PyAny>,
+    max_tokens: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+) -> PyResult<Fitted> {
+    let call = Call::new(messages, model, tools)?;
+    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let request = call.request(max_tokens, compress::Limits::default());
+    call.planned(|view| compress::reduce(&view.messages, &request, max_tokens))
+}
+
+#[pyfunction]
+#[pyo3(signature = (messages, max_tokens, model=None))]
+pub fn select_history<'py>(
+    messages: &Bound<'py, PyAny>,
+    max_tokens: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+) -> PyResult<Bound<'py, PyList>> {
+    let call = Call::new(messages, model, None)?;
+    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let picked = call.with_view(|view, counter| history::select(&view.messages, max_tokens, counter))?;
+    let list = messages.cast::<PyList>()?;
+    let picked = picked.into_iter().map(|index| list.get_item(index)).collect::<PyResult<Vec<_>>>()?;
+    PyList::new(messages.py(), picked)
+}
+
+#[pyfunction]
+pub fn find_safe_cut_point<'py>(messages: &Bound<'py, PyAny>, keep_last: &Bound<'py, PyAny>) -> PyResult<usize> {
+    let keep_last = usize::try_from(whole(keep_last, "keep_last")?).unwrap_or(usize::MAX);
+    Call::new(messages, None, None)?.with_view(|view, _| compress::safe_cut_point(&view.messages, keep_last))
+}
+
+#[pyfunction]
+pub fn find_last_user_index(messages: &Bound<'_, PyAny>) -> PyResult<usize> {
+    Call::new(messages, None, None)?
+        .with_view(|view, _| compress::last_user_index(&view.messages).unwrap_or(view.messages.len()))
+}
+
+#[pyfunction]
+pub fn classify_message(message: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    let messages = PyList::new(message.py(), [message])?.into_any();
+    let priority = Call::new(&messages, None, None)?.with_view(|view, _| compress::classify(&view.messages[0], None))?;
+    Ok(match priority {
+        compress::Priority::High => "high",
+        compress::Priority::Normal => "normal",
+        compress::Priority::Low => "low",
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (result, max_chars=None, *, head_lines=None, tail_lines=None))]
+pub fn trim_tool_result<'py>(
+    result: &Bound<'py, PyAny>,
+    max_chars: Any<'_, 'py>,
+    head_lines: Any<'_, 'py>,
+    tail_lines: Any<'_, 'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    /// Source: plan V3.1, `trim_tool_result`.
+    const MAX_CHARS: usize = 15_000;
+    let size = |value, name, default| -> PyResult<usize> {
+        Ok(optional_whole(value, name)?.map_or(default, |number| usize::try_from(number).unwrap_or(usize::MAX)))
+    };
+    let max_chars = size(max_chars, "max_chars", MAX_CHARS)?;
+    let (head, tail) = compress::TRIM_LINES;
+    let lines = (size(head_lines, "head_lines", head)?, size(tail_lines, "tail_lines", tail)?);
+    let Ok(string) = result.cast::<PyString>() else {
+        return Err(Error::argument("result", format!("must be a string, got {}", shown(result)))).or_raise(result.py());
+    };
+    if string.len()? <= max_chars {
+        return Ok(result.clone());
+    }
+    let text = string.to_string_lossy();
+    Ok(PyString::new(result.py(), &compress::trim_tool_result(&text, max_chars, lines)).into_any())
+}
+
+#[pyfunction]
+#[pyo3(signature = (model, r#override=None))]
+pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'py>) -> PyResult<u64> {
+    let name = self::model(Some(model))?.unwrap_or_default();
+    Ok(window::get_context_window(&name, optional_whole(r#override, "override")?))
+}
+
+#[pyfunction]
+pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
+    Ok(window::get_output_limit(&self::model(Some(model))?.unwrap_or_default()))
+}

@@ -1,0 +1,31 @@
+//! The Python binding: converts, maps errors, lets other threads run while much is counted; decides nothing.
+
+mod apply;
+mod arguments;
+mod compressor;
+mod convert;
+mod errors;
+mod functions;
+mod overflow;
+mod receipt;
+
+/// The compiled half of the package `nanobot_context`.
+#[pyo3::pymodule(name = "_core", gil_used = true)]
+mod core_module {
+    #[pymodule_export]
+    use super::compressor::Compressor;
+    #[pymodule_export]
+    use super::functions::{
+        classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
+        find_safe_cut_point, fit_messages, get_context_window, get_output_limit, reduce_messages, select_history,
+        trim_tool_result,
+    };
+    #[pymodule_export]
+    use super::overflow::{Overflow, classify_error};
+    #[pymodule_export]
+    use super::receipt::{Cut, Fitted, Receipt};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // Python's own name for it
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

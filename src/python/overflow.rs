@@ -1,0 +1,36 @@
+//! `Overflow`, and the reading of an error.
+
+use pyo3::prelude::*;
+
+use crate::overflow::{ErrorView, detect_overflow};
+
+/// What a provider said was too large.
+#[pyclass(frozen, get_all, eq, skip_from_py_object, module = "nanobot_context")]
+#[derive(Clone, PartialEq)]
+pub struct Overflow {
+    kind: &'static str,
+    limit_tokens: Option<u64>,
+    used_tokens: Option<u64>,
+}
+
+#[pymethods]
+impl Overflow {
+    fn __repr__(&self) -> String {
+        let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
+        let (limit, used) = (number(self.limit_tokens), number(self.used_tokens));
+        format!("Overflow(kind='{}', limit_tokens={limit}, used_tokens={used})", self.kind)
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (text, *, status=None, code=None, error_type=None, provider=None))]
+pub fn classify_error(
+    text: &str,
+    status: Option<u16>,
+    code: Option<&str>,
+    error_type: Option<&str>,
+    provider: Option<&str>,
+) -> Option<Overflow> {
+    let found = detect_overflow(&ErrorView { text, status, code, error_type, provider })?;
+    Some(Overflow { kind: found.kind.name(), limit_tokens: found.limit_tokens, used_tokens: found.used_tokens })
+}

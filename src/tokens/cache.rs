@@ -1,0 +1,211 @@
+//! Counts that are not made twice.
+//!
+//! Two levels. [`IdentityCache`] knows a string object by its address, so a hit reads nothing of the text; it must hold
+//! the object alive, since a freed address comes back with another text (19,594 of 20,000 times in a trial), and is
+//! bounded by the bytes it holds. The content cache knows a text by a 128-bit hash, holds no text, and serves strings
+//! that were decoded anew.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::message::Facts;
+
+/// Texts shorter than this are counted again rather than hashed and looked up: both cost about the same.
+const MIN_HASHED_BYTES: usize = 48;
+
+/// Counts in one generation of the content cache; with two generations of 24 bytes each at most about 4 MB.
+const GENERATION: usize = 1 << 16;
+
+/// Bounded without a list of uses: when the young half is full it becomes the old half, and what is not asked for until
+/// the next time is gone.
+#[derive(Default)]
+struct ContentCache {
+    young: HashMap<u128, u32>,
+    old: HashMap<u128, u32>,
+}
+
+impl ContentCache {
+    fn get(&mut self, key: u128) -> Option<u32> {
+        if let Some(&tokens) = self.young.get(&key) {
+            return Some(tokens);
+        }
+        let tokens = self.old.remove(&key)?;
+        self.put(key, tokens);
+        Some(tokens)
+    }
+
+    fn put(&mut self, key: u128, tokens: u32) {
+        if self.young.len() >= GENERATION {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, tokens);
+    }
+}
+
+static CONTENT: LazyLock<Mutex<ContentCache>> = LazyLock::new(Mutex::default);
+/// Unknown to whoever writes the texts, so that no two of them can be made to share a count.
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
+
+/// Returns the count of `text`, from the content cache or from `count`; `salt` tells the ways of counting apart.
+pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
+    if text.len() < MIN_HASHED_BYTES {
+        return count();
+    }
+    let key = xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(u64::from(salt)));
+    // A panic elsewhere cannot leave a map of plain numbers half-changed, so a poisoned lock is still good.
+    let cache = || CONTENT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(tokens) = cache().get(key) {
+        return tokens;
+    }
+    let tokens = count();
+    cache().put(key, tokens);
+    tokens
+}
+
+/// What is known of string objects, by their address; `K` holds such an object alive.
+#[derive(Debug)]
+pub struct IdentityCache<K> {
+    entries: HashMap<(usize, u8), Entry<K>, BuildAddressHasher>,
+    bytes: usize,
+    max_bytes: usize,
+    call: u32,
+}
+
+#[derive(Debug)]
+struct Entry<K> {
+    facts: Facts,
+    bytes: usize,
+    last_call: u32,
+    /// Only held.
+    _object: K,
+}
+
+/// Calls after which a string that was not seen again may go.
+const KEPT_CALLS: u32 = 8;
+
+impl<K> IdentityCache<K> {
+    /// Returns an empty cache that holds at most `max_bytes` of text alive.
+    pub fn new(max_bytes: usize) -> Self {
+        Self { entries: HashMap::default(), bytes: 0, max_bytes, call: 0 }
+    }
+
+    /// Starts a call: what the last calls did not use may go from now on.
+    pub fn begin_call(&mut self) {
+        self.call = self.call.wrapping_add(1);
+    }
+
+    /// Returns what is known of the object at `address`.
+    pub fn get(&mut self, address: usize, salt: u8) -> Option<Facts> {
+        let entry = self.entries.get_mut(&(address, salt))?;
+        entry.last_call = self.call;
+        Some(entry.facts)
+    }
+
+    /// Remembers what was found out about an object of `bytes` bytes of text.
+    ///
+    /// An object of more than a quarter of the bound is not held.
+    pub fn put(&mut self, address: usize, salt: u8, object: K, bytes: usize, facts: Facts) {
+        if bytes > self.max_bytes / 4 {
+            return;
+        }
+        if self.bytes + bytes > self.max_bytes {
+            self.sweep();
+        }
+        let entry = Entry { facts, bytes, last_call: self.call, _object: object };
+        self.bytes += bytes;
+        if let Some(replaced) = self.entries.insert((address, salt), entry) {
+            self.bytes -= replaced.bytes;
+        }
+    }
+
+    fn sweep(&mut self) {
+        let call = self.call;
+        self.entries.retain(|_, entry| call.wrapping_sub(entry.last_call) <= KEPT_CALLS);
+        self.bytes = self.entries.values().map(|entry| entry.bytes).sum();
+        // All of it in use, and still too much: start again rather than search for the least useful.
+        if self.bytes > self.max_bytes / 2 {
+            self.entries.clear();
+            self.bytes = 0;
+        }
+    }
+
+    /// Returns the bytes of text held alive.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Addresses are spread by one multiplication; the standard hasher would cost more than all else in a look-up.
+#[derive(Debug, Default, Clone, Copy)]
+struct BuildAddressHasher;
+
+#[derive(Debug, Default)]
+struct AddressHasher(u64);
+
+impl BuildHasher for BuildAddressHasher {
+    type Hasher = AddressHasher;
+    fn build_hasher(&self) -> AddressHasher {
+        AddressHasher::default()
+    }
+}
+
+impl std::hash::Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u8(byte);
+        }
+    }
+    fn write_u8(&mut self, byte: u8) {
+        self.write_usize(usize::from(byte));
+    }
+    fn write_usize(&mut self, word: usize) {
+        // 2^64 divided by the golden ratio; the high bits are the good ones, so they are folded down
+        let mixed = (self.0 ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_made_once() {
+        let text = "a text that is long enough to be worth hashing, and then some";
+        assert_eq!(by_content(text, 250, || 7), 7);
+        assert_eq!(by_content(text, 250, || unreachable!()), 7);
+        assert_eq!(by_content(text, 251, || 9), 9);
+    }
+
+    #[test]
+    fn the_content_cache_is_bounded() {
+        let mut cache = ContentCache::default();
+        for key in 0..3 * GENERATION as u128 {
+            cache.put(key, 1);
+        }
+        assert!(cache.young.len() + cache.old.len() <= 2 * GENERATION);
+        assert_eq!(cache.get(3 * GENERATION as u128 - 1), Some(1));
+        assert_eq!(cache.get(0), None);
+    }
+
+    #[test]
+    fn the_identity_cache_holds_no_more_than_it_may() {
+        let mut cache = IdentityCache::new(1000);
+        for address in 0..100 {
+            cache.begin_call();
+            cache.put(address, 0, (), 90, Facts { tokens: Some(1), json: None });
+            assert!(cache.bytes() <= 1000);
+        }
+        assert_eq!(cache.get(99, 0).and_then(|facts| facts.tokens), Some(1));
+        assert_eq!(cache.get(99, 1), None);
+        assert_eq!(cache.get(0, 0), None);
+        cache.put(500, 0, (), 251, Facts::default());
+        assert_eq!(cache.get(500, 0), None);
+    }
+}

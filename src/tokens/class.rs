@@ -1,0 +1,125 @@
+//! What kind of text it is, as far as that decides how other vocabularies split it.
+
+/// The classes of text for which the factors of `family.rs` were measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Sentences in Latin script
+    Prose,
+    /// Programs
+    Code,
+    /// JSON and the like
+    Json,
+    /// Logs, listings, tables: many digits
+    Logs,
+    /// Chinese
+    Chinese,
+    /// Japanese
+    Japanese,
+    /// Several scripts, or a script that no class was measured for
+    Mixed,
+    /// base64, hashes, minified code: hardly a space
+    Dense,
+    /// Mostly emoji
+    Emoji,
+}
+
+/// Bytes looked at, half from the start and half from the middle: enough to tell, O(1) in the text.
+const SAMPLE_BYTES: usize = 2048;
+
+/// Returns the class of `text`; O(1).
+pub fn classify(text: &str) -> Class {
+    let half = SAMPLE_BYTES / 2;
+    let head = &text[..text.floor_char_boundary(half)];
+    let middle = if text.len() > SAMPLE_BYTES {
+        let start = text.ceil_char_boundary(text.len() / 2);
+        &text[start..text.floor_char_boundary(start + half)]
+    } else {
+        &text[head.len()..text.floor_char_boundary(SAMPLE_BYTES)]
+    };
+    let mut seen = Seen::default();
+    for c in head.chars().chain(middle.chars()) {
+        seen.add(c);
+    }
+    seen.class(head.trim_start().starts_with(['{', '[']))
+}
+
+#[derive(Default)]
+struct Seen {
+    chars: u32,
+    spaces: u32,
+    digits: u32,
+    symbols: u32,
+    quotes: u32,
+    han: u32,
+    kana: u32,
+    other: u32,
+    emoji: u32,
+}
+
+impl Seen {
+    fn add(&mut self, c: char) {
+        self.chars += 1;
+        match c {
+            '0'..='9' => self.digits += 1,
+            '"' => self.quotes += 1,
+            ' ' | '\n' | '\t' | '\r' => self.spaces += 1,
+            '(' | ')' | '{' | '}' | '[' | ']' | ';' | '=' | '_' | '<' | '>' | '&' | '|' | '*' | '+' | '/' | '\\' => {
+                self.symbols += 1;
+            }
+            '\u{3040}'..='\u{30ff}' => self.kana += 1,
+            '\u{2e80}'..='\u{303f}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}'
+            | '\u{20000}'..='\u{3ffff}' => self.han += 1,
+            '\u{200d}' | '\u{fe0f}' | '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}' => self.emoji += 1,
+            // Latin letters with accents count like ASCII; scripts beyond have no class of their own
+            '\u{370}'.. if c.is_alphabetic() => self.other += 1,
+            _ => {}
+        }
+    }
+
+    fn class(&self, starts_like_json: bool) -> Class {
+        let share = |n: u32| f64::from(n) / f64::from(self.chars.max(1));
+        let east_asian = self.han + self.kana;
+        if share(self.emoji) > 0.3 {
+            Class::Emoji
+        } else if share(east_asian) > 0.5 {
+            if self.kana * 10 > east_asian { Class::Japanese } else { Class::Chinese }
+        } else if share(east_asian + self.other + self.emoji) > 0.08 {
+            Class::Mixed
+        } else if self.chars >= 64 && share(self.spaces) < 0.04 && share(self.quotes) < 0.05 {
+            Class::Dense
+        } else if (starts_like_json && share(self.quotes) > 0.02) || share(self.quotes) > 0.08 {
+            Class::Json
+        } else if share(self.digits) > 0.12 {
+            Class::Logs
+        } else if share(self.symbols) > 0.05 {
+            Class::Code
+        } else {
+            Class::Prose
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_fall_into_the_class_a_reader_would_choose() {
+        let rows: Vec<String> = (0..40).map(|i| format!(r#"{{"id": {i}, "name": "row {i}", "ok": true}}"#)).collect();
+        let cases = [
+            ("The quick brown fox jumps over the lazy dog, and then it rests for a while.".to_owned(), Class::Prose),
+            ("fn main() {\n    let x = [1, 2];\n    println!(\"{}\", x.len());\n}\n".repeat(9), Class::Code),
+            (format!("[{}]", rows.join(", ")), Class::Json),
+            ("2026-05-01T10:11:12 INFO worker-3 batch 4711 done in 312 ms\n".repeat(20), Class::Logs),
+            ("请检查一下支付模块的日志，然后告诉我结果。".to_owned(), Class::Chinese),
+            ("これは日本語の文章です。カタカナもあります。".to_owned(), Class::Japanese),
+            ("请看 the log 文件 and tell me 结果 please".to_owned(), Class::Mixed),
+            ("QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo".repeat(9), Class::Dense),
+            ("🙂🚀🎉🙂🚀🎉 ok".to_owned(), Class::Emoji),
+            (String::new(), Class::Prose),
+        ];
+        for (text, class) in cases {
+            assert_eq!(classify(&text), class, "{text:.60}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! How many tokens a text, a message, a request costs.
+//!
+//! [`TokenCounter`] is made for a model. Where the model's family publishes its vocabulary the count is that
+//! vocabulary's; for the others it is `o200k_base`'s count times a factor measured for the family and the class of text.
+
+mod cache;
+mod class;
+mod cut;
+mod family;
+mod media;
+mod tools;
+mod vocabulary;
+
+use crate::message::{Media, Message, Text};
+
+pub use cache::IdentityCache;
+pub use class::{Class, classify};
+pub use cut::{prefix_within, segments, suffix_within};
+pub use family::{Family, SAFETY_FACTOR};
+pub use vocabulary::{Encoding, Vocabulary};
+
+// Framing of chat messages: OpenAI cookbook, "How to count tokens with tiktoken", `num_tokens_from_messages`.
+/// Tokens of framing of a message.
+const MESSAGE: u64 = 3;
+/// Tokens of framing of a `name`.
+const NAME: u64 = 1;
+/// Tokens of the start of the reply, once a request.
+pub const REPLY: u64 = 3;
+/// Tokens of framing of a tool call.
+///
+/// The cookbook has no figure. OpenAI's Harmony format spends `<|start|>`, `<|channel|>`, `commentary`, `to=functions.`,
+/// `<|constrain|>`, `json`, `<|message|>` and `<|call|>` on one.
+const CALL: u64 = 8;
+
+/// Where a count comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The model's own vocabulary.
+    Exact,
+    /// Another vocabulary's count times a measured factor and [`SAFETY_FACTOR`].
+    Estimated,
+}
+
+/// A number of tokens, and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The tokens.
+    pub tokens: u64,
+    /// How they were found.
+    pub source: Source,
+}
+
+/// Counts tokens as one model's provider does.
+#[derive(Debug, Clone, Copy)]
+pub struct TokenCounter {
+    family: &'static Family,
+}
+
+impl TokenCounter {
+    /// Returns the counter for `model`; without one, `o200k_base` as it is.
+    ///
+    /// Costs nothing: a vocabulary is loaded by the first count that needs it.
+    pub fn new(model: Option<&str>) -> Self {
+        Self { family: Family::of(model) }
+    }
+
+    /// Returns how this model is counted.
+    pub fn family(&self) -> &'static Family {
+        self.family
+    }
+
+    /// Returns whether counts are the model's own.
+    pub fn source(&self) -> Source {
+        if self.family.is_exact() { Source::Exact } else { Source::Estimated }
+    }
+
+    /// Returns the tokens of `text`, cached by content; O(n) in its bytes.
+    ///
+    /// Text that spells a special token (`<|endoftext|>`) counts as ordinary text.
+    pub fn text(&self, text: &str) -> u32 {
+        if text.is_empty() {
+            return 0;
+        }
+        cache::by_content(text, self.family.id, || self.count_now(text))
+    }
+
+    fn count_now(&self, text: &str) -> u32 {
+        let tokens = u32::try_from(self.vocabulary().count(text)).unwrap_or(u32::MAX);
+        match self.family.factor(classify(text)) {
+            None => tokens,
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded up, positive, saturating
+            Some(factor) => (f64::from(tokens) * f64::from(factor)).ceil() as u32,
+        }
+    }
+
+    /// Returns the vocabulary that texts are counted with, before any factor.
+    pub fn vocabulary(&self) -> &'static dyn Vocabulary {
+        self.family.encoding.load()
+    }
+
+    /// Returns the tokens of a text of a message, which remembers them.
+    pub fn known(&self, text: &Text<'_>, media: Option<Media>) -> u32 {
+        text.facts().tokens.unwrap_or_else(|| {
+            let tokens = match media {
+                None => self.text(text.as_str()),
+                Some(media) => media::count(media, text.as_str(), self.family),
+            };
+            text.set_tokens(tokens);
+            tokens
+        })
+    }
+
+    /// Returns the tokens of a message's framing and role: what is left when every text is empty.
+    pub fn framing(message: &Message<'_>) -> u64 {
+        // every role's name is one token in every vocabulary here
+        let name = if message.name.is_some() { NAME } else { 0 };
+        MESSAGE + 1 + name + CALL * message.tool_calls.len() as u64
+    }
+
+    /// Returns the tokens of one message, framing included.
+    pub fn message(&self, message: &Message<'_>) -> u64 {
+        let mut tokens = Self::framing(message);
+        message.each_text(|text, media| tokens += u64::from(self.known(text, media)));
+        tokens
+    }
+
+    /// Returns the tokens of a request: messages, framing, tool schemas (JSON text) and the start of the reply.
+    pub fn prompt(&self, messages: &[Message<'_>], tools: Option<&str>) -> Count {
+        let messages: u64 = messages.iter().map(|message| self.message(message)).sum();
+        let tokens = messages + REPLY + tools.map_or(0, |tools| self.tools(tools));
+        Count { tokens, source: self.source() }
+    }
+
+    /// Returns a bound that no count of `message` exceeds, without reading any text of it; `None` where there is none.
+    ///
+    /// A byte-level vocabulary spends at least a byte on a token; a factor scales that.
+    pub fn upper_bound(&self, message: &Message<'_>) -> Option<u64> {
+        /// The largest factor of any family and class, safety included, rounded up.
+        const MAX_FACTOR: u64 = 2;
+        let factor = if self.family.is_exact() { 1 } else { MAX_FACTOR };
+        let mut bound = Some(Self::framing(message));
+        message.each_text(|text, media| {
+            let tokens = match (text.facts().tokens, media) {
+                (Some(tokens), _) => Some(u64::from(tokens)),
+                (None, None) => Some(factor * text.len() as u64),
+                (None, Some(_)) => None,
+            };
+            bound = bound.zip(tokens).map(|(sum, tokens)| sum + tokens);
+        });
+        bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Content, Part, Role};
+
+    #[test]
+    fn framing_is_the_cookbooks() {
+        // The cookbook's own example and its published count for gpt-4o.
+        let mut messages = vec![
+            Message::new(
+                Role::System,
+                "You are a helpful, pattern-following assistant that translates corporate jargon into plain English.",
+            ),
+            Message::new(Role::System, "New synergies will help drive top-line growth."),
+            Message::new(Role::System, "Things working well together will increase revenue."),
+            Message::new(
+                Role::System,
+                "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
+            ),
+            Message::new(
+                Role::System,
+                "Let's talk later when we're less busy about how to do better.",
+            ),
+            Message::new(
+                Role::User,
+                "This late pivot means we don't have time to boil the ocean for the client deliverable.",
+            ),
+        ];
+        for (i, name) in
+            [(1, "example_user"), (2, "example_assistant"), (3, "example_user"), (4, "example_assistant")]
+        {
+            messages[i].name = Some(name.into());
+        }
+        assert_eq!(TokenCounter::new(Some("gpt-4o")).prompt(&messages, None).tokens, 124);
+        assert_eq!(TokenCounter::new(Some("gpt-4")).prompt(&messages, None).tokens, 129);
+    }
+
+    #[test]
+    fn other_families_never_get_the_raw_number() {
+        let text = "The quick brown fox explains importers to everybody who wants to listen. ".repeat(20);
+        let raw = TokenCounter::new(Some("gpt-4o")).text(&text);
+        let claude = TokenCounter::new(Some("claude-opus-4-5")).text(&text);
+        assert!(f64::from(claude) > f64::from(raw) * 1.13);
+        assert_eq!(TokenCounter::new(Some("claude-opus-4-5")).source(), Source::Estimated);
+    }
+
+    #[test]
+    fn the_bound_is_never_below_the_count() {
+        for model in ["gpt-4o", "gpt-4", "claude-opus-4-7", "deepseek-chat", "no-such-model"] {
+            let counter = TokenCounter::new(Some(model));
+            for text in ["", "a", "日本語🙂", "\u{0}\u{1}", "1234567890", "����"] {
+                let bound = counter.upper_bound(&Message::new(Role::User, text));
+                assert!(bound >= Some(counter.message(&Message::new(Role::User, text))), "{model} {text:?}");
+            }
+        }
+        let image = Message {
+            content: Content::Parts(vec![Part::Media(Media::Image { low_detail: false }, "x".into())]),
+            ..Message::empty(Role::User)
+        };
+        assert_eq!(TokenCounter::new(None).upper_bound(&image), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! Vocabularies that ship in the crate, loaded on first use.
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use super::cut;
+
+/// Counts the tokens of a text under one vocabulary.
+///
+/// Implementations agree with the reference tokenizer on every text, treat text that spells a special token as
+/// ordinary text, never fail, and may be used from many threads at once.
+pub trait Vocabulary: Send + Sync {
+    /// Returns the tokens of `text`; O(n) in its bytes.
+    fn count(&self, text: &str) -> usize;
+}
+
+/// The vocabularies by their usual names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Encoding {
+    /// OpenAI, from GPT-4o on
+    O200kBase,
+    /// OpenAI, GPT-3.5 and GPT-4
+    Cl100kBase,
+    /// `DeepSeek` V3 and V4
+    DeepSeekV3,
+    /// Qwen 1 to 3
+    Qwen2,
+    /// Qwen 3.5 and later
+    Qwen35,
+    /// GLM 4
+    Glm4,
+    /// GLM 5
+    Glm5,
+    /// Kimi K2 and K3
+    KimiK2,
+    /// `MiniMax` M2
+    MiniMaxM2,
+    /// Mistral's Tekken
+    Tekken,
+}
+
+const ENCODINGS: usize = 10;
+
+impl Encoding {
+    /// Returns the vocabulary; the first call of a process loads it (40 to 470 ms), later ones cost nothing.
+    pub fn load(self) -> &'static dyn Vocabulary {
+        static LOADED: [OnceLock<Box<dyn Vocabulary>>; ENCODINGS] = [const { OnceLock::new() }; ENCODINGS];
+        LOADED[self as usize]
+            .get_or_init(|| match self {
+                Self::O200kBase => openai("o200k_base"),
+                Self::Cl100kBase => openai("cl100k_base"),
+                Self::Qwen35 => openai("qwen3.5"),
+                Self::DeepSeekV3 => family("deepseek_v3"),
+                Self::Qwen2 => family("qwen2"),
+                Self::Glm4 => family("glm4"),
+                Self::Glm5 => family("glm5"),
+                Self::KimiK2 => family("kimi_k2"),
+                Self::MiniMaxM2 => family("minimax_m2"),
+                Self::Tekken => family("mistral_v3"),
+            })
+            .as_ref()
+    }
+}
+
+/// The vocabularies that `toktok` embeds.
+fn openai(name: &str) -> Box<dyn Vocabulary> {
+    #[allow(clippy::expect_used)] // the crate embeds these three; `every_vocabulary_loads` proves it
+    let tokenizer = toktok::Tokenizer::builtin(name).expect("the vocabulary is embedded");
+    Box::new(Toktok(tokenizer))
+}
+
+/// The vocabularies that `tiktoken` embeds, by the features of `Cargo.toml`.
+fn family(name: &str) -> Box<dyn Vocabulary> {
+    #[allow(clippy::expect_used)] // as above
+    Box::new(Tiktoken(tiktoken::get_encoding(name).expect("the vocabulary is embedded")))
+}
+
+struct Toktok(toktok::Tokenizer);
+
+/// Bytes of padding behind a text: `toktok` 0.3.0 reads a block of 16 bytes at the start of each word, which may reach
+/// past the end of the slice that it was given.
+const PADDING: usize = 16;
+
+/// Bytes counted in one go. Larger texts are split where the count of the whole is the sum of the counts, which keeps
+/// the copy below and the list of ids in the processor's cache.
+const SEGMENT_BYTES: usize = 1 << 16;
+
+thread_local! {
+    static BUFFERS: RefCell<(Vec<u8>, Vec<u32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+}
+
+impl Vocabulary for Toktok {
+    fn count(&self, text: &str) -> usize {
+        BUFFERS.with_borrow_mut(|(bytes, ids)| {
+            let mut total = 0;
+            for segment in cut::segments(text, SEGMENT_BYTES) {
+                bytes.clear();
+                bytes.extend_from_slice(segment.as_bytes());
+                bytes.resize(segment.len() + PADDING, 0);
+                ids.clear();
+                self.0.encode_into(&bytes[..segment.len()], ids);
+                total += ids.len();
+            }
+            // One huge text must not keep its buffers for the life of the thread.
+            if bytes.capacity() > 16 * SEGMENT_BYTES {
+                *bytes = Vec::new();
+                *ids = Vec::new();
+            }
+            total
+        })
+    }
+}
+
+struct Tiktoken(&'static tiktoken::CoreBpe);
+
+impl Vocabulary for Tiktoken {
+    fn count(&self, text: &str) -> usize {
+        self.0.count(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_vocabulary_loads() {
+        use Encoding::*;
+        for encoding in
+            [O200kBase, Cl100kBase, DeepSeekV3, Qwen2, Qwen35, Glm4, Glm5, KimiK2, MiniMaxM2, Tekken]
+        {
+            assert_eq!(encoding.load().count(""), 0, "{encoding:?}");
+            assert!((2..=4).contains(&encoding.load().count("hello world")), "{encoding:?}");
+        }
+    }
+
+    #[test]
+    fn special_tokens_count_as_ordinary_text() {
+        assert_eq!(Encoding::O200kBase.load().count("<|endoftext|>"), 7);
+        assert_eq!(Encoding::Cl100kBase.load().count("<|endoftext|>"), 7);
+    }
+}
