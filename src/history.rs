@@ -30,7 +30,8 @@ fn whole_groups<'v>(view: &'v [Message<'_>]) -> impl Iterator<Item = usize> + 'v
     groups(view.iter().map(|message| message.role)).into_iter().flat_map(|group| {
         let opening = &view[group.start];
         let is_call = opening.role == Role::Assistant && !opening.tool_calls.is_empty();
-        let mut open: Vec<&str> = opening.tool_calls.iter().map(|call| call.id.as_ref().map_or("", Text::as_str)).collect();
+        let mut open: Vec<&str> =
+            opening.tool_calls.iter().map(|call| call.id.as_ref().map_or("", Text::as_str)).collect();
         let mut kept = vec![group.start];
         for index in group.start + 1..group.end {
             let id = view[index].tool_call_id.as_ref().map_or("", Text::as_str);

@@ -3,7 +3,6 @@
 //! A [`Text`] remembers what is known of it (its tokens, whether it is JSON), so that a caller with a cache can hand
 //! that knowledge in and take it out again; the text itself is read only when something must be counted or cut.
 
-use std::borrow::Cow;
 use std::cell::Cell;
 
 use serde::de::IgnoredAny;
@@ -58,9 +57,11 @@ pub struct Facts {
 }
 
 /// A string of a message.
+///
+/// Small on purpose: a conversation has thousands, and a call that changes nothing does little else than make them.
 #[derive(Debug, Clone)]
 pub struct Text<'a> {
-    text: Cow<'a, str>,
+    text: &'a str,
     facts: Cell<Facts>,
     /// The caller's own number for this string, to find it again after planning.
     pub tag: u32,
@@ -68,18 +69,18 @@ pub struct Text<'a> {
 
 impl<'a> Text<'a> {
     /// Returns a text of which nothing is known yet.
-    pub fn new(text: impl Into<Cow<'a, str>>) -> Self {
+    pub fn new(text: &'a str) -> Self {
         Self::with_facts(text, Facts::default(), u32::MAX)
     }
 
     /// Returns a text with what the caller's cache knows of it, and the caller's number for it.
-    pub fn with_facts(text: impl Into<Cow<'a, str>>, facts: Facts, tag: u32) -> Self {
-        Self { text: text.into(), facts: Cell::new(facts), tag }
+    pub fn with_facts(text: &'a str, facts: Facts, tag: u32) -> Self {
+        Self { text, facts: Cell::new(facts), tag }
     }
 
     /// Returns the string itself.
-    pub fn as_str(&self) -> &str {
-        &self.text
+    pub fn as_str(&self) -> &'a str {
+        self.text
     }
 
     /// Returns its length in UTF-8 bytes.
@@ -107,7 +108,7 @@ impl<'a> Text<'a> {
         let facts = self.facts.get();
         facts.json.unwrap_or_else(|| {
             // `IgnoredAny` is skipped without recursion, so nesting cannot exhaust the stack.
-            let valid = serde_json::from_str::<IgnoredAny>(&self.text).is_ok();
+            let valid = serde_json::from_str::<IgnoredAny>(self.text).is_ok();
             self.facts.set(Facts { json: Some(valid), ..facts });
             valid
         })
@@ -192,29 +193,38 @@ pub struct Message<'a> {
     pub tool_call_id: Option<Text<'a>>,
     /// The speaker's or the tool's name.
     pub name: Option<Text<'a>>,
-    /// `reasoning_content`: the model's thoughts as text.
+    /// What the model thought; boxed, since most messages have none.
+    pub thoughts: Option<Box<Thoughts<'a>>>,
+}
+
+/// The model's thoughts.
+#[derive(Debug, Clone, Default)]
+pub struct Thoughts<'a> {
+    /// `reasoning_content`: as text.
     pub reasoning: Option<Text<'a>>,
-    /// `thinking_blocks`: the model's signed thoughts, their strings joined.
+    /// `thinking_blocks`: signed, as JSON text.
     pub thinking: Option<Text<'a>>,
 }
 
 impl<'a> Message<'a> {
     /// Returns a message with text content and nothing else.
-    pub fn new(role: Role, content: impl Into<Cow<'a, str>>) -> Self {
+    pub fn new(role: Role, content: &'a str) -> Self {
         Self { content: Content::Text(Text::new(content)), ..Self::empty(role) }
     }
 
     /// Returns a message without content.
     pub fn empty(role: Role) -> Self {
-        Self {
-            role,
-            content: Content::Empty,
-            tool_calls: Vec::new(),
-            tool_call_id: None,
-            name: None,
-            reasoning: None,
-            thinking: None,
-        }
+        Self { role, content: Content::Empty, tool_calls: Vec::new(), tool_call_id: None, name: None, thoughts: None }
+    }
+
+    /// Returns `reasoning_content`.
+    pub fn reasoning(&self) -> Option<&Text<'a>> {
+        self.thoughts.as_ref()?.reasoning.as_ref()
+    }
+
+    /// Returns `thinking_blocks`.
+    pub fn thinking(&self) -> Option<&Text<'a>> {
+        self.thoughts.as_ref()?.thinking.as_ref()
     }
 
     /// Calls `visit` with every string that costs tokens, and whether it is media.
@@ -236,8 +246,10 @@ impl<'a> Message<'a> {
                 visit(text, None);
             }
         }
-        for text in [&self.tool_call_id, &self.name, &self.reasoning, &self.thinking].into_iter().flatten() {
-            visit(text, None);
+        for text in [self.tool_call_id.as_ref(), self.name.as_ref(), self.reasoning(), self.thinking()] {
+            if let Some(text) = text {
+                visit(text, None);
+            }
         }
     }
 }

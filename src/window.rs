@@ -51,8 +51,8 @@ const VARIANT_WORDS: &str = "air asr audio base chat code coder codex distill em
 
 /// Tags that a gateway or a local server puts behind `:` or `@` without changing the model.
 const EDITION_TAGS: &[&str] = &[
-    "batch", "beta", "cloud", "default", "exacto", "extended", "floor", "free", "latest", "nitro",
-    "online", "preview", "thinking",
+    "batch", "beta", "cloud", "default", "exacto", "extended", "floor", "free", "latest", "nitro", "online", "preview",
+    "thinking",
 ];
 
 /// Returns the tokens that a prompt for `model` may hold, or `None` when the model is not known.
@@ -96,9 +96,7 @@ pub fn output_limit(model: &str) -> Option<u64> {
 /// ```
 #[must_use]
 pub fn get_context_window(model: &str, override_tokens: Option<u64>) -> u64 {
-    override_tokens
-        .or_else(|| context_window(model))
-        .unwrap_or(DEFAULT_CONTEXT_WINDOW)
+    override_tokens.or_else(|| context_window(model)).unwrap_or(DEFAULT_CONTEXT_WINDOW)
 }
 
 /// Returns the output limit of `model`, or [`DEFAULT_OUTPUT_LIMIT`] where it is not published.
@@ -143,22 +141,14 @@ fn fold(name: &str) -> Cow<'_, str> {
     let bytes = name.as_bytes();
     let is_decimal_dot = |at: usize| {
         bytes[at] == b'.'
-            && at
-                .checked_sub(1)
-                .is_some_and(|before| bytes[before].is_ascii_digit())
+            && at.checked_sub(1).is_some_and(|before| bytes[before].is_ascii_digit())
             && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
     };
     if !(0..bytes.len()).any(|at| bytes[at].is_ascii_uppercase() || is_decimal_dot(at)) {
         return Cow::Borrowed(name);
     }
     name.char_indices()
-        .map(|(at, character)| {
-            if is_decimal_dot(at) {
-                '-'
-            } else {
-                character.to_ascii_lowercase()
-            }
-        })
+        .map(|(at, character)| if is_decimal_dot(at) { '-' } else { character.to_ascii_lowercase() })
         .collect()
 }
 
@@ -180,18 +170,12 @@ fn resolve(model: &str) -> Option<&'static Entry> {
             None => break,
         }
     }
-    suffixes(&edition)
-        .find_map(smallest_edition)
-        .or_else(|| suffixes(name).find_map(longest_prefix))
+    suffixes(&edition).find_map(smallest_edition).or_else(|| suffixes(name).find_map(longest_prefix))
 }
 
 /// Returns the model that `ft:MODEL:org:name:id` was tuned from.
 fn fine_tuned_base(name: &str) -> Option<&str> {
-    name.rsplit('/')
-        .next()?
-        .strip_prefix("ft:")?
-        .split(':')
-        .next()
+    name.rsplit('/').next()?.strip_prefix("ft:")?.split(':').next()
 }
 
 /// Yields `name`, then what is left after each `/`, and of each what is left after leading `us.` or `anthropic.`.
@@ -204,18 +188,13 @@ fn suffixes(name: &str) -> impl Iterator<Item = &str> {
 
 fn after_vendor(name: &str) -> Option<&str> {
     let (vendor, rest) = name.split_once('.')?;
-    let is_word = !vendor.is_empty()
-        && vendor
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b == b'-' || b == b'_');
+    let is_word = !vendor.is_empty() && vendor.bytes().all(|b| b.is_ascii_lowercase() || b == b'-' || b == b'_');
     is_word.then_some(rest)
 }
 
 fn exact(name: &str) -> Option<&'static Entry> {
     let entries = entries();
-    let at = entries
-        .binary_search_by(|entry| entry.name.as_ref().cmp(name))
-        .ok()?;
+    let at = entries.binary_search_by(|entry| entry.name.as_ref().cmp(name)).ok()?;
     entries.get(at)
 }
 
@@ -243,9 +222,7 @@ fn without_tag(name: &str) -> Option<String> {
     if tag.bytes().all(|b| b.is_ascii_digit()) {
         let version = head.rfind("-v").filter(|&at| {
             let number = &head[at + 2..];
-            name.as_bytes()[head.len()] == b':'
-                && !number.is_empty()
-                && number.bytes().all(|b| b.is_ascii_digit())
+            name.as_bytes()[head.len()] == b':' && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
         });
         return Some(head[..version.unwrap_or(head.len())].to_owned());
     }
@@ -262,14 +239,10 @@ fn without_date(name: &str) -> Option<&str> {
     let (rest, last) = split_number(name)?;
     let day_or_month = |text: &str| text.len() == 2 && in_range(text, 1, 31);
     match last.len() {
-        8 => (in_range(&last[..4], 2019, 2099)
-            && in_range(&last[4..6], 1, 12)
-            && in_range(&last[6..], 1, 31))
-        .then_some(rest),
-        6 => (in_range(&last[..2], 20, 40)
-            && in_range(&last[2..4], 1, 12)
-            && in_range(&last[4..], 1, 31))
-        .then_some(rest),
+        8 => (in_range(&last[..4], 2019, 2099) && in_range(&last[4..6], 1, 12) && in_range(&last[6..], 1, 31))
+            .then_some(rest),
+        6 => (in_range(&last[..2], 20, 40) && in_range(&last[2..4], 1, 12) && in_range(&last[4..], 1, 31))
+            .then_some(rest),
         4 if in_range(last, 2019, 2099) => {
             let (rest, month) = split_number(rest)?;
             day_or_month(month).then_some(rest)
@@ -296,15 +269,12 @@ fn without_date(name: &str) -> Option<&str> {
 
 /// Splits `name-123` into `name` and `123`.
 fn split_number(name: &str) -> Option<(&str, &str)> {
-    name.rsplit_once('-').filter(|(rest, digits)| {
-        !rest.is_empty() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
-    })
+    name.rsplit_once('-')
+        .filter(|(rest, digits)| !rest.is_empty() && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 fn in_range(digits: &str, low: u32, high: u32) -> bool {
-    digits
-        .parse()
-        .is_ok_and(|number: u32| (low..=high).contains(&number))
+    digits.parse().is_ok_and(|number: u32| (low..=high).contains(&number))
 }
 
 /// Returns the smallest entry that is `name` and an edition mark.
@@ -335,10 +305,7 @@ fn longest_prefix(name: &str) -> Option<&'static Entry> {
         .filter(|&(_, character)| is_separator(character))
         .filter(|&(at, _)| has_digit(&name[segment..at]))
         .find_map(|(at, _)| Some((exact(&name[..at])?, &name[at + 1..])))
-        .filter(|(_, rest)| {
-            rest.split(is_separator)
-                .all(|word| !makes_another_model(word))
-        })
+        .filter(|(_, rest)| rest.split(is_separator).all(|word| !makes_another_model(word)))
         .map(|(entry, _)| entry)
 }
 
@@ -380,31 +347,15 @@ mod tests {
         }
         for entry in entries() {
             assert!(entry.name.len() < MAX_NAME_BYTES, "`{}`", entry.name);
-            assert!(
-                (2_048..=16_000_000).contains(&entry.window),
-                "`{}`",
-                entry.name
-            );
-            assert!(
-                entry.output.is_none_or(|output| output > 0),
-                "`{}`",
-                entry.name
-            );
+            assert!((2_048..=16_000_000).contains(&entry.window), "`{}`", entry.name);
+            assert!(entry.output.is_none_or(|output| output > 0), "`{}`", entry.name);
         }
     }
 
     #[test]
     fn the_table_names_its_date_source_licence_and_how_to_refresh_it() {
-        let header: String = TABLE
-            .lines()
-            .take_while(|line| line.starts_with('#'))
-            .collect();
-        for word in [
-            "# date: 20",
-            "source: litellm 1.",
-            "MIT License",
-            "refresh_windows.py",
-        ] {
+        let header: String = TABLE.lines().take_while(|line| line.starts_with('#')).collect();
+        for word in ["# date: 20", "source: litellm 1.", "MIT License", "refresh_windows.py"] {
             assert!(header.contains(word), "`{word}`");
         }
         assert!(TABLE.len() < 200_000);
@@ -416,12 +367,7 @@ mod tests {
             let columns: Vec<&str> = line.split('\t').collect();
             let window = columns[1].parse().ok();
             assert_windows(&[(columns[0], window), (&columns[0].to_uppercase(), window)]);
-            assert_eq!(
-                output_limit(columns[0]),
-                columns[2].parse().ok(),
-                "`{}`",
-                columns[0]
-            );
+            assert_eq!(output_limit(columns[0]), columns[2].parse().ok(), "`{}`", columns[0]);
         }
     }
 
@@ -435,10 +381,7 @@ mod tests {
             ("openrouter/anthropic/claude-opus-4.5", Some(200_000)),
             ("litellm_proxy/anthropic/claude-opus-4-5", Some(200_000)),
             ("a/b/c/d/claude-opus-4-5", Some(200_000)),
-            (
-                "hosted_vllm/openai/gpt-oss-120b",
-                context_window("gpt-oss-120b"),
-            ),
+            ("hosted_vllm/openai/gpt-oss-120b", context_window("gpt-oss-120b")),
             ("models/gemini-2.5-pro", Some(1_048_576)),
             ("deepseek/deepseek-chat", Some(131_072)),
         ]);
@@ -447,18 +390,9 @@ mod tests {
     #[test]
     fn bedrocks_regions_vendors_and_versions_do_not_matter() {
         assert_windows(&[
-            (
-                "bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0",
-                Some(200_000),
-            ),
-            (
-                "global.anthropic.claude-opus-4-5-20251101-v1:0",
-                Some(200_000),
-            ),
-            (
-                "bedrock/eu-west-1/anthropic.claude-3-5-sonnet-20241022-v2:0",
-                Some(200_000),
-            ),
+            ("bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0", Some(200_000)),
+            ("global.anthropic.claude-opus-4-5-20251101-v1:0", Some(200_000)),
+            ("bedrock/eu-west-1/anthropic.claude-3-5-sonnet-20241022-v2:0", Some(200_000)),
             (
                 "bedrock/arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-opus-4-5-20251101-v1:0",
                 Some(200_000),
@@ -490,10 +424,7 @@ mod tests {
         assert_windows(&[
             ("gpt-4o-mini-my-finetune", Some(128_000)),
             ("ft:gpt-4o:org::id", Some(128_000)),
-            (
-                "openai/ft:gpt-4.1-mini-2025-04-14:mini:nano:8b",
-                Some(1_047_576),
-            ),
+            ("openai/ft:gpt-4.1-mini-2025-04-14:mini:nano:8b", Some(1_047_576)),
             ("azure/claude-opus-4-5-team_blue", Some(200_000)),
             ("claude-sonnet-4-5-thinking:free", Some(200_000)),
         ]);
@@ -520,11 +451,7 @@ mod tests {
 
     #[test]
     fn the_window_of_openai_models_is_what_a_prompt_may_hold() {
-        assert_windows(&[
-            ("gpt-5", Some(272_000)),
-            ("gpt-5.1-codex", Some(272_000)),
-            ("gpt-5.4", Some(922_000)),
-        ]);
+        assert_windows(&[("gpt-5", Some(272_000)), ("gpt-5.1-codex", Some(272_000)), ("gpt-5.4", Some(922_000))]);
     }
 
     #[test]
@@ -553,13 +480,7 @@ mod tests {
     #[test]
     fn no_proper_prefix_of_a_name_finds_a_window_above_the_default_by_accident() {
         // A prefix that ends inside a word or a number names nothing: `gpt-4.` and `gemini-2` are not models.
-        for name in [
-            "gemini-2.5-pro",
-            "gpt-4.1",
-            "claude-opus-4-6",
-            "kimi-k3",
-            "grok-4.5",
-        ] {
+        for name in ["gemini-2.5-pro", "gpt-4.1", "claude-opus-4-6", "kimi-k3", "grok-4.5"] {
             for end in 0..name.len() {
                 let window = get_context_window(&name[..end], None);
                 assert!(window <= 200_000, "`{}`: {window}", &name[..end]);
@@ -569,12 +490,7 @@ mod tests {
 
     #[test]
     fn garbage_is_quick_and_not_known() {
-        let huge = [
-            "x".repeat(1 << 20),
-            "/".repeat(1 << 20),
-            "-".repeat(1 << 20),
-            " ".repeat(1 << 20),
-        ];
+        let huge = ["x".repeat(1 << 20), "/".repeat(1 << 20), "-".repeat(1 << 20), " ".repeat(1 << 20)];
         let awkward = [
             "",
             " ",
@@ -602,39 +518,22 @@ mod tests {
             "\u{1f600}/\u{1f600}",
             "\t",
         ];
-        let long: Vec<String> = [
-            "/", "-", ":", "@", "a/", "a.", "-preview", ":free", "1-", ".1", "é",
-        ]
-        .iter()
-        .map(|piece| piece.repeat(MAX_NAME_BYTES / piece.len()))
-        .collect();
+        let long: Vec<String> = ["/", "-", ":", "@", "a/", "a.", "-preview", ":free", "1-", ".1", "é"]
+            .iter()
+            .map(|piece| piece.repeat(MAX_NAME_BYTES / piece.len()))
+            .collect();
         assert_eq!(context_window("warm up"), None);
         let start = Instant::now();
-        for name in awkward
-            .into_iter()
-            .chain(huge.iter().chain(&long).map(String::as_str))
-        {
-            assert_eq!(
-                context_window(name),
-                None,
-                "`{}`",
-                name.chars().take(20).collect::<String>()
-            );
+        for name in awkward.into_iter().chain(huge.iter().chain(&long).map(String::as_str)) {
+            assert_eq!(context_window(name), None, "`{}`", name.chars().take(20).collect::<String>());
             assert_eq!(output_limit(name), None);
         }
-        assert!(
-            start.elapsed() < Duration::from_secs(1),
-            "{:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     }
 
     #[test]
     fn no_name_made_of_pieces_of_names_panics() {
-        let pieces = [
-            "gpt-4o", "claude", "/", "-", ":", "@", ".", "2025", "06", "-05", "v1", "é", "ft:",
-            "free", "\0",
-        ];
+        let pieces = ["gpt-4o", "claude", "/", "-", ":", "@", ".", "2025", "06", "-05", "v1", "é", "ft:", "free", "\0"];
         for a in pieces {
             for b in pieces {
                 for c in pieces {
@@ -649,15 +548,9 @@ mod tests {
     #[test]
     fn an_override_is_honoured_zero_included() {
         assert_eq!(get_context_window("claude-opus-4-5", Some(0)), 0);
-        assert_eq!(
-            get_context_window("claude-opus-4-5", Some(u64::MAX)),
-            u64::MAX
-        );
+        assert_eq!(get_context_window("claude-opus-4-5", Some(u64::MAX)), u64::MAX);
         assert_eq!(get_context_window("claude-opus-4-5", None), 200_000);
-        assert_eq!(
-            get_context_window("my-own-model", None),
-            DEFAULT_CONTEXT_WINDOW
-        );
+        assert_eq!(get_context_window("my-own-model", None), DEFAULT_CONTEXT_WINDOW);
         assert_eq!(DEFAULT_CONTEXT_WINDOW, 128_000);
     }
 

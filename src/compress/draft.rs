@@ -172,11 +172,7 @@ impl<'v, 'a> Draft<'v, 'a> {
                         cuts.push(Cut { index, reason: piece.reason, tokens_before, tokens_after });
                     }
                     let edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
-                    outputs.push(if edit == Edit::default() {
-                        Output::Keep(index)
-                    } else {
-                        Output::Edit(index, edit)
-                    });
+                    outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
                 }
                 Origin::Backfill(message) => {
                     let index = outputs.iter().rev().find_map(|output| match output {
@@ -216,7 +212,7 @@ impl Run {
             return 0;
         }
         let content = super::marks::note(self.messages, self.tokens);
-        let tokens = counter.message(&Message::new(Role::User, content.as_str()));
+        let tokens = counter.message(&Message::new(Role::User, &content));
         let max_tokens = self.max_tokens;
         *self = Self { max_tokens: max_tokens.saturating_sub(tokens), ..Self::default() };
         if tokens > max_tokens {
@@ -232,8 +228,8 @@ fn original<'m, 'a>(message: &'m Message<'a>, slot: Slot) -> Option<&'m Text<'a>
         (Slot::Content, Content::Text(text)) => Some(text),
         (Slot::Part(i) | Slot::Media(i), Content::Parts(parts)) => parts.get(i).map(Part::text),
         (Slot::Arguments(i), _) => message.tool_calls.get(i)?.arguments.as_ref(),
-        (Slot::Reasoning, _) => message.reasoning.as_ref(),
-        (Slot::Thinking, _) => message.thinking.as_ref(),
+        (Slot::Reasoning, _) => message.reasoning(),
+        (Slot::Thinking, _) => message.thinking(),
         _ => None,
     }
 }
@@ -263,7 +259,7 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
             push(Slot::Arguments(i), text, None);
         }
     }
-    for (slot, text) in [(Slot::Reasoning, &message.reasoning), (Slot::Thinking, &message.thinking)] {
+    for (slot, text) in [(Slot::Reasoning, message.reasoning()), (Slot::Thinking, message.thinking())] {
         if let Some(text) = text {
             push(slot, text, None);
         }

@@ -71,9 +71,7 @@ pub fn fit(draft: &mut Draft<'_, '_>, budget_tokens: u64, model: Option<&str>) -
 fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Option<&str>) -> Error {
     parts.sort_by_key(|&(_, tokens)| std::cmp::Reverse(tokens));
     let needed_tokens = parts.iter().map(|(_, tokens)| tokens).sum();
-    Error::Overflow {
-        floor: Box::new(Floor { needed_tokens, limit_tokens, model: model.map(str::to_owned), parts }),
-    }
+    Error::Overflow { floor: Box::new(Floor { needed_tokens, limit_tokens, model: model.map(str::to_owned), parts }) }
 }
 
 /// Which entries belong to which tier.
@@ -126,7 +124,11 @@ impl Layout {
 
     /// Iterates over the entries that may be cut.
     fn cuttable(&self) -> impl Iterator<Item = usize> + '_ {
-        self.groups.iter().zip(&self.tiers).filter(|(_, tier)| tier.is_some()).flat_map(|(group, _)| group.start..group.end)
+        self.groups
+            .iter()
+            .zip(&self.tiers)
+            .filter(|(_, tier)| tier.is_some())
+            .flat_map(|(group, _)| group.start..group.end)
     }
 
     /// Returns the tokens of what is never cut, part by part.
@@ -134,12 +136,7 @@ impl Layout {
         let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(|entry| entry.tokens()).sum();
         let last_user = self.last_user.map_or(0, |index| draft.entries[index].tokens());
         let reply = crate::tokens::REPLY;
-        vec![
-            ("system", system),
-            ("last_user", last_user),
-            ("tools", draft.overhead_tokens - reply),
-            ("framing", reply),
-        ]
+        vec![("system", system), ("last_user", last_user), ("tools", draft.overhead_tokens - reply), ("framing", reply)]
     }
 }
 
@@ -273,7 +270,8 @@ impl<'l> Attempt<'l> {
             (room / 4 * 3).max(room.saturating_sub(others))
         };
         let rest = room.saturating_sub(for_newest.min(newest));
-        let for_last_round = if last_round + older <= rest { last_round } else { (rest / 4 * 3).max(rest.saturating_sub(older)) };
+        let for_last_round =
+            if last_round + older <= rest { last_round } else { (rest / 4 * 3).max(rest.saturating_sub(older)) };
         let for_older = rest.saturating_sub(for_last_round.min(last_round));
         // What one tier leaves is the next one's.
         let used = self.fill(Tier::Older, for_older);
@@ -283,7 +281,8 @@ impl<'l> Attempt<'l> {
     }
 
     fn tier_tokens(&self, tier: Tier, tokens: impl Fn(&Candidate) -> u64) -> u64 {
-        let fixed: u64 = self.layout.tier(tier).filter(|(position, _)| !self.gone[*position]).map(|(p, _)| self.fixed[p]).sum();
+        let fixed: u64 =
+            self.layout.tier(tier).filter(|(position, _)| !self.gone[*position]).map(|(p, _)| self.fixed[p]).sum();
         fixed + self.of_tier(tier).map(tokens).sum::<u64>()
     }
 

@@ -157,7 +157,10 @@ pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
             }
         }
     }
-    total <= request.budget_tokens() && results <= all && passes::are_settled(view, &request.limits) && pairs::are_sound(view)
+    total <= request.budget_tokens()
+        && results <= all
+        && passes::are_settled(view, &request.limits)
+        && pairs::are_sound(view)
 }
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.

@@ -283,10 +283,7 @@ mod tests {
             ["0", "1", "2=call_0_1"]
         );
         assert_eq!(repaired(&[calling(vec![call("x"), call("x")]), result("x")]), ["0", "1", "+call_0_1"]);
-        assert_eq!(
-            repaired(&[calling(vec![call("")]), Message::new(Role::Tool, "ok")]),
-            ["0", "1=call_0_0"]
-        );
+        assert_eq!(repaired(&[calling(vec![call("")]), Message::new(Role::Tool, "ok")]), ["0", "1=call_0_0"]);
         assert_eq!(
             repaired(&[calling(vec![call(""), call("call_0_0")]), result("call_0_0")]),
             ["0", "1", "+call_0_0_"]
@@ -296,11 +293,7 @@ mod tests {
     #[test]
     fn arguments_become_json_text() {
         let broken = |arguments: Option<&'static str>, are_text| {
-            let call = ToolCall {
-                arguments: arguments.map(Into::into),
-                arguments_are_text: are_text,
-                ..call("a")
-            };
+            let call = ToolCall { arguments: arguments.map(Into::into), arguments_are_text: are_text, ..call("a") };
             assert!(!are_sound(&[calling(vec![call.clone()]), result("a")]));
             repaired_arguments(&call).unwrap()
         };
@@ -309,7 +302,7 @@ mod tests {
         assert_eq!(broken(Some(r#"{"a": "#), true), r#"{"invalid_json": "{\"a\": "}"#);
         assert_eq!(broken(Some(r#"{"a":1}"#), false), r#"{"a":1}"#);
         let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
-        let deep = ToolCall { arguments: Some(Text::new(deep)), ..call("a") };
+        let deep = ToolCall { arguments: Some(Text::new(&deep)), ..call("a") };
         assert!(is_well_formed(&deep));
     }
 }

@@ -93,7 +93,7 @@ pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
             Content::Parts(parts) => parts.iter().all(|part| !matches!(part, Part::Text(text) if !fits(text))),
         };
         let thinks_little =
-            message.reasoning.as_ref().is_none_or(|text| !longer_than(text.as_str(), limits.reasoning_keep_chars));
+            message.reasoning().is_none_or(|text| !longer_than(text.as_str(), limits.reasoning_keep_chars));
         says_little && thinks_little
     })
 }

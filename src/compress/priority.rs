@@ -18,17 +18,8 @@ pub enum Priority {
 }
 
 /// Tools that only look something up: document 001, with the names that nanobot's releases use for the same tools.
-const LOW_TOOLS: [&str; 9] = [
-    "read_file",
-    "search_web",
-    "web_search",
-    "list_directory",
-    "list_dir",
-    "glob",
-    "grep",
-    "find_files",
-    "web_fetch",
-];
+const LOW_TOOLS: [&str; 9] =
+    ["read_file", "search_web", "web_search", "list_directory", "list_dir", "glob", "grep", "find_files", "web_fetch"];
 
 /// Tools that run a command line.
 const SHELL_TOOLS: [&str; 6] = ["exec", "shell", "execute_shell", "run_shell", "bash", "run_command"];

@@ -101,8 +101,9 @@ mod tests {
     fn the_last_round_starts_at_the_last_message_a_user_wrote() {
         assert_eq!(last_user_index(&conversation("suauctt")), Some(3));
         assert_eq!(last_user_index(&conversation("sa")), None);
+        let note = marks::note(3, 100);
         let mut messages = conversation("suctt");
-        messages.insert(2, Message::new(Role::User, marks::note(3, 100)));
+        messages.insert(2, Message::new(Role::User, &note));
         assert_eq!(last_user_index(&messages), Some(1));
     }
 

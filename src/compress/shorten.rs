@@ -180,9 +180,9 @@ fn escapes(body: &str) -> impl Iterator<Item = (usize, usize)> {
         let start = at + bytes.get(at..)?.iter().position(|&b| b == b'\\')?;
         let length = |at: usize| if bytes.get(at + 1) == Some(&b'u') { 6 } else { 2 };
         let mut end = start + length(start);
-        let is_high = body.get(start + 2..start + 4).is_some_and(|hex| {
-            matches!(hex.to_ascii_lowercase().as_str(), "d8" | "d9" | "da" | "db")
-        });
+        let is_high = body
+            .get(start + 2..start + 4)
+            .is_some_and(|hex| matches!(hex.to_ascii_lowercase().as_str(), "d8" | "d9" | "da" | "db"));
         if length(start) == 6 && is_high && bytes.get(end) == Some(&b'\\') {
             end += length(end);
         }

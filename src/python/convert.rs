@@ -1,6 +1,5 @@
 //! Python messages to the core's view of them, borrowed.
 
-use std::borrow::Cow;
 use std::sync::Mutex;
 
 use pyo3::intern;
@@ -29,6 +28,8 @@ static STRINGS: Mutex<Option<IdentityCache<Py<PyString>>>> = Mutex::new(None);
 #[derive(Default)]
 pub struct Strings<'py> {
     objects: Arena<Bound<'py, PyString>>,
+    /// JSON of what was no string, and strings that had lone surrogates.
+    made: Arena<String>,
 }
 
 /// The messages of one call, and which of their strings the cache of counts does not know all about.
@@ -62,7 +63,11 @@ impl<'a, 'py> View<'a, 'py> {
         let mut read = Vec::with_capacity(list.len());
         for (index, message) in list.iter().enumerate() {
             reader.index = index;
-            read.push(reader.message(&message).or_raise(py)?);
+            // Filled in its place: a message is too large to be moved about.
+            read.push(Message::empty(Role::User));
+            if let Some(place) = read.last_mut() {
+                reader.message(&message, place).or_raise(py)?;
+            }
         }
         let new = reader.new;
         Ok(View { messages: read, new })
@@ -115,36 +120,33 @@ fn address(object: &Bound<'_, PyString>) -> usize {
 }
 
 /// The keys that are read, interned: the keys of most dicts are these very objects.
-struct Names<'py> {
-    role: &'py Bound<'py, PyString>,
-    content: &'py Bound<'py, PyString>,
-    tool_calls: &'py Bound<'py, PyString>,
-    tool_call_id: &'py Bound<'py, PyString>,
-    name: &'py Bound<'py, PyString>,
-    reasoning_content: &'py Bound<'py, PyString>,
-    thinking_blocks: &'py Bound<'py, PyString>,
+macro_rules! names {
+    ($($name:ident)*) => {
+        #[derive(Clone, Copy)]
+        struct Names<'py> { $($name: &'py Bound<'py, PyString>,)* }
+
+        impl<'py> Names<'py> {
+            fn of(py: Python<'py>) -> Self {
+                Self { $($name: intern!(py, stringify!($name)),)* }
+            }
+        }
+    };
+}
+
+names! {
+    role content tool_calls tool_call_id name reasoning_content thinking_blocks
+    id function arguments custom
+    r#type text image_url input_audio file source image audio url data file_data file_url file_id detail
 }
 
 impl<'py> Names<'py> {
-    fn of(py: Python<'py>) -> Self {
-        Self {
-            role: intern!(py, "role"),
-            content: intern!(py, "content"),
-            tool_calls: intern!(py, "tool_calls"),
-            tool_call_id: intern!(py, "tool_call_id"),
-            name: intern!(py, "name"),
-            reasoning_content: intern!(py, "reasoning_content"),
-            thinking_blocks: intern!(py, "thinking_blocks"),
-        }
-    }
-
     fn key(&self, key: &Bound<'_, PyAny>) -> Option<Key> {
         let pairs = [
             (self.role, Key::Role),
             (self.content, Key::Content),
-            (self.tool_calls, Key::ToolCalls),
             (self.tool_call_id, Key::ToolCallId),
             (self.name, Key::Name),
+            (self.tool_calls, Key::ToolCalls),
             (self.reasoning_content, Key::Reasoning),
             (self.thinking_blocks, Key::Thinking),
         ];
@@ -161,6 +163,14 @@ impl<'py> Names<'py> {
             "thinking_blocks" => Some(Key::Thinking),
             _ => None,
         }
+    }
+
+    /// Where the providers' forms put the URL or the data of an image, sound or file, and its fields.
+    fn media(&self) -> ([&'py Bound<'py, PyString>; 6], [&'py Bound<'py, PyString>; 6]) {
+        (
+            [self.image_url, self.input_audio, self.file, self.source, self.image, self.audio],
+            [self.url, self.data, self.file_data, self.file_url, self.file_id, self.image_url],
+        )
     }
 }
 
@@ -187,12 +197,11 @@ struct Reader<'a, 'py, 'c> {
 }
 
 impl<'a, 'py> Reader<'a, 'py, '_> {
-    fn message(&mut self, message: &Bound<'py, PyAny>) -> Result<Message<'a>> {
+    fn message(&mut self, message: &Bound<'py, PyAny>, read: &mut Message<'a>) -> Result<()> {
         let Ok(dict) = message.cast::<PyDict>() else {
             return Err(self.wrong("", "a dict", message));
         };
         let mut role = None;
-        let mut read = Message::empty(Role::User);
         for (key, value) in dict.iter() {
             let Some(key) = self.names.key(&key) else { continue };
             match key {
@@ -202,19 +211,23 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
                 Key::ToolCalls => read.tool_calls = self.tool_calls(&value)?,
                 Key::ToolCallId => read.tool_call_id = self.id(value),
                 Key::Name => read.name = Some(self.string(value, ".name")?),
-                Key::Reasoning => read.reasoning = Some(self.string_or_json(value, ".reasoning_content")?),
-                Key::Thinking => read.thinking = Some(self.string_or_json(value, ".thinking_blocks")?),
+                Key::Reasoning => {
+                    let text = self.string_or_json(value, ".reasoning_content")?;
+                    read.thoughts.get_or_insert_default().reasoning = Some(text);
+                }
+                Key::Thinking => {
+                    let text = self.string_or_json(value, ".thinking_blocks")?;
+                    read.thoughts.get_or_insert_default().thinking = Some(text);
+                }
             }
         }
         read.role = role.ok_or_else(|| Error::message(self.index, "", "has no `role`"))?;
-        Ok(read)
+        Ok(())
     }
 
     fn role(&self, value: &Bound<'py, PyAny>) -> Result<Role> {
         let role = value.cast::<PyString>().ok().and_then(|name| name.to_str().ok().and_then(Role::parse));
-        role.ok_or_else(|| {
-            self.wrong(".role", "one of system, developer, user, assistant, tool, function", value)
-        })
+        role.ok_or_else(|| self.wrong(".role", "one of system, developer, user, assistant, tool, function", value))
     }
 
     fn content(&mut self, value: &Bound<'py, PyAny>) -> Result<Content<'a>> {
@@ -240,13 +253,15 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         let Ok(dict) = part.cast::<PyDict>() else {
             return Err(self.wrong(&field(), "a string or a dict", part));
         };
-        let kind = get(dict, "type").and_then(|kind| kind.extract::<String>().ok()).unwrap_or_default();
+        let kind = get(dict, self.names.r#type).and_then(|kind| kind.extract::<String>().ok()).unwrap_or_default();
         match kind.as_str() {
-            "text" | "input_text" | "output_text" => match get(dict, "text") {
+            "text" | "input_text" | "output_text" => match get(dict, self.names.text) {
                 Some(text) => self.string(text, &format!("{}.text", field())).map(Part::Text),
                 None => Ok(Part::Text(Text::new(""))),
             },
-            "image_url" | "input_image" | "image" => Ok(self.media(dict, Media::Image { low_detail: is_low_detail(dict) })),
+            "image_url" | "input_image" | "image" => {
+                Ok(self.media(dict, Media::Image { low_detail: is_low_detail(dict, self.names) }))
+            }
             "input_audio" | "audio" => Ok(self.media(dict, Media::Audio)),
             "file" | "input_file" | "document" => Ok(self.media(dict, Media::File)),
             _ => self.json(part, &field()).map(Part::Other),
@@ -255,18 +270,16 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
 
     /// Reads the URL or the data of an image, sound or file, wherever the providers' forms put it.
     fn media(&mut self, part: &Bound<'py, PyDict>, media: Media) -> Part<'a> {
-        const HOLDERS: [&str; 6] = ["image_url", "input_audio", "file", "source", "image", "audio"];
-        const FIELDS: [&str; 6] = ["url", "data", "file_data", "file_url", "file_id", "image_url"];
-        let holder = HOLDERS.iter().find_map(|key| get(part, key));
+        let (holders, fields) = self.names.media();
+        let holder = holders.iter().find_map(|key| get(part, key));
         let data = match &holder {
             Some(value) if value.is_instance_of::<PyString>() => Some(value.clone()),
-            Some(value) => value.cast::<PyDict>().ok().and_then(|dict| FIELDS.iter().find_map(|key| get(dict, key))),
-            None => FIELDS.iter().find_map(|key| get(part, key)),
+            Some(value) => value.cast::<PyDict>().ok().and_then(|dict| fields.iter().find_map(|key| get(dict, key))),
+            None => fields.iter().find_map(|key| get(part, key)),
         };
-        let text = data.and_then(|data| data.cast_into::<PyString>().ok()).map_or_else(
-            || Text::new(""),
-            |data| self.text(data, self.salt | MEDIA),
-        );
+        let text = data
+            .and_then(|data| data.cast_into::<PyString>().ok())
+            .map_or_else(|| Text::new(""), |data| self.text(data, self.salt | MEDIA));
         Part::Media(media, text)
     }
 
@@ -282,23 +295,26 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         let Ok(dict) = call.cast::<PyDict>() else {
             return Err(self.wrong(&field(), "a dict", call));
         };
-        let id = get(dict, "id").and_then(|id| self.id(id));
-        if let Some(custom) = get(dict, "custom") {
+        let id = get(dict, self.names.id).and_then(|id| self.id(id));
+        if let Some(custom) = get(dict, self.names.custom) {
             return self.custom_call(id, &custom, &field());
         }
-        let function = get(dict, "function");
+        let function = get(dict, self.names.function);
         let function = match &function {
             None => dict,
-            Some(function) => function.cast::<PyDict>().map_err(|_| {
-                self.wrong(&format!("{}.function", field()), "a dict", function)
-            })?,
+            Some(function) => function
+                .cast::<PyDict>()
+                .map_err(|_| self.wrong(&format!("{}.function", field()), "a dict", function))?,
         };
-        let name = get(function, "name").and_then(|name| self.id(name));
-        let arguments = get(function, "arguments");
+        let name = get(function, self.names.name).and_then(|name| self.id(name));
+        let arguments = get(function, self.names.arguments);
         let arguments_are_text = arguments.as_ref().is_some_and(PyAnyMethods::is_instance_of::<PyString>);
         let arguments = match arguments {
             None => None,
-            Some(arguments) => Some(self.string_or_json(arguments, &format!("{}.function.arguments", field()))?),
+            Some(arguments) => match arguments.cast_into::<PyString>() {
+                Ok(text) => Some(self.text(text, self.salt | ARGUMENTS)),
+                Err(other) => Some(self.json(&other.into_inner(), &format!("{}.function.arguments", field()))?),
+            },
         };
         Ok(ToolCall { id, name, arguments, arguments_are_text })
     }
@@ -308,7 +324,7 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         let Ok(custom) = custom.cast::<PyDict>() else {
             return Err(self.wrong(&format!("{field}.custom"), "a dict", custom));
         };
-        let name = get(custom, "name").and_then(|name| self.id(name));
+        let name = get(custom, self.names.name).and_then(|name| self.id(name));
         let input = self.json(custom, &format!("{field}.custom"))?;
         Ok(ToolCall { id, name, arguments: Some(input), arguments_are_text: true })
     }
@@ -332,7 +348,7 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
     fn json(&self, value: &Bound<'py, PyAny>, field: &str) -> Result<Text<'a>> {
         let text = json(value).map_err(|problem| Error::message(self.index, field, problem))?;
         let facts = Facts { json: Some(true), tokens: None };
-        Ok(Text::with_facts(text, facts, u32::MAX))
+        Ok(Text::with_facts(self.strings.made.alloc(text), facts, u32::MAX))
     }
 
     fn text(&mut self, string: Bound<'py, PyString>, salt: u8) -> Text<'a> {
@@ -344,12 +360,12 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         };
         let string: &'a Bound<'py, PyString> = self.strings.objects.alloc(string);
         let text = match string.to_str() {
-            Ok(text) => Cow::Borrowed(text),
-            Err(_) => Cow::Owned(without_surrogates(string)),
+            Ok(text) => text,
+            Err(_) => self.strings.made.alloc(without_surrogates(string)),
         };
         let facts = facts.unwrap_or_default();
         let mut tag = u32::MAX;
-        if is_exact && (facts.tokens.is_none() || facts.json.is_none()) {
+        if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && salt & ARGUMENTS != 0)) {
             tag = u32::try_from(self.new.len()).unwrap_or(u32::MAX);
             self.new.push((string, salt, facts));
         }
@@ -363,15 +379,17 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
 
 /// Marks the entries of the cache that are costs of media, not counts of text.
 const MEDIA: u8 = 0x80;
+/// Marks the entries of the cache of which it matters whether they are JSON.
+const ARGUMENTS: u8 = 0x40;
 
-fn get<'py>(dict: &Bound<'py, PyDict>, key: &str) -> Option<Bound<'py, PyAny>> {
+fn get<'py>(dict: &Bound<'py, PyDict>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     // An error here is one of a key's own `__eq__`: then the key is not the one looked for.
-    dict.get_item(PyString::intern(dict.py(), key)).ok().flatten().filter(|value| !value.is_none())
+    dict.get_item(key).ok().flatten().filter(|value| !value.is_none())
 }
 
-fn is_low_detail(part: &Bound<'_, PyDict>) -> bool {
-    let holder = get(part, "image_url").and_then(|value| value.cast_into::<PyDict>().ok());
-    let detail = holder.as_ref().and_then(|holder| get(holder, "detail")).or_else(|| get(part, "detail"));
+fn is_low_detail<'py>(part: &Bound<'py, PyDict>, names: Names<'py>) -> bool {
+    let holder = get(part, names.image_url).and_then(|value| value.cast_into::<PyDict>().ok());
+    let detail = holder.as_ref().and_then(|holder| get(holder, names.detail)).or_else(|| get(part, names.detail));
     detail.is_some_and(|detail| detail.extract::<&str>().is_ok_and(|detail| detail == "low"))
 }
 

@@ -192,7 +192,8 @@ pub fn find_last_user_index(messages: &Bound<'_, PyAny>) -> PyResult<usize> {
 #[pyfunction]
 pub fn classify_message(message: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     let messages = PyList::new(message.py(), [message])?.into_any();
-    let priority = Call::new(&messages, None, None)?.with_view(|view, _| compress::classify(&view.messages[0], None))?;
+    let priority =
+        Call::new(&messages, None, None)?.with_view(|view, _| compress::classify(&view.messages[0], None))?;
     Ok(match priority {
         compress::Priority::High => "high",
         compress::Priority::Normal => "normal",
@@ -217,7 +218,8 @@ pub fn trim_tool_result<'py>(
     let (head, tail) = compress::TRIM_LINES;
     let lines = (size(head_lines, "head_lines", head)?, size(tail_lines, "tail_lines", tail)?);
     let Ok(string) = result.cast::<PyString>() else {
-        return Err(Error::argument("result", format!("must be a string, got {}", shown(result)))).or_raise(result.py());
+        return Err(Error::argument("result", format!("must be a string, got {}", shown(result))))
+            .or_raise(result.py());
     };
     if string.len()? <= max_chars {
         return Ok(result.clone());

@@ -67,7 +67,10 @@ impl Seen {
                 self.symbols += 1;
             }
             '\u{3040}'..='\u{30ff}' => self.kana += 1,
-            '\u{2e80}'..='\u{303f}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}'
+            '\u{2e80}'..='\u{303f}'
+            | '\u{3400}'..='\u{9fff}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{ff00}'..='\u{ffef}'
             | '\u{20000}'..='\u{3ffff}' => self.han += 1,
             '\u{200d}' | '\u{fe0f}' | '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}' => self.emoji += 1,
             // Latin letters with accents count like ASCII; scripts beyond have no class of their own

@@ -44,10 +44,11 @@ pub fn prefix_within(text: &str, max_tokens: usize, vocabulary: &dyn Vocabulary)
         let tokens = vocabulary.count(&text[start..end]);
         if used + tokens > max_tokens {
             let step = &text[start..end];
-            return start + largest(step.len(), max_tokens - used, |at| {
-                let at = step.floor_char_boundary(at);
-                (at, vocabulary.count(&step[..at]))
-            });
+            return start
+                + largest(step.len(), max_tokens - used, |at| {
+                    let at = step.floor_char_boundary(at);
+                    (at, vocabulary.count(&step[..at]))
+                });
         }
         used += tokens;
         start = end;
@@ -64,10 +65,11 @@ pub fn suffix_within(text: &str, max_tokens: usize, vocabulary: &dyn Vocabulary)
         let tokens = vocabulary.count(&text[start..end]);
         if used + tokens > max_tokens {
             let step = &text[start..end];
-            return end - largest(step.len(), max_tokens - used, |length| {
-                let at = step.ceil_char_boundary(step.len() - length);
-                (step.len() - at, vocabulary.count(&step[at..]))
-            });
+            return end
+                - largest(step.len(), max_tokens - used, |length| {
+                    let at = step.ceil_char_boundary(step.len() - length);
+                    (step.len() - at, vocabulary.count(&step[at..]))
+                });
         }
         used += tokens;
         end = start;

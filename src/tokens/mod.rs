@@ -170,17 +170,13 @@ mod tests {
                 Role::System,
                 "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
             ),
-            Message::new(
-                Role::System,
-                "Let's talk later when we're less busy about how to do better.",
-            ),
+            Message::new(Role::System, "Let's talk later when we're less busy about how to do better."),
             Message::new(
                 Role::User,
                 "This late pivot means we don't have time to boil the ocean for the client deliverable.",
             ),
         ];
-        for (i, name) in
-            [(1, "example_user"), (2, "example_assistant"), (3, "example_user"), (4, "example_assistant")]
+        for (i, name) in [(1, "example_user"), (2, "example_assistant"), (3, "example_user"), (4, "example_assistant")]
         {
             messages[i].name = Some(name.into());
         }

@@ -104,7 +104,9 @@ mod tests {
                 "unit": {"type": "string", "description": "The unit of temperature to return", "enum": ["celsius", "fahrenheit"]}},
                 "required": ["location"]}}}]"#;
         let counter = TokenCounter::new(Some("gpt-4o"));
-        let messages = 3 * 3 + 3 + u64::from(counter.text("system"))
+        let messages = 3 * 3
+            + 3
+            + u64::from(counter.text("system"))
             + u64::from(counter.text("You are a helpful assistant that can answer to questions about the weather."))
             + u64::from(counter.text("user"))
             + u64::from(counter.text("What's the weather like in San Francisco?"));

@@ -126,9 +126,7 @@ mod tests {
     #[test]
     fn every_vocabulary_loads() {
         use Encoding::*;
-        for encoding in
-            [O200kBase, Cl100kBase, DeepSeekV3, Qwen2, Qwen35, Glm4, Glm5, KimiK2, MiniMaxM2, Tekken]
-        {
+        for encoding in [O200kBase, Cl100kBase, DeepSeekV3, Qwen2, Qwen35, Glm4, Glm5, KimiK2, MiniMaxM2, Tekken] {
             assert_eq!(encoding.load().count(""), 0, "{encoding:?}");
             assert!((2..=4).contains(&encoding.load().count("hello world")), "{encoding:?}");
         }
