@@ -25,7 +25,7 @@ TYPED := $(wildcard python tests/python tests/conformance scripts benches)
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build envs test check lint demo bench requirements clean
+.PHONY: help setup build wheel envs test check lint demo bench requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -65,10 +65,16 @@ requirements: setup
 build: $(VENV)/.wheel.stamp
 
 $(VENV)/.wheel.stamp: $(WHEEL_SOURCES) $(VENV)/.dev.stamp
+	$(LOCK) $(MAKE) --no-print-directory wheel
+	@touch $@
+
+# Two builds at once would take target/maturin from each other, so they wait where `flock` exists.
+LOCK := $(if $(shell command -v flock),flock $(VENV)/.wheel.lock)
+
+wheel:
 	@rm -rf dist
 	$(BIN)/maturin build --release --locked --out dist --interpreter $(PY)
 	$(UV) pip install --quiet --python $(PY) --no-deps --reinstall dist/*.whl
-	@touch $@
 
 # One environment for each supported nanobot release, in .cache/nanobot.
 envs: setup

@@ -113,7 +113,10 @@ def import_time(report: Report, *, processes: int) -> None:
 
 def wheel(report: Report) -> None:
     report.title("Wheel")
-    for file in sorted((ROOT / "dist").glob("*.whl")):
+    wheels = sorted((ROOT / "dist").glob("*.whl"))
+    if not wheels:
+        report.line("no wheel in dist; hint: make build")
+    for file in wheels:
         size = file.stat().st_size / 1e6
         report.target(
             f"{file.name} below {WHEEL_TARGET_MB} MB ({size:.1f} MB)", size < WHEEL_TARGET_MB

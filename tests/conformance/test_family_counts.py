@@ -17,7 +17,7 @@ import pytest
 MODELS = {
     "count_deepseek": ["deepseek-chat", "deepseek/deepseek-reasoner"],
     "count_qwen": ["qwen-max", "openrouter/qwen/qwen-2.5-72b-instruct"],
-    "count_mistral": ["mistral/mistral-large-latest", "open-mistral-nemo"],
+    "count_mistral": ["mistral/mistral-small-latest", "open-mistral-nemo"],
 }
 
 

@@ -82,6 +82,14 @@ def test_lone_surrogates_count_as_replacement_characters(openai: OpenAI) -> None
     )
 
 
+@pytest.mark.xfail(
+    reason="toktok 0.3.0 does not fold `ſ` to `s` in contractions: one token off, o200k_base only"
+)
+def test_a_contraction_with_a_long_s_counts_as_in_tiktoken() -> None:
+    encoding = tiktoken.get_encoding("o200k_base")
+    assert_counts_agree(("gpt-4o", encoding), ["l'ſ'renm", "e'ſ'Vet", "d'ſ'ren't"])
+
+
 @settings(max_examples=2_000, deadline=None)
 @given(text=st.text())
 def test_any_text_counts_as_in_tiktoken(openai: OpenAI, text: str) -> None:
@@ -131,3 +139,38 @@ def test_the_cookbooks_example_counts_129_tokens(openai: OpenAI) -> None:
         messages.append({"role": role, "content": content} | ({"name": name} if name else {}))
     expected = {"gpt-4": 129, "gpt-4o": 124}
     assert nanobot_context.count_tokens(messages, model) == expected[model]
+
+
+def test_tool_schemas_count_at_least_what_the_api_did_and_little_more(openai: OpenAI) -> None:
+    """The notebook's example with a tool: the API answered 105 tokens with gpt-4, 101 with gpt-4o.
+
+    `required` counts as text here and is free there, and one figure serves old and new models.
+    """
+    model, _ = openai
+    location = {"type": "string", "description": "The city and state, e.g. San Francisco, CA"}
+    unit = {
+        "type": "string",
+        "description": "The unit of temperature to return",
+        "enum": ["celsius", "fahrenheit"],
+    }
+    function = {
+        "name": "get_current_weather",
+        "description": "Get the current weather in a given location",
+        "parameters": {
+            "type": "object",
+            "properties": {"location": location, "unit": unit},
+            "required": ["location"],
+        },
+    }
+    messages: list[dict[str, Any]] = [
+        {
+            "role": "system",
+            "content": (
+                "You are a helpful assistant that can answer to questions about the weather."
+            ),
+        },
+        {"role": "user", "content": "What's the weather like in San Francisco?"},
+    ]
+    tools = [{"type": "function", "function": function}]
+    answered = {"gpt-4": 105, "gpt-4o": 101}[model]
+    assert answered <= nanobot_context.count_tokens(messages, model, tools=tools) <= answered + 10
