@@ -1,5 +1,6 @@
 //! Python messages to the core's view of them, borrowed.
 
+use std::cell::Cell;
 use std::sync::Mutex;
 
 use pyo3::intern;
@@ -37,6 +38,8 @@ pub struct View<'a, 'py> {
     /// As the core reads them.
     pub messages: Vec<Message<'a>>,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
+    /// Whether something may have been found out that the cache does not know.
+    learned: Cell<bool>,
 }
 
 impl<'a, 'py> View<'a, 'py> {
@@ -59,7 +62,8 @@ impl<'a, 'py> View<'a, 'py> {
         }
         let cache = cache.as_mut().and_then(|cache| cache.as_mut());
         let names = Names::of(py);
-        let mut reader = Reader { names, strings, cache, salt: counter.family().id, new: Vec::new(), index: 0 };
+        let mut reader =
+            Reader { names, strings, cache, salt: counter.family().id, new: Vec::new(), learned: false, index: 0 };
         let mut read = Vec::with_capacity(list.len());
         for (index, message) in list.iter().enumerate() {
             reader.index = index;
@@ -69,12 +73,14 @@ impl<'a, 'py> View<'a, 'py> {
                 reader.message(&message, place).or_raise(py)?;
             }
         }
-        let new = reader.new;
-        Ok(View { messages: read, new })
+        let (new, learned) = (reader.new, Cell::new(reader.learned));
+        Ok(View { messages: read, new, learned })
     }
 
     /// Counts what is not known yet, without the interpreter where that is much.
     pub fn count(&self, py: Python<'py>, counter: &TokenCounter) {
+        self.learned.set(true);
+        self.look_up();
         let mut due: Vec<&Text<'_>> = Vec::new();
         for message in &self.messages {
             message.each_text(|text, media| {
@@ -96,9 +102,26 @@ impl<'a, 'py> View<'a, 'py> {
         }
     }
 
+    /// Looks up the strings that were too short to be looked up at once.
+    fn look_up(&self) {
+        let Ok(mut cache) = STRINGS.try_lock() else { return };
+        let Some(cache) = cache.as_mut() else { return };
+        for message in &self.messages {
+            message.each_text(|text, _| {
+                if text.len() <= SHORT_BYTES
+                    && text.facts().tokens.is_none()
+                    && let Some((object, salt, _)) = self.new.get(text.tag as usize)
+                    && let Some(Facts { tokens: Some(tokens), .. }) = cache.get(address(object), *salt)
+                {
+                    text.set_tokens(tokens);
+                }
+            });
+        }
+    }
+
     /// Gives what was found out about new strings to the cache.
     pub fn remember(&self) {
-        if self.new.is_empty() {
+        if !self.learned.get() {
             return;
         }
         let Ok(mut cache) = STRINGS.try_lock() else { return };
@@ -192,6 +215,8 @@ struct Reader<'a, 'py, 'c> {
     /// Tells ways of counting apart in the cache.
     salt: u8,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
+    /// Whether a string was new that is not merely short.
+    learned: bool,
     /// Of the message that is being read.
     index: usize,
 }
@@ -287,7 +312,11 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         let Ok(calls) = value.cast::<PyList>() else {
             return Err(self.wrong(".tool_calls", "a list or None", value));
         };
-        calls.iter().enumerate().map(|(i, call)| self.tool_call(&call, i)).collect()
+        let mut read = Vec::with_capacity(calls.len());
+        for (position, call) in calls.iter().enumerate() {
+            read.push(self.tool_call(&call, position)?);
+        }
+        Ok(read)
     }
 
     fn tool_call(&mut self, call: &Bound<'py, PyAny>, position: usize) -> Result<ToolCall<'a>> {
@@ -296,15 +325,15 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
             return Err(self.wrong(&field(), "a dict", call));
         };
         let id = get(dict, self.names.id).and_then(|id| self.id(id));
-        if let Some(custom) = get(dict, self.names.custom) {
-            return self.custom_call(id, &custom, &field());
-        }
         let function = get(dict, self.names.function);
         let function = match &function {
-            None => dict,
             Some(function) => function
                 .cast::<PyDict>()
                 .map_err(|_| self.wrong(&format!("{}.function", field()), "a dict", function))?,
+            None => match get(dict, self.names.custom) {
+                Some(custom) => return self.custom_call(id, &custom, &field()),
+                None => dict,
+            },
         };
         let name = get(function, self.names.name).and_then(|name| self.id(name));
         let arguments = get(function, self.names.arguments);
@@ -354,20 +383,23 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
     fn text(&mut self, string: Bound<'py, PyString>, salt: u8) -> Text<'a> {
         // A subclass may run code of its own when it is let go, so it is not held.
         let is_exact = string.is_exact_instance_of::<PyString>();
-        let facts = match &mut self.cache {
-            Some(cache) if is_exact => cache.get(address(&string), salt),
-            _ => None,
-        };
         let string: &'a Bound<'py, PyString> = self.strings.objects.alloc(string);
         let text = match string.to_str() {
             Ok(text) => text,
             Err(_) => self.strings.made.alloc(without_surrogates(string)),
+        };
+        // Ids and names: their length bounds them well enough until something must really be counted.
+        let is_short = text.len() <= SHORT_BYTES && salt == self.salt;
+        let facts = match &mut self.cache {
+            Some(cache) if is_exact && !is_short => cache.get(address(string), salt),
+            _ => None,
         };
         let facts = facts.unwrap_or_default();
         let mut tag = u32::MAX;
         if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && salt & ARGUMENTS != 0)) {
             tag = u32::try_from(self.new.len()).unwrap_or(u32::MAX);
             self.new.push((string, salt, facts));
+            self.learned |= !is_short;
         }
         Text::with_facts(text, facts, tag)
     }
@@ -377,6 +409,8 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
     }
 }
 
+/// Strings up to this length are looked up in the cache only when they must be counted.
+const SHORT_BYTES: usize = 32;
 /// Marks the entries of the cache that are costs of media, not counts of text.
 const MEDIA: u8 = 0x80;
 /// Marks the entries of the cache of which it matters whether they are JSON.

@@ -68,7 +68,7 @@ pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
 /// What is known of string objects, by their address; `K` holds such an object alive.
 #[derive(Debug)]
 pub struct IdentityCache<K> {
-    entries: HashMap<(usize, u8), Entry<K>, BuildAddressHasher>,
+    entries: HashMap<u64, Entry<K>, BuildAddressHasher>,
     bytes: usize,
     max_bytes: usize,
     call: u32,
@@ -77,10 +77,15 @@ pub struct IdentityCache<K> {
 #[derive(Debug)]
 struct Entry<K> {
     facts: Facts,
-    bytes: usize,
     last_call: u32,
+    bytes: usize,
     /// Only held.
     _object: K,
+}
+
+/// Joins an address and the way of counting; the top byte of an address is the same for all objects of a process.
+fn key(address: usize, salt: u8) -> u64 {
+    address as u64 ^ (u64::from(salt) << 56)
 }
 
 /// Calls after which a string that was not seen again may go.
@@ -99,7 +104,7 @@ impl<K> IdentityCache<K> {
 
     /// Returns what is known of the object at `address`.
     pub fn get(&mut self, address: usize, salt: u8) -> Option<Facts> {
-        let entry = self.entries.get_mut(&(address, salt))?;
+        let entry = self.entries.get_mut(&key(address, salt))?;
         entry.last_call = self.call;
         Some(entry.facts)
     }
@@ -116,7 +121,7 @@ impl<K> IdentityCache<K> {
         }
         let entry = Entry { facts, bytes, last_call: self.call, _object: object };
         self.bytes += bytes;
-        if let Some(replaced) = self.entries.insert((address, salt), entry) {
+        if let Some(replaced) = self.entries.insert(key(address, salt), entry) {
             self.bytes -= replaced.bytes;
         }
     }
@@ -158,15 +163,12 @@ impl std::hash::Hasher for AddressHasher {
     }
     fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
-            self.write_u8(byte);
+            self.write_u64(u64::from(byte));
         }
     }
-    fn write_u8(&mut self, byte: u8) {
-        self.write_usize(usize::from(byte));
-    }
-    fn write_usize(&mut self, word: usize) {
+    fn write_u64(&mut self, word: u64) {
         // 2^64 divided by the golden ratio; the high bits are the good ones, so they are folded down
-        let mixed = (self.0 ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 32);
     }
 }
