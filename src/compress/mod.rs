@@ -13,10 +13,11 @@ mod plan;
 mod priority;
 mod rounds;
 mod shorten;
+mod tally;
 
 use crate::error::{Error, Result};
-use crate::message::{Message, Role};
-use crate::tokens::{REPLY, TokenCounter};
+use crate::message::Message;
+use crate::tokens::TokenCounter;
 
 use draft::Draft;
 
@@ -24,6 +25,7 @@ pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
 pub use shorten::{TRIM_LINES, trim_tool_result};
+pub use tally::Tally;
 
 /// The knobs of compression, all of documents 001 and 004.
 #[derive(Debug, Clone, PartialEq)]
@@ -143,24 +145,9 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
 
 /// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
 pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
-    let counter = request.counter();
-    let (single, all) = (request.single_tokens(), request.all_tokens());
-    let mut total = REPLY + request.tools_tokens();
-    let mut results = 0;
-    for message in view {
-        let Some(bound) = counter.upper_bound(message) else { return false };
-        total += bound;
-        if message.role == Role::Tool {
-            results += bound;
-            if bound > single {
-                return false;
-            }
-        }
-    }
-    total <= request.budget_tokens()
-        && results <= all
-        && passes::are_settled(view, &request.limits)
-        && pairs::are_sound(view)
+    let mut tally = Tally::default();
+    tally.add(view, &request.counter());
+    tally.fits(request) && (tally.is_short(request) || passes::are_settled(view, &request.limits))
 }
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.
