@@ -15,7 +15,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import compress_messages, count_tokens, fit_messages
+from nanobot_context._core import (
+    compress_messages,
+    count_tokens,
+    fit_messages,
+    get_output_limit,
+)
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.overflow import detect_overflow
 from nanobot_context.shim import friendly, log
@@ -47,6 +52,8 @@ _STATED_LIMIT_SHARE = 0.9
 _STRICTLY_SMALLER = 0.95
 # Below this an answer is of no use, so that an output cap of less means that the input is too long.
 _SMALLEST_OUTPUT_TOKENS = 256
+# 8,192 may be lowered to 1,024.
+_MOST_OUTPUT_REPAIRS = 3
 
 
 class _ProviderOverflowError(ContextOverflowError):
@@ -108,27 +115,29 @@ class Guard:
         except ContextOverflowError as error:
             # What must stay is larger than the window: sending it would only be refused.
             return self._give_up(request, error)
-        repairs: set[str] = set()
+        inputs = outputs = 0
         while True:
             try:
                 return await self._send(request, attempt)
             except _ProviderOverflowError as error:
                 repair = self._repair(error, attempt)
-                if repair == "none" or (repair == "output" and repair in repairs):
+                if repair == "none" or (repair == "output" and outputs == _MOST_OUTPUT_REPAIRS):
                     return _unchanged(error)
-                if repair in repairs:
+                if repair == "input" and inputs:
                     return self._give_up(request, error)
-                repairs.add(repair)
                 if repair == "output":
-                    attempt = replace(attempt, max_tokens=_lower_output(error, attempt))
-                    if error.overflow.limit_tokens and error.overflow.used_tokens is None:
+                    outputs += 1
+                    lower = _lower_output(error, attempt)
+                    attempt = replace(attempt, max_tokens=lower)
+                    if lower and error.overflow.used_tokens is None:
                         # A cap of the model's own, not what this request happens to leave free.
-                        self.windows.learn_output(request.model, error.overflow.limit_tokens)
+                        self.windows.learn_output(request.model, lower)
                     log.warning(
                         "the provider caps the output; trying again with max_tokens {}",
                         attempt.max_tokens,
                     )
                     continue
+                inputs += 1
                 try:
                     attempt = self._shrunk(request, attempt, error)
                 except ContextOverflowError as floor:
@@ -162,7 +171,8 @@ class Guard:
             lower = _lower_output(error, attempt)
             if lower is not None and lower >= _SMALLEST_OUTPUT_TOKENS:
                 return "output"
-            return "input" if limit is not None and limit < _SMALLEST_OUTPUT_TOKENS else "none"
+            # The prompt leaves next to nothing for an answer.
+            return "input" if limit and used else "none"
         if overflow.kind == "rate_ceiling":
             # A request above what a minute allows can only be made smaller; any other may be sent
             # again later.
@@ -388,11 +398,15 @@ def _prompt_first(max_tokens: int | None, window_tokens: int) -> int | None:
 
 def _lower_output(error: _ProviderOverflowError, attempt: _Attempt) -> int | None:
     """Return a smaller output limit, or `None` when there is nothing to lower."""
-    limit = error.overflow.limit_tokens
+    limit, used = error.overflow.limit_tokens, error.overflow.used_tokens
     current = attempt.max_tokens
-    if limit and (current is None or limit < current):
-        return limit
-    return current // 2 if current else None
+    # With the prompt's size stated the limit is the window; alone it is the cap.
+    stated = limit - used if limit and used else limit
+    if stated is None:
+        # Not every provider says what it accepts: the table's number, else half, then half of that.
+        listed = get_output_limit(error.model or "")
+        stated = listed if current and listed < current else (current or 0) // 2
+    return stated if stated > 0 and (current is None or stated < current) else None
 
 
 def _without_old_reasoning(messages: list[Message]) -> list[Message]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
+import itertools
 import sys
 import types
 from abc import ABC, abstractmethod
@@ -477,12 +478,15 @@ def test_cancelling_passes_through(
         call(make_provider(classes, script), messages=conversation(2, 10))
 
 
+OUTPUT_CAP = error("Error: Range of max_tokens should be [1, 1024]")
+
+
 def test_an_output_cap_lowers_only_the_output_limit(
     classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
-    script = Script(error("Error: Range of max_tokens should be [1, 1024]"), answer)
+    script = Script(OUTPUT_CAP, answer)
     messages = conversation(2, 10)
     provider = make_provider(classes, script)
     assert call(provider, messages=messages, max_tokens=2048) is answer
@@ -494,12 +498,36 @@ def test_an_output_cap_is_remembered(
     classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
-    cap = error("Error: Range of max_tokens should be [1, 1024]")
-    script = Script(cap, LLMResponse("fine"), LLMResponse("fine"))
+    script = Script(OUTPUT_CAP, LLMResponse("fine"), LLMResponse("fine"))
     provider = make_provider(classes, script)
     for _ in range(2):
         call(provider, messages=conversation(2, 10), max_tokens=2048)
     assert script.limits == [2048, 1024, 1024]
+
+
+def test_an_output_cap_that_nothing_satisfies_comes_back_as_it_is(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(*[OUTPUT_CAP] * 4)
+    messages = conversation(2, 10)
+    response = call(make_provider(classes, script), messages=messages, max_tokens=3000)
+    assert response is OUTPUT_CAP
+    assert all(later < earlier for earlier, later in itertools.pairwise(script.limits))
+
+
+def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    text = "max_tokens: 4096 > context_window: 8000 - input_tokens: 5000 = available_tokens: 3000"
+    script = Script(error(f"Error: {text}"), LLMResponse("fine"), LLMResponse("fine"))
+    messages = conversation(2, 10)
+    provider = make_provider(classes, script)
+    for _ in range(2):
+        call(provider, messages=messages, max_tokens=4096)
+    assert script.limits == [4096, 3000, 4096]
+    assert script.sent[1] is messages
 
 
 def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
