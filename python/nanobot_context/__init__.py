@@ -35,10 +35,10 @@ from nanobot_context.errors import (
     SettingsError,
 )
 from nanobot_context.overflow import detect_overflow
-from nanobot_context.session import Session
 from nanobot_context.types import Message, Priority
 
 if TYPE_CHECKING:
+    from nanobot_context.session import Session
     from nanobot_context.settings import Settings, load_settings
     from nanobot_context.shim import install, status, uninstall
 
@@ -78,6 +78,7 @@ __all__ = [
 
 # Imported when they are first used: they bring in modules that counting does not need.
 _LAZY = {
+    "Session": "nanobot_context.session",
     "Settings": "nanobot_context.settings",
     "load_settings": "nanobot_context.settings",
     "install": "nanobot_context.shim",

@@ -14,8 +14,10 @@ use super::receipt::Receipt;
 /// The compression of one conversation.
 #[pyclass(frozen, module = "nanobot_context")]
 pub struct Compressor {
+    /// The window in tokens.
     #[pyo3(get)]
     context_window: u64,
+    /// The model whose tokens are counted.
     #[pyo3(get)]
     model: Option<String>,
     tools: Option<String>,
@@ -42,6 +44,7 @@ impl Compressor {
         })
     }
 
+    /// Return the messages for the next call: see `compress_messages`.
     fn compress<'py>(&self, messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let call = self.call(messages);
         let (messages, receipt) = call.compress(&call.request(self.context_window, self.limits.clone()))?;
@@ -49,6 +52,7 @@ impl Compressor {
         Ok(messages)
     }
 
+    /// Return messages below 60 % of the window: see `emergency_compress`.
     fn emergency(&self, messages: &Bound<'_, PyAny>) -> PyResult<Py<PyList>> {
         let call = self.call(messages);
         let fitted = call.emergency(&call.request(self.context_window, self.limits.clone()))?;
@@ -56,6 +60,7 @@ impl Compressor {
         Ok(fitted.messages)
     }
 
+    /// What the last call cut; `None` before the first one, and where nothing was to be done.
     #[getter]
     fn receipt(&self, py: Python<'_>) -> Option<Py<Receipt>> {
         self.receipt.lock().ok()?.as_ref().map(|receipt| receipt.clone_ref(py))

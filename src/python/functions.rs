@@ -11,6 +11,7 @@ use super::apply::apply;
 use super::arguments::{limits, model, optional_whole, shown, tools, whole};
 use super::convert::{Strings, View};
 use super::errors::OrRaise;
+use super::known;
 use super::receipt::{Fitted, Receipt};
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -70,18 +71,27 @@ impl<'py> Call<'py> {
     /// Compresses; without a receipt where nothing was to be done.
     pub fn compress(&self, request: &Request<'_>) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
+        let list = self.messages.cast::<PyList>().ok();
+        let unchanged = |list: &Bound<'py, PyList>| (list.get_slice(0, list.len()), None);
+        if let Some(list) = list
+            && known::is_settled(list, &request.counter(), request)
+        {
+            return Ok(unchanged(list));
+        }
         let plan = self.with_view(|view, counter| {
-            if compress::is_settled(&view.messages, request) {
-                return Ok(None);
+            let plan = if compress::is_settled(&view.messages, request) {
+                Ok(None)
+            } else {
+                view.count(py, counter);
+                compress::compress(&view.messages, request)
+            };
+            if let (Ok(None), Some(list)) = (&plan, list) {
+                known::remember(list, view, counter);
             }
-            view.count(py, counter);
-            compress::compress(&view.messages, request)
+            plan
         })?;
         match plan.or_raise(py)? {
-            None => {
-                let messages = self.messages.cast::<PyList>()?;
-                Ok((messages.get_slice(0, messages.len()), None))
-            }
+            None => Ok(unchanged(self.messages.cast::<PyList>()?)),
             Some(plan) => {
                 let fitted = self.carry_out(&plan)?;
                 Ok((fitted.messages.into_bound(py), Some(fitted.receipt)))
@@ -94,6 +104,16 @@ impl<'py> Call<'py> {
     }
 }
 
+/// Return the tokens that `messages` cost as a prompt for `model`, framing and `tools` included.
+///
+/// Exact for the families whose vocabulary ships with the package. For the others an estimate: the
+/// nearest vocabulary times a factor measured for the family and the kind of text. Without a model,
+/// `o200k_base`. Text that spells a special token counts as the text it is. Counts are cached by
+/// content, so that a call costs what is new: O(n) in its bytes.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, model=None, *, tools=None))]
 pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tools: Any<'_, 'py>) -> PyResult<u64> {
@@ -104,6 +124,19 @@ pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tool
     })
 }
 
+/// Return the messages for the next call, with room left for the answer.
+///
+/// The budget is the window less the reserve: 15 % of it or `max_output_tokens`, whichever is larger;
+/// tool schemas count against it. Calls and results are repaired, and what is over a limit of
+/// `settings` is shortened: see `Settings`. Untouched messages are the same objects, edited ones new
+/// dicts; the list that came in is not changed. Where nothing is to be done, costs one look at each
+/// message.
+///
+/// Raises:
+///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
+///         are more than that.
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, context_window, model=None, *, tools=None, max_output_tokens=None, settings=None))]
 pub fn compress_messages<'py>(
@@ -120,6 +153,15 @@ pub fn compress_messages<'py>(
     call.compress(&request).map(|(messages, _)| messages)
 }
 
+/// Return messages below 60 % of the window, for a request that was refused as too long.
+///
+/// All reasoning goes, but for the signed thoughts of the newest calls; then as `fit_messages`.
+///
+/// Raises:
+///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
+///         are more than that.
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, context_window, model=None, *, tools=None, settings=None))]
 pub fn emergency_compress<'py>(
@@ -134,6 +176,17 @@ pub fn emergency_compress<'py>(
     call.emergency(&request).map(|fitted| fitted.messages)
 }
 
+/// Return `messages` within `max_tokens`, as `count_tokens` counts them.
+///
+/// Calls and results are repaired; nothing else is changed where that is enough. Otherwise the older
+/// rounds are shortened first, the newest group of calls and results last, system messages and the
+/// last message of the user never.
+///
+/// Raises:
+///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
+///         are more than that.
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
 pub fn fit_messages<'py>(
@@ -148,6 +201,14 @@ pub fn fit_messages<'py>(
     call.planned(|view| compress::fit(&view.messages, &request, max_tokens))
 }
 
+/// Return `messages` within `max_tokens` and without reasoning: `emergency_compress` with a limit
+/// of the caller's own.
+///
+/// Raises:
+///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
+///         are more than that.
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
 pub fn reduce_messages<'py>(
@@ -162,6 +223,15 @@ pub fn reduce_messages<'py>(
     call.planned(|view| compress::reduce(&view.messages, &request, max_tokens))
 }
 
+/// Return the newest whole rounds that have at most `max_tokens` together, as the same objects.
+///
+/// A round is a message of the user and everything up to the next one. Results without their call and
+/// calls without all their results are left out, and so is what stands before the first message of a
+/// user. O(n) in what comes back.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, max_tokens, model=None))]
 pub fn select_history<'py>(
@@ -177,18 +247,37 @@ pub fn select_history<'py>(
     PyList::new(messages.py(), picked)
 }
 
+/// Return where the last `keep_last` messages can be cut off without parting a call from its results.
+///
+/// Counts `keep_last` messages from the end, then goes back to a message of the user or one of the
+/// assistant without calls; 0 when there is no such place.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 pub fn find_safe_cut_point<'py>(messages: &Bound<'py, PyAny>, keep_last: &Bound<'py, PyAny>) -> PyResult<usize> {
     let keep_last = usize::try_from(whole(keep_last, "keep_last")?).unwrap_or(usize::MAX);
     Call::new(messages, None, None)?.with_view(|view, _| compress::safe_cut_point(&view.messages, keep_last))
 }
 
+/// Return the index of the last message that a user wrote, or `len(messages)` where there is none.
+///
+/// From there to the end is the last round. Notes for messages that were left out are not a user's.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 pub fn find_last_user_index(messages: &Bound<'_, PyAny>) -> PyResult<usize> {
     Call::new(messages, None, None)?
         .with_view(|view, _| compress::last_user_index(&view.messages).unwrap_or(view.messages.len()))
 }
 
+/// Return how much `message` matters: `high`, `normal` or `low`, by rules alone.
+///
+/// Raises:
+///     InvalidMessageError: `message` is no dict with a known role.
 #[pyfunction]
 pub fn classify_message(message: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     let messages = PyList::new(message.py(), [message])?.into_any();
@@ -201,6 +290,13 @@ pub fn classify_message(message: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     })
 }
 
+/// Return `result` cut to at most `max_chars` characters (15,000), the mark for what is gone included.
+///
+/// A longer one keeps its first 20 and last 10 lines, or where these are too long themselves its first
+/// and last characters, two to one. A limit too small for the mark keeps the start without one.
+///
+/// Raises:
+///     InvalidArgumentError: `result` is no string, or a number cannot be used.
 #[pyfunction]
 #[pyo3(signature = (result, max_chars=None, *, head_lines=None, tail_lines=None))]
 pub fn trim_tool_result<'py>(
@@ -228,6 +324,13 @@ pub fn trim_tool_result<'py>(
     Ok(PyString::new(result.py(), &compress::trim_tool_result(&text, max_chars, lines)).into_any())
 }
 
+/// Return the tokens that prompt and answer of `model` may have together; 128,000 for unknown models.
+///
+/// Gateway prefixes (`openrouter/`), dates and suffixes are resolved. `override` wins when it is not
+/// `None`, 0 included.
+///
+/// Raises:
+///     InvalidArgumentError: An argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (model, r#override=None))]
 pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'py>) -> PyResult<u64> {
@@ -235,6 +338,10 @@ pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'p
     Ok(window::get_context_window(&name, optional_whole(r#override, "override")?))
 }
 
+/// Return the tokens that one answer of `model` may have at most.
+///
+/// Raises:
+///     InvalidArgumentError: `model` is no string.
 #[pyfunction]
 pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
     Ok(window::get_output_limit(&self::model(Some(model))?.unwrap_or_default()))

@@ -6,6 +6,7 @@ mod compressor;
 mod convert;
 mod errors;
 mod functions;
+mod known;
 mod overflow;
 mod receipt;
 

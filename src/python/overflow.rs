@@ -8,8 +8,11 @@ use crate::overflow::{ErrorView, detect_overflow};
 #[pyclass(frozen, get_all, eq, skip_from_py_object, module = "nanobot_context")]
 #[derive(Clone, PartialEq)]
 pub struct Overflow {
+    /// `input`, `output_cap`, `request_bytes`, `rate_ceiling` or `silent`.
     kind: &'static str,
+    /// Tokens that are allowed, where the provider said it.
     limit_tokens: Option<u64>,
+    /// Tokens that the request had, where the provider said it.
     used_tokens: Option<u64>,
 }
 
@@ -22,6 +25,7 @@ impl Overflow {
     }
 }
 
+/// Return what an error's text says was too large, or `None` when it says something else.
 #[pyfunction]
 #[pyo3(signature = (text, *, status=None, code=None, error_type=None, provider=None))]
 pub fn classify_error(

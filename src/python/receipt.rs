@@ -10,9 +10,13 @@ use crate::tokens::Source;
 #[pyclass(frozen, get_all, eq, skip_from_py_object, module = "nanobot_context")]
 #[derive(Clone, PartialEq, Default)]
 pub struct Receipt {
+    /// Tokens of the request before.
     tokens_before: Option<u64>,
+    /// Tokens of the request now.
     tokens_after: Option<u64>,
+    /// How they were counted: `exact` or `estimated`.
     source: Option<&'static str>,
+    /// Everything that was cut or changed.
     cuts: Vec<Cut>,
 }
 
@@ -47,9 +51,14 @@ impl Receipt {
 #[pyclass(frozen, get_all, eq, skip_from_py_object, module = "nanobot_context")]
 #[derive(Clone, PartialEq)]
 pub struct Cut {
+    /// The message's index in the list that came in.
     index: usize,
+    /// Why: `orphan_result`, `missing_result`, `malformed_call`, `reasoning`, `large_result`,
+    /// `many_results`, `long_message` or `budget`.
     reason: &'static str,
+    /// Tokens of what was cut, before.
     tokens_before: u64,
+    /// Tokens of what stands there now.
     tokens_after: u64,
 }
 
@@ -71,8 +80,11 @@ impl Cut {
 /// Messages that fit.
 #[pyclass(frozen, get_all, module = "nanobot_context")]
 pub struct Fitted {
+    /// The messages.
     pub messages: Py<PyList>,
+    /// Their tokens, tool schemas included.
     pub tokens: u64,
+    /// What was cut.
     pub receipt: Py<Receipt>,
 }
 
