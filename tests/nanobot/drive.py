@@ -32,7 +32,7 @@ from console import play_console
 from counting import offline_ranks
 from scenario import Scenario, script
 from scenarios import SCENARIOS
-from server import ModelServer
+from server import ModelServer, Request
 from stage import RULES, Stage, session_faults, stopped_clock
 
 MODES = ("off", "on", "disabled", "removed")
@@ -136,6 +136,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             defaults=defaults,
             memory_window=scenario.memory_window,
             nanobot_window=scenario.override,
+            provider=scenario.provider,
             package=mode,
         )
         server.script = scenario.script(stage)
@@ -171,12 +172,20 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
             # Consolidation is one user message that may itself be longer than the window.
             if r.kind != "memory"
         ),
+        "requests_without_the_goal": sum(
+            not goal(stage, r) for r in server.requests if r.kind == "main" and r.turn
+        ),
         "rules_kept": all(rule in r.system for r in main for rule in RULES),
         "calls": stage.calls,
         "lists_changed": stage.lists_changed,
         "session_faults": session_faults(stage.home),
         "consolidated": history.exists() and "MEMORY-ENTRY" in history.read_text(encoding="utf-8"),
     }
+
+
+def goal(stage: Stage, request: Request) -> bool:
+    """Return whether what the user said in this turn is in the prompt, word for word."""
+    return stage.said[request.turn - 1] in request.text
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ class Scenario:
     window: int = 64_000
     known: int | None = -1
     """`contextWindowOverride` in nanobot's config: -1 for the server's window, None for none."""
+    provider: str = "litellm"
+    """nanobot's provider module, without its `_provider`."""
     model: str = "openai/gpt-4o-mini"
     form: str = "openai"
     encoding: str = "o200k_base"

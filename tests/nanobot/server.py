@@ -44,6 +44,8 @@ class Request:
     prompt_tokens: int
     max_tokens: int
     body: bytes
+    turn: int
+    """The exchange with the user that caused it, from 1."""
     status: int = 200
     about: str = "answered"
     text: str = field(init=False, default="")
@@ -69,6 +71,7 @@ class Request:
         """Return what a test asserts on."""
         return {
             "kind": self.kind,
+            "turn": self.turn,
             "prompt_tokens": self.prompt_tokens,
             "status": self.status,
             "about": self.about,
@@ -103,6 +106,7 @@ class ModelServer:
         self.encoding = encoding
         self.say_prompt = say_prompt
         self.requests: list[Request] = []
+        self.turn = 0
         self._accepted = {"main": 0, "sub": 0, "memory": 0}
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -148,7 +152,8 @@ class ModelServer:
         kind = kind_of(messages)
         tokens = message_tokens(messages, self.encoding) + tool_tokens(tools, self.encoding)
         limit = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0)
-        return Request(kind, self._accepted[kind], messages, tools, tokens, limit, body)
+        index = self._accepted[kind]
+        return Request(kind, index, messages, tools, tokens, limit, body, self.turn)
 
     def _too_long(self, request: Request) -> Refusal | None:
         output = request.max_tokens if self.form in COUNTS_OUTPUT else 0

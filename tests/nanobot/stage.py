@@ -28,6 +28,11 @@ RULES = (
 )
 """Written to AGENTS.md, which nanobot puts into its system prompt."""
 
+PROVIDERS = {
+    "litellm": "LiteLLMProvider",
+    "custom": "CustomProvider",
+    "azure_openai": "AzureOpenAIProvider",
+}
 IDLE_SECONDS = 20.0
 
 
@@ -43,6 +48,7 @@ class Stage:
         defaults: dict[str, Any],
         memory_window: int | None = None,
         nanobot_window: int | None = None,
+        provider: str = "litellm",
         package: str = "off",
     ) -> None:
         self.home = home
@@ -55,15 +61,15 @@ class Stage:
         self.server = server
         self.turns: list[dict[str, Any]] = []
         self.facts: list[str] = []
+        self.said: list[str] = []
         self.prompts: set[tuple[str, str]] = set()
         self.calls = 0
         self.lists_changed = 0
-        provider_class = import_module("nanobot.providers.litellm_provider").LiteLLMProvider
+        provider_class = getattr(
+            import_module(f"nanobot.providers.{provider}_provider"), PROVIDERS[provider]
+        )
         self.provider = provider_class(
-            api_key="sk-not-a-key",
-            api_base=server.base,
-            default_model=model,
-            provider_name="openai",
+            api_key="sk-not-a-key", api_base=server.base, default_model=model
         )
         if hasattr(self.provider, "_CHAT_RETRY_DELAYS"):
             self.provider._CHAT_RETRY_DELAYS = (0, 0, 0)
@@ -97,10 +103,10 @@ class Stage:
 
     async def say(self, text: str, session: str = "cli:direct") -> str:
         """Send a user's message and return what the user sees."""
-        start = time.perf_counter()
+        start = self.begin(text)
         channel, chat = session.split(":", 1)
         answer = await self.loop.process_direct(text, session, channel=channel, chat_id=chat)
-        self.turn(text, answer, start)
+        self.end(text, answer, start)
         return str(answer)
 
     async def announce(self, text: str, session: str = "cli:direct") -> str:
@@ -117,10 +123,10 @@ class Stage:
         return await self._deliver(message)
 
     async def _deliver(self, message: Any) -> str:
-        start = time.perf_counter()
+        start = self.begin(message.content)
         response = await self.loop._process_message(message)
         answer = response.content if response else ""
-        self.turn(message.content, answer, start)
+        self.end(message.content, answer, start)
         return str(answer)
 
     def remember(self, texts: list[str], session: str = "cli:direct") -> None:
@@ -141,8 +147,16 @@ class Stage:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        if client := getattr(self.provider, "_client", None):
+            await client.close()
 
-    def turn(self, said: str, answer: str, start: float) -> None:
+    def begin(self, said: str) -> float:
+        """Begin an exchange and return the time; the requests from now on belong to it."""
+        self.said.append(said)
+        self.server.turn = len(self.said)
+        return time.perf_counter()
+
+    def end(self, said: str, answer: str, start: float) -> None:
         """Note one exchange with the user."""
         seconds = round(time.perf_counter() - start, 3)
         self.turns.append({"said": said[:60], "answer": answer, "seconds": seconds})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import BASELINE, FITTING, Played, Result
+from played import BASELINE, FITTING, OTHER_PROVIDERS, Played, Result
 
 scenarios = pytest.mark.parametrize("scenario", FITTING)
 
@@ -39,6 +39,13 @@ def test_system_prompt_and_last_user_message_are_sent_as_they_are(
 
 
 @scenarios
+def test_what_the_user_asked_stays_in_every_prompt_of_the_turn(
+    played: Played, release: str, scenario: str
+) -> None:
+    assert played.of(release, scenario)["requests_without_the_goal"] == 0
+
+
+@scenarios
 def test_the_list_that_nanobot_keeps_is_not_touched(
     played: Played, release: str, scenario: str
 ) -> None:
@@ -64,6 +71,20 @@ def test_memory_is_consolidated_although_the_past_is_larger_than_the_window(
     played: Played, release: str
 ) -> None:
     assert played.of(release, "memory")["consolidated"]
+
+
+@pytest.mark.parametrize(
+    ("provider", "release"),
+    [(name, release) for name, releases in OTHER_PROVIDERS.items() for release in releases],
+)
+def test_providers_past_litellm_are_protected_too(
+    played: Played, provider: str, release: str
+) -> None:
+    result = played.of(release, provider)
+    assert unanswered(result) == []
+    assert [r for r in result["requests"] if r["status"] != 200] == []
+    assert result["max_prompt_tokens"] <= result["window"]
+    assert result["facts_missing"] == []
 
 
 @scenarios

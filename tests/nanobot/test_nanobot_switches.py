@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import Played, Result
+from played import Played, Result
 
 
 def sent_and_seen(result: Result) -> tuple[list[str], list[str]]:

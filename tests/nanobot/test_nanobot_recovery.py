@@ -5,21 +5,22 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import BASELINE, WRONG, Played, Result
+from played import BASELINE, OTHER_PROVIDERS, RETRIES_DIGITS, WRONG, Played, Result
 
 STATES_NO_NUMBER = ("llamacpp_500", "minimax")
 
 
 def overflow_chains(result: Result) -> list[list[int]]:
-    """Return the prompt sizes of each run of requests from a refusal to the next answer."""
+    """Return the prompt sizes of each run of requests from a refusal to its turn's next answer."""
     chains: list[list[int]] = []
-    refused = False
+    refused = None
     for request in result["requests"]:
-        if refused:
+        call = request["turn"], request["kind"]
+        if refused == call:
             chains[-1].append(request["prompt_tokens"])
         elif request["about"] == "overflow":
             chains.append([request["prompt_tokens"]])
-        refused = request["about"] == "overflow"
+        refused = call if request["about"] == "overflow" else None
     return chains
 
 
@@ -66,13 +67,23 @@ def test_attempts_are_few_and_each_is_smaller(played: Played, release: str, scen
     assert result["malformed"] == []
     assert result["session_faults"] == []
     for chain in overflow_chains(result):
-        assert len(chain) <= 4
-    repeats = [
-        (one["prompt_tokens"], two["prompt_tokens"])
-        for one, two in zip(result["requests"], result["requests"][1:], strict=False)
-        if one["about"] == two["about"] == "overflow" and one["kind"] == two["kind"]
-    ]
-    assert [pair for pair in repeats if pair[1] >= pair[0]] == []
+        assert len(chain) <= 2
+        assert chain == sorted(set(chain), reverse=True)
+
+
+def test_digits_in_an_overflow_are_not_taken_for_a_transient_error(played: Played) -> None:
+    assert played.of(RETRIES_DIGITS, "digits", "off")["overflows"] == 4
+    assert played.of(RETRIES_DIGITS, "digits")["overflows"] == 1
+
+
+@pytest.mark.parametrize(
+    ("provider", "release"),
+    [(name, release) for name, releases in OTHER_PROVIDERS.items() for release in releases],
+)
+def test_an_overflow_past_litellm_is_repaired(played: Played, provider: str, release: str) -> None:
+    result = played.of(release, f"wrong-{provider}")
+    assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
+    assert result["overflows"] == 1
 
 
 def test_a_subagent_that_cannot_go_on_reports(played: Played, release: str) -> None:

@@ -1,0 +1,122 @@
+"""Plays each release once, two at a time, and keeps what the drivers report."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+RELEASES = ("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5")
+FITTING = (
+    "A",
+    "A2",
+    "A-deepseek",
+    "A-table",
+    "B",
+    "B-table",
+    "C",
+    "D",
+    "E2",
+    "F",
+    "G",
+    "memory",
+)
+"""Scenarios whose window is known, so that no request may ever be refused."""
+WRONG = (
+    "openai",
+    "anthropic",
+    "deepseek",
+    "gemini",
+    "moonshot",
+    "llamacpp",
+    "llamacpp_500",
+    "openrouter",
+    "minimax",
+    "xai",
+    "dashscope",
+)
+"""Providers whose window is smaller than it is thought to be, each refusing in its own words."""
+TOLD = ("twice", "mute", "sub-refused")
+"""Scenarios in which the user is told that it does not fit."""
+OTHER_PROVIDERS = {
+    "custom": ("0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5"),
+    "azure": ("0.1.4.post4", "0.1.4.post5"),
+}
+"""The releases that have these providers of nanobot, which go past litellm."""
+COMPARED = ("switched-off", "small", "errors")
+BASELINE = "0.1.4.post4"
+"""The release that is also played without the package, to show that the scenarios overflow."""
+RETRIES_DIGITS = "0.1.4.post5"
+"""The release that takes an error with 503 in it for a transient one."""
+PROCESS_SECONDS = 540
+
+Result = dict[str, Any]
+
+
+def jobs(release: str) -> list[str]:
+    """Return what the driver plays with `release`."""
+    wrong = [f"wrong-{form}" for form in WRONG]
+    protected = [*FITTING, *wrong, "digits", *TOLD, "errors", "small"]
+    plan = [f"{name}:off" for name in COMPARED]
+    if release == BASELINE:
+        plan += [f"{name}:off" for name in (*FITTING, *wrong, *TOLD)]
+    if release == RETRIES_DIGITS:
+        plan += ["digits:off"]
+    for provider, releases in OTHER_PROVIDERS.items():
+        if release in releases:
+            protected += [provider, f"wrong-{provider}"]
+    plan += [f"{name}:on" for name in protected]
+    return [*plan, "switched-off:disabled", "switched-off:removed", "console"]
+
+
+class Played:
+    """The results of all drivers; `of` waits for the one that is asked for."""
+
+    def __init__(self, releases: list[str]) -> None:
+        self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2) - 1))
+        self._runs: dict[str, Future[dict[tuple[str, str], Result]]] = {
+            release: self._pool.submit(drive, release) for release in releases
+        }
+
+    def of(self, release: str, scenario: str, mode: str = "on") -> Result:
+        """Return what happened in one scenario; the test fails if it was not played to its end."""
+        result = self._runs[release].result()[scenario, mode]
+        if result["error"]:
+            pytest.fail(f"{scenario}:{mode} on nanobot {release} broke off\n{result['error']}")
+        return result
+
+    def close(self) -> None:
+        """Wait for what is still running."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def drive(release: str) -> dict[tuple[str, str], Result]:
+    """Run the driver of `release` and return its results by scenario and mode."""
+    home = ROOT / ".cache" / "nanobot" / release
+    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    stamp = home / "nanobot-context.stamp.json"
+    if not python.exists() or not stamp.exists():
+        raise RuntimeError(f"no environment for nanobot {release}\nhint: run `make envs`")
+    if json.loads(stamp.read_text())["package"] == "none":
+        raise RuntimeError(
+            f"the environment of nanobot {release} holds no nanobot-context\nhint: run `make envs`"
+        )
+    done = subprocess.run(
+        [str(python), str(HERE / "drive.py"), *jobs(release)],
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"the driver of nanobot {release} failed\n{done.stderr[-4000:]}")
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {(result["scenario"], result["mode"]): result for result in results}
