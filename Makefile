@@ -25,7 +25,7 @@ TYPED := $(wildcard python tests/python tests/conformance scripts benches)
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs test check lint demo bench requirements clean
+.PHONY: help setup build wheel envs test check lint lint-rust lint-python demo bench requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -84,14 +84,18 @@ envs: setup
 
 test: setup build envs $(VENV)/.vocabularies.stamp
 	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
-	cargo nextest run --locked
+	cargo nextest run --locked --no-fail-fast
 	cargo test --locked --doc
 	$(PY) -m pytest $(TESTED)
 
-lint: setup
+lint: lint-rust lint-python
+
+lint-rust: setup
 	cargo fmt --check
 	cargo clippy --all-targets --locked -- -D warnings
 	cargo clippy --all-targets --locked --features python -- -D warnings
+
+lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	MYPYPATH=tests/conformance:tests/nanobot:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
