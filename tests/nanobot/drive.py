@@ -122,6 +122,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
         form=scenario.form,
         encoding=scenario.encoding,
         say_prompt=scenario.say_prompt,
+        factor=scenario.factor,
     )
     defaults: dict[str, Any] = {}
     if scenario.override is not None:
@@ -137,6 +138,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             memory_window=scenario.memory_window,
             nanobot_window=scenario.override,
             provider=scenario.provider,
+            gateway=scenario.gateway,
             package=mode,
         )
         server.script = scenario.script(stage)

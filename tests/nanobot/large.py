@@ -73,7 +73,9 @@ def announcement() -> Scenario:
 
     async def play(stage: Stage) -> None:
         stage.remember([prose(f"past-{number}", 1_450) for number in range(40)])
-        await stage.announce(f"[Subagent 'reader' completed successfully]\n{prose('news', 8_000)}")
+        # Text that spells a special token: nanobot 0.1.4.post5 cannot count it and gives up.
+        news = f"<|endoftext|>\n{prose('news', 8_000)}"
+        await stage.announce(f"[Subagent 'reader' completed successfully]\n{news}")
         await then_ping(stage)
 
     return Scenario("D", play, lambda _: script([DONE]))

@@ -25,11 +25,15 @@ class Scenario:
     """`contextWindowOverride` in nanobot's config: -1 for the server's window, None for none."""
     provider: str = "litellm"
     """nanobot's provider module, without its `_provider`."""
+    gateway: str | None = None
+    """`provider_name` of the LiteLLM provider."""
     model: str = "openai/gpt-4o-mini"
     form: str = "openai"
     encoding: str = "o200k_base"
     memory_window: int | None = None
     say_prompt: Callable[[int], int] = int
+    factor: float = 1.0
+    """How many tokens the server counts where its vocabulary counts one."""
     stopped: bool = False
     """Whether clock and dice stand still, so that two runs can be compared byte for byte."""
 

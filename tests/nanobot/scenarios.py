@@ -45,6 +45,10 @@ SCENARIOS: dict[str, Scenario] = {
         many_reads("A2", 20, 4_000),
         many_reads("A-deepseek", 20, 4_000, form="deepseek"),
         many_reads("A-table", 24, 6_000, window=128_000, known=None),
+        many_reads(
+            "A-gateway", 20, 4_000, model="anthropic/claude-sonnet-4-5", gateway="openrouter"
+        ),
+        many_reads("miscounted", 20, 4_000, factor=1.4),
         long_chat("B", 60, 600, window=32_000),
         long_chat(
             "B-table",

@@ -88,7 +88,8 @@ class ModelServer:
     """An OpenAI-compatible endpoint on a free loopback port; use as a context manager.
 
     `form` chooses whose words an overflow is refused in; `say_prompt` changes the number of prompt
-    tokens that the text states, never what is enforced.
+    tokens that the text states, never what is enforced; `factor` makes the server count like a
+    vocabulary of its own.
     """
 
     def __init__(
@@ -99,12 +100,14 @@ class ModelServer:
         form: str = "openai",
         encoding: str = "o200k_base",
         say_prompt: Callable[[int], int] = int,
+        factor: float = 1.0,
     ) -> None:
         self.script = script
         self.window = window
         self.form = form
         self.encoding = encoding
         self.say_prompt = say_prompt
+        self.factor = factor
         self.requests: list[Request] = []
         self.turn = 0
         self._accepted = {"main": 0, "sub": 0, "memory": 0}
@@ -151,6 +154,7 @@ class ModelServer:
         tools = asked.get("tools") or []
         kind = kind_of(messages)
         tokens = message_tokens(messages, self.encoding) + tool_tokens(tools, self.encoding)
+        tokens = int(tokens * self.factor)
         limit = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0)
         index = self._accepted[kind]
         return Request(kind, index, messages, tools, tokens, limit, body, self.turn)

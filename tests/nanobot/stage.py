@@ -49,6 +49,7 @@ class Stage:
         memory_window: int | None = None,
         nanobot_window: int | None = None,
         provider: str = "litellm",
+        gateway: str | None = None,
         package: str = "off",
     ) -> None:
         self.home = home
@@ -68,8 +69,9 @@ class Stage:
         provider_class = getattr(
             import_module(f"nanobot.providers.{provider}_provider"), PROVIDERS[provider]
         )
+        gateway_name = {"provider_name": gateway} if gateway else {}
         self.provider = provider_class(
-            api_key="sk-not-a-key", api_base=server.base, default_model=model
+            api_key="sk-not-a-key", api_base=server.base, default_model=model, **gateway_name
         )
         if hasattr(self.provider, "_CHAT_RETRY_DELAYS"):
             self.provider._CHAT_RETRY_DELAYS = (0, 0, 0)

@@ -55,7 +55,9 @@ def test_the_list_that_nanobot_keeps_is_not_touched(
     assert result["session_faults"] == []
 
 
-@pytest.mark.parametrize("scenario", ["A", "A2", "A-deepseek", "A-table", "C", "E2", "F"])
+@pytest.mark.parametrize(
+    "scenario", ["A", "A2", "A-deepseek", "A-table", "A-gateway", "C", "E2", "F"]
+)
 def test_the_model_sees_head_middle_and_tail_of_every_result(
     played: Played, release: str, scenario: str
 ) -> None:

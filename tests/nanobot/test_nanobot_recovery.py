@@ -7,6 +7,7 @@ import re
 import pytest
 from played import BASELINE, OTHER_PROVIDERS, RETRIES_DIGITS, WRONG, Played, Result
 
+REPAIRED = [*(f"wrong-{form}" for form in WRONG), "digits", "miscounted"]
 STATES_NO_NUMBER = ("llamacpp_500", "minimax")
 
 
@@ -24,7 +25,7 @@ def overflow_chains(result: Result) -> list[list[int]]:
     return chains
 
 
-@pytest.mark.parametrize("scenario", [*(f"wrong-{form}" for form in WRONG), "digits"])
+@pytest.mark.parametrize("scenario", REPAIRED)
 def test_an_overflow_is_repaired_and_answered(played: Played, release: str, scenario: str) -> None:
     result = played.of(release, scenario)
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
@@ -34,7 +35,7 @@ def test_an_overflow_is_repaired_and_answered(played: Played, release: str, scen
     assert result["session_faults"] == []
 
 
-@pytest.mark.parametrize("scenario", [*(f"wrong-{form}" for form in WRONG), "digits"])
+@pytest.mark.parametrize("scenario", REPAIRED)
 def test_one_smaller_request_is_enough(played: Played, release: str, scenario: str) -> None:
     chains = overflow_chains(played.of(release, scenario))
     assert chains, "the server refused nothing: the scenario proves nothing"
