@@ -47,9 +47,9 @@ impl Encoding {
         static LOADED: [OnceLock<Box<dyn Vocabulary>>; ENCODINGS] = [const { OnceLock::new() }; ENCODINGS];
         LOADED[self as usize]
             .get_or_init(|| match self {
-                Self::O200kBase => openai("o200k_base"),
-                Self::Cl100kBase => openai("cl100k_base"),
-                Self::Qwen35 => openai("qwen3.5"),
+                Self::O200kBase => openai("o200k_base", Some("o200k_base")),
+                Self::Cl100kBase => openai("cl100k_base", None),
+                Self::Qwen35 => openai("qwen3.5", None),
                 Self::DeepSeekV3 => family("deepseek_v3"),
                 Self::Qwen2 => family("qwen2"),
                 Self::Glm4 => family("glm4"),
@@ -63,10 +63,10 @@ impl Encoding {
 }
 
 /// The vocabularies that `toktok` embeds.
-fn openai(name: &str) -> Box<dyn Vocabulary> {
+fn openai(name: &str, long_s: Option<&'static str>) -> Box<dyn Vocabulary> {
     #[allow(clippy::expect_used)] // the crate embeds these three; `every_vocabulary_loads` proves it
     let tokenizer = toktok::Tokenizer::builtin(name).expect("the vocabulary is embedded");
-    Box::new(Toktok(tokenizer))
+    Box::new(Toktok { tokenizer, long_s })
 }
 
 /// The vocabularies that `tiktoken` embeds, by the features of `Cargo.toml`.
@@ -75,7 +75,15 @@ fn family(name: &str) -> Box<dyn Vocabulary> {
     Box::new(Tiktoken(tiktoken::get_encoding(name).expect("the vocabulary is embedded")))
 }
 
-struct Toktok(toktok::Tokenizer);
+struct Toktok {
+    tokenizer: toktok::Tokenizer,
+    /// The same vocabulary in `tiktoken`, for texts with a [`LONG_S`].
+    long_s: Option<&'static str>,
+}
+
+/// `'s` with the old letter for s, which the pattern of `o200k_base` takes for a contraction, since it ignores case, and
+/// `toktok` 0.3.0 does not.
+const LONG_S: &str = "'\u{17f}";
 
 /// Bytes of padding behind a text: `toktok` 0.3.0 reads a block of 16 bytes at the start of each word, which may reach
 /// past the end of the slice that it was given.
@@ -91,6 +99,12 @@ thread_local! {
 
 impl Vocabulary for Toktok {
     fn count(&self, text: &str) -> usize {
+        if let Some(name) = self.long_s
+            && !text.is_ascii()
+            && text.contains(LONG_S)
+        {
+            return family(name).count(text);
+        }
         BUFFERS.with_borrow_mut(|(bytes, ids)| {
             let mut total = 0;
             for segment in cut::segments(text, SEGMENT_BYTES) {
@@ -98,7 +112,7 @@ impl Vocabulary for Toktok {
                 bytes.extend_from_slice(segment.as_bytes());
                 bytes.resize(segment.len() + PADDING, 0);
                 ids.clear();
-                self.0.encode_into(&bytes[..segment.len()], ids);
+                self.tokenizer.encode_into(&bytes[..segment.len()], ids);
                 total += ids.len();
             }
             // One huge text must not keep its buffers for the life of the thread.
@@ -130,6 +144,12 @@ mod tests {
             assert_eq!(encoding.load().count(""), 0, "{encoding:?}");
             assert!((2..=4).contains(&encoding.load().count("hello world")), "{encoding:?}");
         }
+    }
+
+    #[test]
+    fn the_long_s_makes_a_contraction() {
+        // what tiktoken 0.14 gives
+        assert_eq!(Encoding::O200kBase.load().count("l'\u{17f}'renm"), 6);
     }
 
     #[test]
