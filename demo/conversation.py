@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "nanob
 
 from drive import prepare
 from scenario import reads
-from server import Answer, ModelServer, Request, content_text
+from server import Answer, Call, ModelServer, Request
 from stage import Stage
 from texts import planted, prose
 
@@ -43,7 +43,7 @@ async def converse(home: Path, package: str) -> dict[str, Any]:
         for name in FILES:
             text = planted(name, 5_000)
             stage.file(name, text.text, text.facts)
-        server.script = Model(stage.paths(FILES))
+        server.script = Model(stage)
         start = time.perf_counter()
         await stage.say(f"{RULE}\nWe move the warehouse; I will tell you day by day.")
         await stage.say("Read the eight files of the halls and report.")
@@ -74,29 +74,42 @@ async def converse(home: Path, package: str) -> dict[str, Any]:
 class Model:
     """The script: reads all files when asked, talks otherwise, and keeps the rule if it sees it."""
 
-    def __init__(self, files: list[Path]) -> None:
-        self.reads = reads(files)
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.reads = reads(stage.paths(FILES))
         self.done = 0
 
     def __call__(self, request: Request) -> Answer:
+        if request.kind == "memory":
+            return consolidate(request)
+        said = self.stage.said[-1]
         sign = "ORCHID-7741" if rule_seen(request) else "(no code: I see no rule)"
-        if "Read the eight files" in request.last_user:
+        if said.startswith("Read"):
             self.done += 1
             if self.done <= len(self.reads):
                 step = self.reads[self.done - 1]
                 return step(request) if callable(step) else step
             return f"All {len(self.reads)} files are read. {sign}"
-        if "What was my rule" in request.last_user:
+        if said.startswith("What was my rule"):
             return f"To end with the project code. {sign}"
-        day = request.last_user.partition("Day ")[2].partition(":")[0]
-        if not day:
-            return f"Understood. {sign}"
-        return f"Plan for day {day} is made. {sign}\n{prose(f'plan-{day}', TURN_TOKENS)}\n{sign}"
+        if said.startswith("Day"):
+            day = said.partition(":")[0].lower()
+            return f"Plan for {day} is made. {sign}\n{prose(f'plan-{day}', TURN_TOKENS)}\n{sign}"
+        return f"Understood. {sign}"
+
+
+def consolidate(request: Request) -> Answer:
+    """Return nanobot's memory of a part of the conversation; the rule is worth remembering."""
+    kept = {
+        "history_entry": "[2026-01-01 00:00] The move of the warehouse was planned.",
+        "memory_update": RULE if RULE in request.text else "",
+    }
+    return [Call("save_memory", kept)] if request.tools else json.dumps(kept)
 
 
 def rule_seen(request: Request) -> bool:
-    """Return whether the user's rule is in a user message of this prompt."""
-    return any(RULE in content_text(m) for m in request.messages if m["role"] == "user")
+    """Return whether the user's rule is in this prompt: his own words, or nanobot's memory."""
+    return RULE in request.text
 
 
 def main() -> int:

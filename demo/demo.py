@@ -22,10 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 RELEASE = os.environ.get("NANOBOT", "0.1.4.post4")
 LEFT, SIDE = 34, 42
 RUN_SECONDS = 50
+INSIDE = "Scripts/python.exe" if os.name == "nt" else "bin/python"
+PYTHON = ROOT / ".cache" / "nanobot" / RELEASE / INSIDE
 
 
 def main() -> int:
     """Hold the conversation twice and print what came of it."""
+    check_environment()
     print(f"nanobot {RELEASE}, a model with 32,000 tokens of context, real HTTP on this machine\n")
     plain, protected = run("off"), run("on")
     line("", "without nanobot-context", "with nanobot-context")
@@ -41,17 +44,19 @@ def main() -> int:
     return 0 if good else 1
 
 
-def run(package: str) -> dict[str, Any]:
-    """Hold the conversation in a process of its own, with the release's interpreter."""
-    home = ROOT / ".cache" / "nanobot" / RELEASE
-    python = home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    if not python.exists():
+def check_environment() -> None:
+    """End with a hint if the release has no environment."""
+    if not PYTHON.exists():
         raise SystemExit(
             f"error: no environment for nanobot {RELEASE}\n"
             f"hint: .venv/bin/python scripts/nanobot_envs.py {RELEASE}"
         )
+
+
+def run(package: str) -> dict[str, Any]:
+    """Hold the conversation in a process of its own, with the release's interpreter."""
     done = subprocess.run(
-        [str(python), str(ROOT / "demo" / "conversation.py"), package],
+        [str(PYTHON), str(ROOT / "demo" / "conversation.py"), package],
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,
