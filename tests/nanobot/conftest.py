@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from played import BASELINE, RELEASES, RETRIES_DIGITS, Played
+from played import RELEASES, Played
 
 
 @pytest.fixture(scope="session")
@@ -17,8 +17,6 @@ def played(request: pytest.FixtureRequest) -> Iterator[Played]:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec")
         if "release" in item.callspec.params
     }
-    # Some tests name their release instead of taking the parameter.
-    wanted |= {BASELINE, RETRIES_DIGITS}
     all_played = Played([release for release in RELEASES if release in wanted])
     yield all_played
     all_played.close()

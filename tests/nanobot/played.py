@@ -83,16 +83,22 @@ class Played:
 
     def __init__(self, releases: list[str]) -> None:
         self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2) - 1))
-        self._runs: dict[str, Future[dict[tuple[str, str], Result]]] = {
-            release: self._pool.submit(drive, release) for release in releases
-        }
+        self._runs: dict[str, Future[dict[tuple[str, str], Result]]] = {}
+        for release in releases:
+            self._run(release)
 
     def of(self, release: str, scenario: str, mode: str = "on") -> Result:
         """Return what happened in one scenario; the test fails if it was not played to its end."""
-        result = self._runs[release].result()[scenario, mode]
+        result = self._run(release).result()[scenario, mode]
         if result["error"]:
             pytest.fail(f"{scenario}:{mode} on nanobot {release} broke off\n{result['error']}")
         return result
+
+    def _run(self, release: str) -> Future[dict[tuple[str, str], Result]]:
+        """Return the run of `release`, begun now if it was not foreseen."""
+        if release not in self._runs:
+            self._runs[release] = self._pool.submit(drive, release)
+        return self._runs[release]
 
     def close(self) -> None:
         """Wait for what is still running."""
