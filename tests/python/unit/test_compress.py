@@ -1,0 +1,242 @@
+"""What compression does on conversations that one can read. For every input: property/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import nanobot_context
+import pytest
+from nanobot_context import (
+    Compressor,
+    ContextOverflowError,
+    Priority,
+    Settings,
+    classify_message,
+    compress_messages,
+    count_tokens,
+    emergency_compress,
+    fit_messages,
+    trim_tool_result,
+)
+
+Message = dict[str, Any]
+LOG = "".join(f"2026-05-01 12:00:{n % 60:02} worker {n} finished\n" for n in range(400))
+
+
+def user(content: Any) -> Message:
+    return {"role": "user", "content": content}
+
+
+def assistant(content: Any, **fields: Any) -> Message:
+    return {"role": "assistant", "content": content, **fields}
+
+
+def read(path: str, result: str, call_id: str = "c1") -> list[Message]:
+    function = {"name": "read_file", "arguments": f'{{"path": "{path}"}}'}
+    call = {"id": call_id, "type": "function", "function": function}
+    answer = {"role": "tool", "tool_call_id": call_id, "name": "read_file", "content": result}
+    return [assistant(None, tool_calls=[call]), answer]
+
+
+def rounds(number: int) -> list[Message]:
+    """One turn of `number` tool rounds."""
+    messages = [{"role": "system", "content": "You help."}, user("Look at all the logs.")]
+    for n in range(number):
+        messages += read(f"logs/{n}.txt", LOG, f"c{n}")
+    return messages
+
+
+def test_what_fits_comes_back_as_a_new_list_of_the_same_messages() -> None:
+    messages = rounds(2)
+    result = compress_messages(messages, 1_000_000, "gpt-4o")
+    assert result is not messages
+    assert all(a is b for a, b in zip(result, messages, strict=True))
+
+
+def test_after_20_tool_rounds_in_one_turn_the_request_is_within_85_percent() -> None:
+    messages = rounds(20)
+    window = 32_000
+    assert count_tokens(messages, "gpt-4o") > window
+    result = compress_messages(messages, window, "gpt-4o")
+    assert 0.85 * 0.8 * window <= count_tokens(result, "gpt-4o") <= 0.85 * window
+    assert len(result) == len(messages), "nothing is dropped while shortening is enough"
+    assert result[:2] == messages[:2]
+    assert result[-1] is messages[-1], "the newest result stays whole"
+
+
+def test_every_shortened_result_keeps_its_path() -> None:
+    result = compress_messages(rounds(60), 8_000, "gpt-4o")
+    for message in result:
+        for call in message.get("tool_calls") or []:
+            assert "logs/" in call["function"]["arguments"]
+        if message["role"] == "tool" and message["content"].startswith("[read_file"):
+            assert "logs/" in message["content"]
+
+
+def test_a_reserve_for_the_answer_lowers_the_budget() -> None:
+    messages = rounds(20)
+    result = compress_messages(messages, 32_000, "gpt-4o", max_output_tokens=16_000)
+    assert count_tokens(result, "gpt-4o") <= 16_000
+
+
+def test_tool_schemas_are_part_of_the_budget() -> None:
+    tool = {"type": "function", "function": {"name": "f", "description": "words " * 4_000}}
+    messages = rounds(20)
+    result = compress_messages(messages, 32_000, "gpt-4o", tools=[tool])
+    assert count_tokens(result, "gpt-4o", tools=[tool]) <= 0.85 * 32_000
+
+
+def test_an_emergency_ends_below_60_percent_without_reasoning() -> None:
+    messages = [*rounds(20), assistant("So.", reasoning_content="Hm. " * 500)]
+    result = emergency_compress(messages, 32_000, "gpt-4o")
+    assert count_tokens(result, "gpt-4o") < 0.6 * 32_000
+    assert not any("reasoning_content" in message for message in result)
+
+
+def test_an_emergency_leaves_system_and_last_user_message_byte_for_byte() -> None:
+    system = {"role": "system", "content": "rules", "reasoning_content": "why " * 1_000}
+    question = user("go") | {"reasoning_content": "because " * 1_000}
+    result = emergency_compress([system, question, *read("a", LOG)], 32_000, "gpt-4o")
+    assert result[0] is system
+    assert result[1] is question
+
+
+def test_a_system_message_before_the_last_round_keeps_its_reasoning() -> None:
+    system = {"role": "system", "content": "rules", "reasoning_content": "why " * 1_000}
+    result = compress_messages([system, user("go")], 32_000, "gpt-4o")
+    assert result[0] is system
+
+
+def test_what_must_stay_and_is_too_large_is_named_part_by_part() -> None:
+    messages = [{"role": "system", "content": "rule " * 3_000}, user("word " * 1_000)]
+    tool = {"type": "function", "function": {"name": "f", "description": "words " * 500}}
+    with pytest.raises(ContextOverflowError) as caught:
+        emergency_compress(messages, 4_000, "gpt-4o", tools=[tool])
+    error = caught.value
+    assert error.limit_tokens == 2_399
+    assert error.model == "gpt-4o"
+    assert error.needed_tokens == sum(error.parts.values())
+    assert error.needed_tokens == count_tokens(messages, "gpt-4o", tools=[tool])
+    assert list(error.parts) == ["system", "last_user", "tools", "framing"], "largest first"
+    assert str(error) == (
+        f"what must stay needs {error.needed_tokens} tokens for `gpt-4o` but 2399 are allowed "
+        f"(system {error.parts['system']}, last_user {error.parts['last_user']}, "
+        f"tools {error.parts['tools']}, framing 3)"
+    )
+
+
+def test_a_user_who_quotes_a_note_is_still_the_user() -> None:
+    quoting = user("[nanobot-context: 3 earlier messages left out here, 40 tokens] - what is it?")
+    messages = [user("hello"), assistant("word " * 5_000), quoting]
+    assert fit_messages(messages, 200, "gpt-4o").messages[-1] is quoting
+    assert nanobot_context.find_last_user_index(messages) == 2
+
+
+def test_repairs_are_listed_in_the_receipt() -> None:
+    calling = assistant(None, tool_calls=[{"id": "a"}, {"id": "a", "function": {"name": "f"}}])
+    orphan = {"role": "tool", "tool_call_id": "x", "content": "lost"}
+    fitted = fit_messages([user("go"), orphan, calling], 1_000)
+    assert [(cut.index, cut.reason) for cut in fitted.receipt.cuts] == [
+        (1, "orphan_result"),
+        (2, "malformed_call"),
+        (2, "missing_result"),
+        (2, "missing_result"),
+    ]
+    assert [message["role"] for message in fitted.messages] == ["user", "assistant", "tool", "tool"]
+    ids = [call["id"] for call in fitted.messages[1]["tool_calls"]]
+    assert ids == ["a", "call_2_1"] == [m["tool_call_id"] for m in fitted.messages[2:]]
+    assert fitted.messages[1]["tool_calls"][0]["name"] == "unknown_tool"
+    assert fitted.messages[3]["content"] == "[no result was recorded for this call]"
+    assert calling["tool_calls"] == [{"id": "a"}, {"id": "a", "function": {"name": "f"}}]
+
+
+def test_a_receipt_compares_and_shows_itself() -> None:
+    messages = rounds(20)
+    first, second = (fit_messages(messages, 9_000, "gpt-4o") for _ in range(2))
+    assert first.receipt == second.receipt
+    assert first.receipt != fit_messages(messages, 8_000, "gpt-4o").receipt
+    assert first.receipt.cuts[0] == second.receipt.cuts[0]
+    assert first.receipt.source == "exact"
+    assert fit_messages(messages, 20_000, "claude-opus-4-5").receipt.source == "estimated"
+    assert repr(first) == f"Fitted(messages=<{len(first.messages)}>, tokens={first.tokens})"
+    assert repr(first.receipt).startswith("Receipt(tokens_before=")
+    assert repr(first.receipt.cuts[0]).startswith("Cut(index=3, reason='budget', tokens_before=")
+    with pytest.raises(AttributeError):
+        first.tokens = 5  # type: ignore[misc]
+
+
+def test_a_compressor_keeps_what_it_was_made_with_and_the_last_receipt() -> None:
+    compressor = Compressor(32_000, "gpt-4o", tools=[])
+    assert (compressor.context_window, compressor.model) == (32_000, "gpt-4o")
+    assert compressor.receipt is None
+    result = compressor.compress(rounds(20))
+    assert compressor.receipt is not None
+    assert compressor.receipt.tokens_after == count_tokens(result, "gpt-4o")
+    compressor.compress([user("hi")])
+    assert compressor.receipt is None
+    result = compressor.emergency(rounds(20))
+    assert compressor.receipt is not None
+    assert compressor.receipt.tokens_after == count_tokens(result, "gpt-4o") < 0.6 * 32_000
+
+
+def test_a_message_changed_in_place_is_looked_at_again() -> None:
+    messages = rounds(2)
+    functions: list[Callable[[], list[Message]]] = [
+        lambda: compress_messages(messages, 32_000, "gpt-4o"),
+        lambda: Compressor(32_000, "gpt-4o").compress(messages),
+    ]
+    for compress in functions:
+        messages[:] = rounds(2)
+        assert len(compress()) == len(compress()) == 6
+        messages[3]["content"] = LOG * 20
+        assert count_tokens(compress(), "gpt-4o") <= 0.85 * 32_000
+        messages[3]["content"] = LOG
+        messages[2]["tool_calls"][0]["id"] = "other"
+        assert compress()[3]["tool_call_id"] == "other"
+        messages[2]["tool_calls"][0]["id"] = "c0"
+        del messages[3]
+        assert compress()[3]["content"] == "[no result was recorded for this call]"
+        messages[3:] = [{"role": "tool", "tool_call_id": "c0", "content": "fine"}]
+        assert compress() == messages
+
+
+def test_settings_change_the_limits() -> None:
+    old = assistant("word " * 3_000, reasoning_content="so " * 600)
+    messages = [user("one"), old, user("two")]
+    settings = replace(Settings(), reasoning_keep_chars=100, max_assistant_message_chars=1_000)
+    assert compress_messages(messages, 100_000, settings=Settings()) == messages
+    result = compress_messages(messages, 100_000, settings=settings)
+    assert "reasoning_content" not in result[1]
+    # 60 % of the limit from the start and 20 % from the end: document 001, stage seven.
+    head, tail = result[1]["content"].split("\n[... 14,200 characters left out ...]\n")
+    assert (head, tail) == (old["content"][:600], old["content"][-200:])
+    off = replace(settings, reasoning_keep_chars=10_000, max_assistant_message_chars=0)
+    assert compress_messages(messages, 100_000, settings=off) == messages
+
+
+def test_a_trimmed_result_keeps_first_and_last_lines() -> None:
+    trimmed = trim_tool_result(LOG, 3_000)
+    assert trimmed.startswith(LOG[:100])
+    assert trimmed.endswith(LOG[-100:])
+    assert len(trimmed) <= 3_000
+    assert len(trim_tool_result(LOG * 100)) <= 15_000
+    lines = trim_tool_result(LOG[:-1], 3_000, head_lines=2, tail_lines=1).split("\n")
+    assert [lines[0], lines[1], lines[-1]] == [LOG.split("\n")[n] for n in (0, 1, 399)]
+    assert len(lines) == 4
+    assert trim_tool_result("short") == "short"
+    assert trim_tool_result("short", 2) == "sh"
+    assert trim_tool_result("short", 0) == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "priority"),
+    [
+        (user("We decided to use SQLite. It must never write to /etc."), Priority.HIGH),
+        (user("hello"), Priority.NORMAL),
+        ({"role": "tool", "name": "list_dir", "content": "a b c"}, Priority.LOW),
+    ],
+)
+def test_messages_are_classified_by_rules(message: Message, priority: Priority) -> None:
+    assert classify_message(message) is priority

@@ -1,0 +1,124 @@
+"""`detect_overflow` through Python: texts, exceptions, chains. Every provider: tests/rust."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from nanobot_context import Overflow, detect_overflow
+
+OPENAI = (
+    "This model's maximum context length is 4096 tokens. However, your messages resulted in 5000 "
+    "tokens. Please reduce the length of the messages."
+)
+ANTHROPIC = "prompt is too long: 204857 tokens > 200000 maximum"
+
+
+class ApiError(Exception):
+    """An exception with the attributes that clients give theirs."""
+
+    def __init__(self, text: str, **attributes: Any) -> None:
+        super().__init__(text)
+        vars(self).update(attributes)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "used"), [(OPENAI, 4_096, 5_000), (ANTHROPIC, 200_000, 204_857)]
+)
+def test_a_text_gives_its_numbers(text: str, limit: int, used: int) -> None:
+    for error in (text, ApiError(text), ApiError("Error code: 400", body={"message": text})):
+        found = detect_overflow(error)
+        assert found is not None
+        assert (found.kind, found.limit_tokens, found.used_tokens) == ("input", limit, used)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Rate limit reached for gpt-4o: Limit 30000, Used 29000, Requested 2000.",
+        "Connection reset by peer",
+        "Invalid API key",
+        "tokens " * 10_000,
+        "\x00",
+    ],
+)
+def test_other_errors_are_no_overflow(text: str) -> None:
+    assert detect_overflow(text) is None
+    assert detect_overflow(ApiError(text)) is None
+
+
+def test_numbers_that_look_like_a_status_are_no_status() -> None:
+    text = "maximum context length is 4290 tokens, however you requested 5030 tokens"
+    found = detect_overflow(text)
+    assert found is not None
+    assert (found.limit_tokens, found.used_tokens) == (4_290, 5_030)
+
+
+def test_a_cause_is_followed_and_so_is_a_context() -> None:
+    for chain in ("__cause__", "__context__"):
+        outer, middle = ApiError("call failed"), ApiError("request failed")
+        setattr(outer, chain, middle)
+        setattr(middle, chain, ApiError(OPENAI))
+        found = detect_overflow(outer)
+        assert found is not None
+        assert found.limit_tokens == 4_096
+
+
+def test_a_real_chain_is_followed() -> None:
+    def call() -> None:
+        try:
+            raise ApiError(ANTHROPIC, status_code=400)
+        except ApiError as error:
+            raise RuntimeError("the model call failed") from error
+
+    with pytest.raises(RuntimeError) as caught:
+        call()
+    assert detect_overflow(caught.value) == detect_overflow(ANTHROPIC)
+
+
+def test_a_circle_of_causes_ends() -> None:
+    first, second = ApiError("one"), ApiError("two")
+    first.__cause__, second.__cause__ = second, first
+    assert detect_overflow(first) is None
+
+
+def test_attributes_of_other_types_do_no_harm() -> None:
+    error = ApiError(OPENAI, status_code="400", code=7, type=[], llm_provider=object(), body=5)
+    assert detect_overflow(error) == detect_overflow(OPENAI)
+    for status in (-1, 0, 10**9, True):
+        assert detect_overflow(ApiError(OPENAI, status_code=status)) is not None
+
+
+def test_lone_surrogates_do_not_raise() -> None:
+    assert detect_overflow("\ud800 Invalid API key") is None
+    found = detect_overflow(f"{OPENAI} your text: \udc80")
+    assert found is not None
+    assert found.limit_tokens == 4_096
+    assert detect_overflow(ApiError("quoted \ud800", code="\ud800")) is None
+
+
+def test_an_exception_that_cannot_be_shown_is_no_overflow() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    assert detect_overflow(Mute()) is None
+
+
+def test_overflows_compare_and_show_themselves() -> None:
+    found, again = detect_overflow(OPENAI), detect_overflow(OPENAI)
+    assert isinstance(found, Overflow)
+    assert found == again
+    assert found != detect_overflow(ANTHROPIC)
+    assert repr(found) == "Overflow(kind='input', limit_tokens=4096, used_tokens=5000)"
+    with pytest.raises(AttributeError):
+        found.kind = "output_cap"  # type: ignore[misc]
+
+
+@pytest.mark.timeout(30)
+def test_a_text_of_10_mb_is_read_in_time() -> None:
+    repeated = detect_overflow(f"{OPENAI} " * 80_000)
+    assert repeated is not None
+    assert repeated.limit_tokens == 4_096
+    assert detect_overflow("x" * 10_000_000) is None

@@ -1,0 +1,214 @@
+"""What the package exports, how it is typed, and what importing it does."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nanobot_context
+import pytest
+from nanobot_context import _core, errors
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parents[1]
+PACKAGE = Path(nanobot_context.__file__).parent
+
+
+def python(*arguments: str, cwd: Path = ROOT) -> str:
+    """Run the interpreter and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, cwd=cwd, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# Names -------------------------------------------------------------------------------------------
+
+
+def test_all_is_what_is_exported() -> None:
+    names = {name for name in dir(nanobot_context) if not name.startswith("_")}
+    modules = {name for name in names if inspect.ismodule(getattr(nanobot_context, name))}
+    implementation = {"annotations", "TYPE_CHECKING", "Any"}
+    assert names - modules - implementation == set(nanobot_context.__all__) - {"__version__"}
+    assert list(nanobot_context.__all__) == sorted(nanobot_context.__all__)
+    for name in nanobot_context.__all__:
+        assert getattr(nanobot_context, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        nanobot_context.no_such_name  # noqa: B018
+
+
+def test_the_names_of_the_design_are_there() -> None:
+    assert set(nanobot_context.__all__) >= {
+        *("count_tokens", "get_context_window", "get_output_limit", "trim_tool_result"),
+        *("compress_messages", "emergency_compress", "fit_messages", "classify_message"),
+        *("Compressor", "Session", "detect_overflow", "ContextOverflowError"),
+        *("install", "uninstall", "status"),
+    }
+
+
+@pytest.mark.parametrize("name", sorted({*nanobot_context.__all__} - {"__version__", "Message"}))
+def test_everything_exported_has_a_docstring(name: str) -> None:
+    exported = getattr(nanobot_context, name)
+    assert inspect.getdoc(exported)
+    if inspect.isclass(exported) and exported.__module__ != "builtins":
+        for member, value in vars(exported).items():
+            if not member.startswith("_") and callable(value):
+                assert inspect.getdoc(value), f"{name}.{member}"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in vars(_core) if not name.startswith("_")))
+def test_everything_compiled_has_a_docstring(name: str) -> None:
+    compiled = getattr(_core, name)
+    assert inspect.getdoc(compiled)
+    for member, value in vars(compiled).items() if inspect.isclass(compiled) else ():
+        if not member.startswith("_"):
+            assert inspect.getdoc(value), f"{name}.{member}"
+
+
+def test_docstrings_name_only_what_can_be_raised() -> None:
+    raised = set(errors.__all__)
+    for name in vars(_core):
+        doc = inspect.getdoc(getattr(_core, name)) or ""
+        for line in doc.partition("Raises:")[2].splitlines():
+            word = line.strip().partition(":")[0]
+            if word.endswith("Error"):
+                assert word in raised, name
+
+
+# Exceptions --------------------------------------------------------------------------------------
+
+USER = {"role": "user", "content": "hi"}
+
+RAISING: dict[str, Callable[[], Any]] = {
+    "ContextOverflowError": lambda: nanobot_context.fit_messages([USER], 1),
+    "InvalidMessageError": lambda: nanobot_context.count_tokens([{}]),
+    "InvalidArgumentError": lambda: nanobot_context.fit_messages([USER], -1),
+    "SettingsError": lambda: nanobot_context.Settings(emergency_ratio=2.0),
+}
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_every_exception_is_raised(name: str) -> None:
+    class_ = getattr(errors, name)
+    assert getattr(nanobot_context, name) is class_
+    raising = [use for other, use in RAISING.items() if issubclass(getattr(errors, other), class_)]
+    assert raising
+    for use in raising:
+        with pytest.raises(class_) as caught:
+            use()
+        assert str(caught.value)
+        assert not str(caught.value).endswith(".")
+        assert inspect.getdoc(type(caught.value))
+
+
+def test_exceptions_carry_their_fields() -> None:
+    fields = {
+        "ContextOverflowError": ["needed_tokens", "limit_tokens", "model", "parts"],
+        "InvalidMessageError": ["index", "field"],
+        "InvalidArgumentError": ["argument"],
+        "SettingsError": ["path"],
+    }
+    for name, names in fields.items():
+        with pytest.raises(getattr(errors, name)) as caught:
+            RAISING[name]()
+        assert list(vars(caught.value)) == names
+
+
+# Types -------------------------------------------------------------------------------------------
+
+
+# Both read the installed package, so they run where no configuration points at its sources.
+
+
+def test_the_stub_is_that_of_the_compiled_module(tmp_path: Path) -> None:
+    assert "Success" in python("-m", "mypy.stubtest", "nanobot_context._core", cwd=tmp_path)
+
+
+def test_types_that_stubtest_does_not_compare(tmp_path: Path) -> None:
+    files = sorted(str(path) for path in (TESTS / "typing").glob("*.py"))
+    assert files
+    assert "Success" in python("-m", "mypy", "--strict", *files, cwd=tmp_path)
+
+
+# Import ------------------------------------------------------------------------------------------
+
+IMPORT = """
+import sys
+before = set(sys.modules)
+import nanobot_context
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_an_import_brings_in_next_to_nothing() -> None:
+    loaded = set(ast.literal_eval(python("-c", IMPORT)))
+    heavy = {
+        *("asyncio", "typer", "rich", "nanobot", "litellm", "pydantic"),
+        *("json", "logging", "importlib.metadata", "pathlib", "sqlite3", "difflib"),
+    }
+    assert not heavy & loaded, heavy & loaded
+    assert not {name for name in loaded if name.startswith("nanobot_context.shim")}
+
+
+def test_an_import_prints_nothing_and_touches_no_file(tmp_path: Path) -> None:
+    script = "import sys; sys.dont_write_bytecode = True; import nanobot_context"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        env={"HOME": str(tmp_path), "PATH": ""},
+        cwd=tmp_path,
+        check=True,
+    )
+    assert done.stdout == done.stderr == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_an_import_loads_no_vocabulary() -> None:
+    script = """
+def kilobytes():
+    lines = open("/proc/self/status").read().splitlines()
+    return int(next(line for line in lines if line.startswith("RssAnon")).split()[1])
+before = kilobytes()
+import nanobot_context
+imported = kilobytes()
+nanobot_context.count_tokens([{"role": "user", "content": "hello there, how are you?"}])
+print(imported - before, kilobytes() - imported)
+"""
+    imported, counted = map(int, python("-c", script).split())
+    assert imported < 8_000
+    assert counted > 2 * imported, "the first count is what loads one"
+
+
+def test_only_the_shim_imports_nanobot() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        if "shim" in path.relative_to(PACKAGE).parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            assert not {"nanobot"} & {name.partition(".")[0] for name in names}, path
+
+
+def test_lazy_names_are_those_of_their_modules() -> None:
+    script = """
+import nanobot_context, sys
+assert "nanobot_context.settings" not in sys.modules
+assert "install" in dir(nanobot_context)
+from nanobot_context import Settings, install
+import nanobot_context.settings, nanobot_context.shim
+assert Settings is nanobot_context.settings.Settings
+assert install is nanobot_context.shim.install
+assert "nanobot" not in sys.modules
+"""
+    python("-c", script)

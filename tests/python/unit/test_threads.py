@@ -1,0 +1,136 @@
+"""Many threads at once: the same results as one, and nobody waits for long."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from nanobot_context import (
+    Compressor,
+    Session,
+    compress_messages,
+    count_tokens,
+    detect_overflow,
+    fit_messages,
+)
+
+pytestmark = pytest.mark.timeout(60)
+
+Message = dict[str, Any]
+THREADS = 8
+
+
+def conversation(thread: int) -> list[Message]:
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    for n in range(12):
+        call = {"id": f"c{n}", "function": {"name": "f", "arguments": f'{{"path": "{n}"}}'}}
+        messages += [
+            {"role": "user", "content": f"thread {thread} asks 问题 {n}"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"line {thread} {n}\n" * 150},
+            {"role": "assistant", "content": f"answer {thread} {n} " * 30},
+        ]
+    return messages
+
+
+def everything(messages: list[Message], compressor: Compressor | None = None) -> list[Any]:
+    """Return what every function makes of `messages`."""
+    tokens = count_tokens(messages, "gpt-4o")
+    compressor = compressor or Compressor(tokens, "gpt-4o")
+    return [
+        tokens,
+        count_tokens(messages, "claude-opus-4-5"),
+        fit_messages(messages, tokens // 2, "gpt-4o").messages,
+        compress_messages(messages, tokens // 2, "gpt-4o"),
+        compress_messages(messages, tokens * 2, "gpt-4o"),
+        compressor.compress(messages),
+        compressor.emergency(messages),
+        Session(messages=messages, model="gpt-4o").get_history(0, tokens // 3),
+        detect_overflow("maximum context length is 4096 tokens, you requested 5000 tokens"),
+    ]
+
+
+def race(work: Callable[[int], Any]) -> list[Any]:
+    """Run `work` in all threads, which start together, and return what each returns."""
+    barrier = threading.Barrier(THREADS)
+
+    def run(thread: int) -> Any:
+        barrier.wait()
+        return work(thread)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(run, range(THREADS)))
+
+
+def test_threads_with_lists_of_their_own_get_what_one_thread_gets() -> None:
+    lists = [conversation(thread) for thread in range(THREADS)]
+    raced = race(lambda thread: [everything(lists[thread]) for _ in range(5)])
+    for thread, results in enumerate(raced):
+        assert results == [everything(conversation(thread))] * 5
+
+
+def test_threads_that_share_a_list_and_a_compressor_get_the_same() -> None:
+    messages = conversation(0)
+    compressor = Compressor(count_tokens(messages, "gpt-4o"), "gpt-4o")
+    expected = everything(messages)
+    for results in race(lambda _: [everything(messages, compressor) for _ in range(5)]):
+        assert results == [expected] * 5
+    assert compressor.receipt is not None
+
+
+def test_readers_see_a_whole_list_while_another_thread_writes() -> None:
+    messages = conversation(0)
+    fresh = [conversation(1)[n % 4 + 1] for n in range(40)]
+    counts: list[int] = []
+
+    def work(thread: int) -> None:
+        if thread == 0:
+            for message in fresh:
+                messages.append(dict(message))
+                messages[5]["content"] = f"changed {len(messages)} " * 400
+                time.sleep(0.0005)
+        else:
+            for _ in range(40):
+                counts.append(count_tokens(messages, "gpt-4o"))
+                fitted = fit_messages(list(messages), 3_000, "gpt-4o")
+                assert fitted.tokens <= 3_000
+                assert compress_messages(messages, 4_000, "gpt-4o")
+
+    race(work)
+    assert len(counts) == 7 * 40
+    assert all(count > 3_000 for count in counts)
+    assert (
+        count_tokens(messages, "gpt-4o")
+        == sum(count_tokens([message], "gpt-4o") - 3 for message in messages) + 3
+    )
+
+
+def test_a_busy_thread_goes_on_while_much_is_counted() -> None:
+    text = "a busy thread counts lines in the meantime; 忙 " * 450_000
+    steps: list[float] = []
+    done = threading.Event()
+
+    def busy() -> None:
+        while not done.is_set():
+            sum(range(1_000))
+            steps.append(time.monotonic())
+
+    thread = threading.Thread(target=busy)
+    thread.start()
+    try:
+        start = time.monotonic()
+        assert len(text) > 20_000_000
+        assert count_tokens([{"role": "user", "content": text}], "gpt-4o") > 1_000_000
+        end = time.monotonic()
+    finally:
+        done.set()
+        thread.join()
+    inside = [step for step in steps if start < step < end]
+    longest = max(b - a for a, b in zip([start, *inside], [*inside, end], strict=True))
+    # Without letting go of the interpreter the gap would be all of the time.
+    assert longest < 0.5 * (end - start)
+    assert len(inside) > 100
