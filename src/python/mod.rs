@@ -1,5 +1,8 @@
 //! The Python binding: converts, maps errors, lets other threads run while much is counted; decides nothing.
 
+// What users read of a class or function here is a Python docstring.
+#![allow(clippy::doc_markdown)]
+
 mod apply;
 mod arguments;
 mod compressor;
