@@ -1,5 +1,7 @@
 //! Which messages of a session go into the next request.
 
+use std::collections::HashMap;
+
 use crate::compress::{groups, last_user_index};
 use crate::message::{Message, Role, Text};
 use crate::tokens::{REPLY, TokenCounter};
@@ -30,19 +32,22 @@ fn whole_groups<'v>(view: &'v [Message<'_>]) -> impl Iterator<Item = usize> + 'v
     groups(view.iter().map(|message| message.role)).into_iter().flat_map(|group| {
         let opening = &view[group.start];
         let is_call = opening.role == Role::Assistant && !opening.tool_calls.is_empty();
-        let mut open: Vec<&str> =
-            opening.tool_calls.iter().map(|call| call.id.as_ref().map_or("", Text::as_str)).collect();
+        let mut open: HashMap<&str, usize> = HashMap::new();
+        for call in &opening.tool_calls {
+            *open.entry(call.id.as_ref().map_or("", Text::as_str)).or_default() += 1;
+        }
         let mut kept = vec![group.start];
-        for index in group.start + 1..group.end {
-            let id = view[index].tool_call_id.as_ref().map_or("", Text::as_str);
-            if view[index].role != Role::Tool {
+        for (index, message) in view.iter().enumerate().take(group.end).skip(group.start + 1) {
+            let id = message.tool_call_id.as_ref().map_or("", Text::as_str);
+            if message.role != Role::Tool {
                 kept.push(index);
-            } else if let Some(position) = open.iter().position(|open| *open == id) {
-                open.swap_remove(position);
+            } else if let Some(left) = open.get_mut(id).filter(|left| **left > 0) {
+                *left -= 1;
                 kept.push(index);
             }
         }
-        if (is_call && !open.is_empty()) || opening.role == Role::Tool {
+        let is_open = open.into_values().any(|left| left > 0);
+        if (is_call && is_open) || opening.role == Role::Tool {
             kept.clear();
         }
         kept

@@ -50,7 +50,7 @@ impl Role {
 /// What is known of a text without reading it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Its tokens under the counter in use.
+    /// Its tokens under the counter in use: a text is made for one counter.
     pub tokens: Option<u32>,
     /// Whether it is one valid JSON value.
     pub json: Option<bool>,
@@ -246,10 +246,9 @@ impl<'a> Message<'a> {
                 visit(text, None);
             }
         }
-        for text in [self.tool_call_id.as_ref(), self.name.as_ref(), self.reasoning(), self.thinking()] {
-            if let Some(text) = text {
-                visit(text, None);
-            }
+        let others = [self.tool_call_id.as_ref(), self.name.as_ref(), self.reasoning(), self.thinking()];
+        for text in others.into_iter().flatten() {
+            visit(text, None);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The request while it is being planned: every message with what can be cut in it, and what was cut so far.
 
+use std::collections::BTreeMap;
+
 use crate::message::{Content, Media, Message, Part, Role, Text};
 use crate::tokens::{REPLY, TokenCounter};
 
@@ -28,11 +30,13 @@ pub struct Piece {
     pub slot: Slot,
     /// Tokens now.
     pub tokens: u64,
-    /// What stands there now, where that is not the original; empty for a removed field.
+    /// What stands there now, where that is not the source; empty for a removed field.
     pub text: Option<String>,
+    /// What cuts are made from, where that is not the original: arguments that had to be repaired.
+    pub repaired: Option<String>,
     /// Tokens in the conversation that came in.
-    original_tokens: u64,
-    reason: Reason,
+    pub original_tokens: u64,
+    pub reason: Reason,
 }
 
 /// Where a message of the request comes from.
@@ -58,6 +62,8 @@ pub struct Entry {
     pub calls: Vec<(usize, CallEdit)>,
     /// A changed id of the call it answers.
     pub tool_call_id: Option<String>,
+    /// For a result, the call it answers: its message's index in the view, and its position there.
+    pub answers: Option<(usize, usize)>,
 }
 
 impl Entry {
@@ -82,7 +88,7 @@ pub struct Draft<'v, 'a> {
     pub entries: Vec<Entry>,
     /// Tokens of tool schemas and of the start of the reply.
     pub overhead_tokens: u64,
-    /// Tokens that notes for what was left out may have; beyond that they are left out too, for the budget holds first.
+    /// Tokens that notes for what was left out may have; a note beyond that is left out too, for the budget holds first.
     pub max_note_tokens: u64,
     before: u64,
 }
@@ -101,18 +107,11 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
     }
 
-    /// Returns how many notes for messages left out there will be.
-    pub fn notes(&self) -> u64 {
-        let mut runs = 0;
-        let mut open = false;
-        for entry in &self.entries {
-            match entry.dropped {
-                Some(Reason::Budget) if !open => (runs, open) = (runs + 1, true),
-                Some(_) => {}
-                None => open = false,
-            }
-        }
-        runs
+    /// Returns the tokens of a note for messages left out, whatever its numbers.
+    pub fn note_tokens(&self) -> u64 {
+        // Few digits and many: texts of two classes, for which other families have two factors.
+        let notes = [super::marks::note(999, 99_999), super::marks::note(9_999_999, 9_999_999_999)];
+        notes.iter().map(|note| self.counter.message(&Message::new(Role::User, note))).max().unwrap_or(0)
     }
 
     /// Returns the message that an entry comes from.
@@ -123,16 +122,17 @@ impl<'v, 'a> Draft<'v, 'a> {
     /// Returns the text that stands in a piece now.
     pub fn text(&self, entry: usize, piece: usize) -> &str {
         let piece = &self.entries[entry].pieces[piece];
-        match (&piece.text, self.message(entry)) {
-            (Some(text), _) => text,
-            (None, Some(message)) => original(message, piece.slot).map_or("", Text::as_str),
-            (None, None) => "",
-        }
+        piece.text.as_deref().unwrap_or_else(|| self.source(entry, piece))
     }
 
-    /// Puts `text` in the place of a piece.
-    pub fn set(&mut self, entry: usize, piece: usize, text: String, reason: Reason) {
-        let tokens = u64::from(self.counter.text(&text));
+    /// Returns the text that a piece is cut from, however often it is cut, so that marks say all that is gone.
+    pub fn source<'s>(&'s self, entry: usize, piece: &'s Piece) -> &'s str {
+        let original = || Some(original(self.message(entry)?, piece.slot)?.as_str());
+        piece.repaired.as_deref().or_else(original).unwrap_or_default()
+    }
+
+    /// Puts `text`, which has `tokens`, in the place of a piece.
+    pub fn set(&mut self, entry: usize, piece: usize, text: String, tokens: u64, reason: Reason) {
         let piece = &mut self.entries[entry].pieces[piece];
         piece.tokens = tokens;
         piece.text = Some(text);
@@ -153,8 +153,7 @@ impl<'v, 'a> Draft<'v, 'a> {
                     cuts.push(Cut { index, reason, tokens_before, tokens_after: 0 });
                     // A repair is no loss that the model should be told of.
                     if reason == Reason::Budget {
-                        run.messages += 1;
-                        run.tokens += tokens_before;
+                        run.add(&self.view[index], tokens_before);
                     }
                 }
                 continue;
@@ -167,7 +166,7 @@ impl<'v, 'a> Draft<'v, 'a> {
                         let reason = Reason::MalformedCall;
                         cuts.push(Cut { index, reason, tokens_before: 0, tokens_after: 0 });
                     }
-                    for piece in entry.pieces.iter().filter(|piece| piece.text.is_some()) {
+                    for piece in entry.pieces.iter().filter(|piece| piece.text.is_some() || piece.repaired.is_some()) {
                         let (tokens_before, tokens_after) = (piece.original_tokens, piece.tokens);
                         cuts.push(Cut { index, reason: piece.reason, tokens_before, tokens_after });
                     }
@@ -206,6 +205,17 @@ struct Run {
 }
 
 impl Run {
+    /// Adds a message; a note stands for the messages that it was made for.
+    fn add(&mut self, message: &Message<'_>, tokens: u64) {
+        let stands_for = match &message.content {
+            Content::Text(text) if message.role == Role::User => super::marks::read_note(text.as_str()),
+            _ => None,
+        };
+        let (messages, tokens) = stands_for.unwrap_or((1, tokens));
+        self.messages = self.messages.saturating_add(messages);
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+
     /// Puts the note for the run where it was, and returns the note's tokens.
     fn close(&mut self, counter: &TokenCounter, outputs: &mut Vec<Output>) -> u64 {
         if self.messages == 0 {
@@ -239,7 +249,8 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
     let mut pieces = Vec::new();
     let mut push = |slot, text: &Text<'_>, media: Option<Media>| {
         let tokens = u64::from(counter.known(text, media));
-        pieces.push(Piece { slot, tokens, text: None, original_tokens: tokens, reason: Reason::Budget });
+        let reason = Reason::Budget;
+        pieces.push(Piece { slot, tokens, text: None, repaired: None, original_tokens: tokens, reason });
     };
     match &message.content {
         Content::Empty => {}
@@ -273,23 +284,23 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
         dropped: None,
         calls: Vec::new(),
         tool_call_id: None,
+        answers: None,
     }
 }
 
 fn edit(pieces: Vec<Piece>, calls: Vec<(usize, CallEdit)>, tool_call_id: Option<String>) -> Edit {
-    let mut edit = Edit { calls, tool_call_id, ..Edit::default() };
+    let mut edit = Edit { tool_call_id, ..Edit::default() };
+    let mut calls: BTreeMap<usize, CallEdit> = calls.into_iter().collect();
     for piece in pieces {
-        let Some(text) = piece.text else { continue };
+        let Some(text) = piece.text.or(piece.repaired) else { continue };
         match piece.slot {
             Slot::Content => edit.content = Some(text),
             Slot::Part(i) | Slot::Media(i) => edit.parts.push((i, text)),
-            Slot::Arguments(i) => match edit.calls.iter_mut().find(|(call, _)| *call == i) {
-                Some((_, call)) => call.arguments = Some(text),
-                None => edit.calls.push((i, CallEdit { arguments: Some(text), ..CallEdit::default() })),
-            },
+            Slot::Arguments(i) => calls.entry(i).or_default().arguments = Some(text),
             Slot::Reasoning => edit.reasoning = Some(text),
             Slot::Thinking => edit.remove_thinking = true,
         }
     }
+    edit.calls = calls.into_iter().collect();
     edit
 }

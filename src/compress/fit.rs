@@ -7,26 +7,21 @@
 //! go, oldest first, and a note stands for them.
 
 use crate::error::{Error, Floor, Result};
-use crate::message::{Role, Text, ToolCall};
+use crate::message::{Role, Text};
+use crate::tokens::{TokenCounter, cut_by_content};
 
-use super::draft::{Draft, Slot};
+use super::draft::{Draft, Entry, Piece, Slot};
 use super::marks;
 use super::plan::Reason;
 use super::priority::{Priority, classify, is_shell_result};
 use super::rounds::{Group, groups, is_note};
 use super::shorten;
 
-/// Tokens of a note with large numbers in it, framing included.
-const NOTE_TOKENS: u64 = 30;
-
 /// Arguments shorter than this are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: u64 = 96;
 
 /// Characters that every string of cut arguments keeps at least.
 const ARGUMENT_CHARS: usize = 40;
-
-/// How often a fit whose texts came out larger than planned is tried again with less room.
-const ATTEMPTS: usize = 4;
 
 /// Cuts the draft until it has at most `budget_tokens`.
 ///
@@ -43,28 +38,11 @@ pub fn fit(draft: &mut Draft<'_, '_>, budget_tokens: u64, model: Option<&str>) -
     if floor_tokens > budget_tokens {
         return Err(overflow(floor, budget_tokens, model));
     }
-    let mut room = budget_tokens - floor_tokens;
-    for _ in 0..ATTEMPTS {
-        let mut attempt = Attempt::new(draft, &layout);
-        attempt.plan(room);
-        attempt.apply(draft);
-        let tokens = draft.tokens() + draft.notes() * NOTE_TOKENS;
-        if tokens <= budget_tokens {
-            return Ok(());
-        }
-        // Estimated texts can come out a few tokens above their share.
-        room = room.saturating_sub(tokens - budget_tokens);
-        for index in layout.cuttable() {
-            let entry = &mut draft.entries[index];
-            entry.dropped = entry.dropped.filter(|reason| *reason != Reason::Budget);
-        }
-    }
-    // What is left of the room cannot hold even the marks.
-    for index in layout.cuttable() {
-        let entry = &mut draft.entries[index];
-        entry.dropped = entry.dropped.or(Some(Reason::Budget));
-    }
-    draft.max_note_tokens = budget_tokens - draft.tokens();
+    let mut division = Division::new(draft, &layout);
+    division.plan(budget_tokens - floor_tokens);
+    division.apply(draft);
+    // No text is larger than its share, and notes for which there is no room are left out.
+    draft.max_note_tokens = budget_tokens.saturating_sub(draft.tokens());
     Ok(())
 }
 
@@ -122,18 +100,9 @@ impl Layout {
         self.groups.iter().copied().enumerate().filter(move |(position, _)| self.tiers[*position] == Some(tier))
     }
 
-    /// Iterates over the entries that may be cut.
-    fn cuttable(&self) -> impl Iterator<Item = usize> + '_ {
-        self.groups
-            .iter()
-            .zip(&self.tiers)
-            .filter(|(_, tier)| tier.is_some())
-            .flat_map(|(group, _)| group.start..group.end)
-    }
-
     /// Returns the tokens of what is never cut, part by part.
     fn floor(&self, draft: &Draft<'_, '_>) -> Vec<(&'static str, u64)> {
-        let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(|entry| entry.tokens()).sum();
+        let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum();
         let last_user = self.last_user.map_or(0, |index| draft.entries[index].tokens());
         let reply = crate::tokens::REPLY;
         vec![("system", system), ("last_user", last_user), ("tools", draft.overhead_tokens - reply), ("framing", reply)]
@@ -171,7 +140,7 @@ impl Candidate {
 }
 
 /// Returns the highest level at which no more than `room` tokens are used; 0 where none is low enough.
-fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
+pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
     let (mut low, mut high) = (0, room);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
@@ -185,15 +154,15 @@ fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
 /// The results of the last round stay, and so may keep the sum above the limit.
 pub fn shrink_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
     let layout = Layout::of(draft);
-    let mut attempt = Attempt::new(draft, &layout);
-    attempt.candidates.retain(|candidate| {
+    let mut candidates = Division::new(draft, &layout).candidates;
+    candidates.retain(|candidate| {
         draft.entries[candidate.entry].role == Role::Tool && layout.tiers[candidate.group] == Some(Tier::Older)
     });
     let total = result_tokens(draft);
-    let may_go: u64 = attempt.candidates.iter().map(|candidate| candidate.full).sum();
+    let may_go: u64 = candidates.iter().map(|candidate| candidate.full).sum();
     let room = max_tokens.saturating_sub(total - may_go);
-    let level = highest(room, |level| attempt.candidates.iter().map(|candidate| candidate.at(level)).sum());
-    for candidate in &attempt.candidates {
+    let level = highest(room, |level| candidates.iter().map(|candidate| candidate.at(level)).sum());
+    for candidate in &candidates {
         if candidate.at(level) < candidate.full {
             cut(draft, candidate, candidate.at(level), Reason::ManyResults);
         }
@@ -206,9 +175,11 @@ pub fn result_tokens(draft: &Draft<'_, '_>) -> u64 {
     kept.flat_map(|entry| &entry.pieces).map(|piece| piece.tokens).sum()
 }
 
-/// One try at a division of the room.
-struct Attempt<'l> {
+/// The division of the room among all that may be cut.
+struct Division<'l> {
     layout: &'l Layout,
+    /// Tokens of a note for groups that go.
+    note_tokens: u64,
     candidates: Vec<Candidate>,
     /// By group: tokens that no shortening changes.
     fixed: Vec<u64>,
@@ -218,11 +189,12 @@ struct Attempt<'l> {
     precious: Vec<bool>,
 }
 
-impl<'l> Attempt<'l> {
+impl<'l> Division<'l> {
     fn new(draft: &Draft<'_, '_>, layout: &'l Layout) -> Self {
         let count = layout.groups.len();
-        let mut attempt = Self {
+        let mut division = Self {
             layout,
+            note_tokens: draft.note_tokens(),
             candidates: Vec::new(),
             fixed: vec![0; count],
             gone: vec![false; count],
@@ -230,10 +202,10 @@ impl<'l> Attempt<'l> {
         };
         for (position, group) in layout.groups.iter().enumerate() {
             if let Some(tier) = layout.tiers[position] {
-                attempt.add_group(draft, position, *group, tier);
+                division.add_group(draft, position, *group, tier);
             }
         }
-        attempt
+        division
     }
 
     fn add_group(&mut self, draft: &Draft<'_, '_>, position: usize, group: Group, tier: Tier) {
@@ -264,7 +236,7 @@ impl<'l> Attempt<'l> {
         let full = |tier| self.tier_tokens(tier, |candidate| candidate.full);
         let (older, last_round, newest) = (full(Tier::Older), full(Tier::LastRound), full(Tier::Newest));
         let others = older + last_round;
-        let for_newest = if newest + others <= room || newest + 2 * NOTE_TOKENS <= room {
+        let for_newest = if newest + others <= room || newest + 2 * self.note_tokens <= room {
             newest
         } else {
             (room / 4 * 3).max(room.saturating_sub(others))
@@ -314,20 +286,35 @@ impl<'l> Attempt<'l> {
         for candidate in &self.candidates {
             floors[candidate.group] += candidate.floor;
         }
-        let cost = |position: usize| self.fixed[position] + floors[position];
-        let mut needed: u64 = self.layout.tier(tier).map(|(position, _)| cost(position)).sum();
+        let costs: Vec<u64> = self.fixed.iter().zip(&floors).map(|(fixed, floor)| fixed + floor).collect();
+        let mut needed: u64 = self.layout.tier(tier).map(|(position, _)| costs[position]).sum();
         let mut runs = 0;
+        let mut left = Vec::new();
         for position in self.order_of_leaving(tier) {
-            if needed + runs * NOTE_TOKENS <= room {
+            if needed + runs * self.note_tokens <= room {
                 break;
             }
-            needed -= cost(position);
-            let gone = |position: Option<usize>| position.and_then(|p| self.gone.get(p)).copied().unwrap_or(false);
-            runs += 1;
-            runs -= u64::from(gone(position.checked_sub(1))) + u64::from(gone(position.checked_add(1)));
+            needed -= costs[position];
+            runs = runs + 1 - self.gone_beside(position);
             self.gone[position] = true;
+            left.push(position);
         }
-        runs * NOTE_TOKENS
+        // The last to leave may have been large: then others that left before it have room after all.
+        for position in left.into_iter().rev() {
+            let runs_without = runs + self.gone_beside(position) - 1;
+            let needed_with = needed + costs[position];
+            if needed_with + runs_without * self.note_tokens <= room {
+                (needed, runs) = (needed_with, runs_without);
+                self.gone[position] = false;
+            }
+        }
+        runs * self.note_tokens
+    }
+
+    /// Returns how many of the groups before and behind a position go.
+    fn gone_beside(&self, position: usize) -> u64 {
+        let gone = |position: Option<usize>| position.and_then(|p| self.gone.get(p)).copied().unwrap_or(false);
+        u64::from(gone(position.checked_sub(1))) + u64::from(gone(position.checked_add(1)))
     }
 
     fn order_of_leaving(&self, tier: Tier) -> Vec<usize> {
@@ -373,16 +360,16 @@ impl<'l> Attempt<'l> {
                 }
             }
         }
-        let mut spare = 0;
+        let mut unused = 0;
         // Newest first, so that what a cut leaves unused goes to the next older text.
         for candidate in self.candidates.iter().rev() {
             if !self.gone[candidate.group] && candidate.share < candidate.full {
-                let share = (candidate.share + spare).min(candidate.full);
-                if share < candidate.full {
-                    cut(draft, candidate, share, Reason::Budget);
+                let may_have = candidate.share + unused;
+                if may_have < candidate.full {
+                    cut(draft, candidate, may_have, Reason::Budget);
                 }
-                let used = draft.entries[candidate.entry].pieces[candidate.piece].tokens;
-                spare = (candidate.share + spare).saturating_sub(used);
+                let has = draft.entries[candidate.entry].pieces[candidate.piece].tokens;
+                unused = may_have.saturating_sub(has);
             }
         }
     }
@@ -401,18 +388,17 @@ fn candidate(
     group: usize,
     (tier, priority): (Tier, Priority),
 ) -> Option<Candidate> {
-    let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
-    if marks::is_whole(draft.text(entry, piece)) {
+    let text = draft.text(entry, piece);
+    if marks::is_whole(text) || marks::is_note(text) {
         return None;
     }
+    let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
     let floor = match slot {
         Slot::Reasoning | Slot::Thinking => 0,
         Slot::Arguments(_) if tokens < MIN_CUT_ARGUMENTS => return None,
-        Slot::Arguments(_) => {
-            u64::from(draft.counter.text(&shorten::arguments(draft.text(entry, piece), ARGUMENT_CHARS)))
-        }
+        Slot::Arguments(_) => shortest_arguments(text, draft.counter),
         Slot::Content | Slot::Part(_) | Slot::Media(_) => {
-            u64::from(draft.counter.text(&placeholder(draft, entry, slot, tokens)))
+            u64::from(draft.counter.text(&placeholder(draft, entry, piece)))
         }
     };
     if floor >= tokens {
@@ -437,46 +423,73 @@ fn candidate(
 /// Shortens a piece to at most `share` tokens, or to its shortest form.
 fn cut(draft: &mut Draft<'_, '_>, candidate: &Candidate, share: u64, reason: Reason) {
     let (entry, piece) = (candidate.entry, candidate.piece);
-    let slot = draft.entries[entry].pieces[piece].slot;
-    let text = draft.text(entry, piece);
-    let short = match slot {
-        Slot::Thinking => String::new(),
-        Slot::Reasoning => shorten::to_tokens(text, share, &draft.counter).unwrap_or_default(),
-        Slot::Arguments(_) => arguments_within(draft, text, share),
-        Slot::Media(_) => placeholder(draft, entry, slot, candidate.full),
-        Slot::Content | Slot::Part(_) => shorten::to_tokens(text, share, &draft.counter)
-            .unwrap_or_else(|| placeholder(draft, entry, slot, candidate.full)),
+    let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
+    let to_tokens = || shorten::to_tokens(source, share, draft.counter).filter(|_| share > candidate.floor);
+    let whole = || {
+        let text = placeholder(draft, entry, piece);
+        let tokens = u64::from(draft.counter.text(&text));
+        (text, tokens)
     };
-    draft.set(entry, piece, short, reason);
+    let (short, tokens) = match draft.entries[entry].pieces[piece].slot {
+        Slot::Thinking => (String::new(), 0),
+        Slot::Reasoning => to_tokens().unwrap_or_default(),
+        Slot::Arguments(_) => arguments_within(source, share, draft.counter),
+        Slot::Media(_) => whole(),
+        Slot::Content | Slot::Part(_) => to_tokens().unwrap_or_else(whole),
+    };
+    draft.set(entry, piece, short, tokens, reason);
 }
 
-/// Returns arguments with the longest strings that `share` tokens allow.
-fn arguments_within(draft: &Draft<'_, '_>, text: &str, share: u64) -> String {
-    let fits = |chars: usize| {
-        let short = shorten::arguments(text, chars);
-        (u64::from(draft.counter.text(&short)) <= share).then_some(short)
+/// Tell what is cached apart; families are below.
+const SHORTEST_ARGUMENTS: u8 = 0x40;
+const ARGUMENTS: u8 = 0x80;
+
+/// Returns the tokens of arguments all of whose strings are short.
+fn shortest_arguments(text: &str, counter: TokenCounter) -> u64 {
+    let shortest = || [u64::from(counter.text(&shorten::arguments(text, ARGUMENT_CHARS))), 0, 0];
+    cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, shortest)[0]
+}
+
+/// Returns arguments with the longest strings that `share` tokens allow, and their tokens; cached by content.
+fn arguments_within(text: &str, share: u64, counter: TokenCounter) -> (String, u64) {
+    let cut = || {
+        let (chars, tokens) = longest_strings(text, share, counter);
+        [chars as u64, tokens, 0]
     };
-    let mut best = shorten::arguments(text, ARGUMENT_CHARS);
-    let mut chars = ARGUMENT_CHARS * 2;
-    while let Some(longer) = (chars < text.len()).then(|| fits(chars)).flatten() {
-        best = longer;
-        chars *= 2;
+    let [chars, tokens, _] = cut_by_content(text, share, counter.family().id | ARGUMENTS, cut);
+    (shorten::arguments(text, usize::try_from(chars).unwrap_or(usize::MAX)), tokens)
+}
+
+/// Returns how many characters a string may keep, and the tokens of the arguments then.
+fn longest_strings(text: &str, share: u64, counter: TokenCounter) -> (usize, u64) {
+    let tokens_at = |chars: usize| u64::from(counter.text(&shorten::arguments(text, chars)));
+    let mut best = (ARGUMENT_CHARS, tokens_at(ARGUMENT_CHARS));
+    let mut high = ARGUMENT_CHARS * 2;
+    while high < text.len() {
+        let tokens = tokens_at(high);
+        if tokens > share {
+            break;
+        }
+        best = (high, tokens);
+        high *= 2;
     }
-    // Between the last length that fitted and its double, three steps come within a tenth.
-    let (mut low, mut high) = (chars / 2, chars);
-    for _ in 0..3 {
-        let middle = usize::midpoint(low, high);
-        match fits(middle) {
-            Some(longer) => (best, low) = (longer, middle),
-            None => high = middle,
+    // Between the last length that fitted and its double, four steps come within a sixteenth.
+    for _ in 0..4 {
+        let middle = usize::midpoint(best.0, high);
+        let tokens = tokens_at(middle);
+        if tokens <= share {
+            best = (middle, tokens);
+        } else {
+            high = middle;
         }
     }
     best
 }
 
 /// Returns what stands for a whole text.
-fn placeholder(draft: &Draft<'_, '_>, entry: usize, slot: Slot, tokens: u64) -> String {
+fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
     let message = draft.message(entry);
+    let &Piece { slot, original_tokens, .. } = &draft.entries[entry].pieces[piece];
     let what = match (slot, draft.entries[entry].role) {
         (Slot::Media(_), _) => "attachment".to_owned(),
         (_, Role::Tool | Role::Function) => {
@@ -488,7 +501,7 @@ fn placeholder(draft: &Draft<'_, '_>, entry: usize, slot: Slot, tokens: u64) -> 
         }
         _ => "message".to_owned(),
     };
-    marks::whole(&what, tokens)
+    marks::whole(&what, original_tokens)
 }
 
 /// Tools whose path stays in whatever remains of them: DESIGN, "compress".
@@ -499,10 +512,8 @@ const MAX_PATH_BYTES: usize = 200;
 
 /// Returns the first of the arguments `keys` that the call of a result has, where it is a string.
 fn argument(draft: &Draft<'_, '_>, entry: usize, keys: &[&str]) -> Option<String> {
-    let id = draft.message(entry)?.tool_call_id.as_ref()?.as_str();
-    let calling = (0..entry).rev().find(|&i| draft.entries[i].role == Role::Assistant)?;
-    let answered = |call: &&ToolCall<'_>| call.id.as_ref().is_some_and(|call_id| call_id.as_str() == id);
-    let call = draft.message(calling)?.tool_calls.iter().find(answered)?;
-    let arguments: serde_json::Value = serde_json::from_str(call.arguments.as_ref()?.as_str()).ok()?;
+    let (index, position) = draft.entries[entry].answers?;
+    let text = draft.view[index].tool_calls[position].arguments.as_ref()?.as_str();
+    let arguments: serde_json::Value = serde_json::from_str(text).ok()?;
     keys.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
 }

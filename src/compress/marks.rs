@@ -16,8 +16,19 @@ pub fn note(messages: usize, tokens: u64) -> String {
 }
 
 /// Returns whether `text` is a [`note`].
+///
+/// Only the whole of it, to the letter, so that nothing a user writes behind such a beginning is taken for one.
 pub fn is_note(text: &str) -> bool {
-    text.starts_with(NOTE)
+    read_note(text).is_some_and(|(messages, tokens)| note(messages, tokens) == text)
+}
+
+/// Returns how many messages and tokens a [`note`] stands for; `None` for any other text.
+pub fn read_note(text: &str) -> Option<(usize, u64)> {
+    let mut numbers = text
+        .strip_prefix(NOTE)?
+        .split(|c: char| !c.is_ascii_digit() && c != ',')
+        .filter_map(|digits| digits.replace(',', "").parse::<u64>().ok());
+    Some((usize::try_from(numbers.next()?).ok()?, numbers.next()?))
 }
 
 /// Returns the mark for a middle part that was cut out of a text.
@@ -66,7 +77,7 @@ fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -83,6 +94,8 @@ mod tests {
         assert_eq!(note(1, 5), "[nanobot-context: 1 earlier message left out here, 5 tokens]");
         assert_eq!(note(1200, 1_234_567), "[nanobot-context: 1,200 earlier messages left out here, 1,234,567 tokens]");
         assert!(is_note(&note(1, 5)));
+        assert_eq!(read_note(&note(1200, 1_234_567)), Some((1200, 1_234_567)));
+        assert_eq!(read_note("1 message, 2 tokens"), None);
         assert_eq!(gap("a\nb\nc\n"), "\n[... 3 lines, 6 characters left out ...]\n");
         assert_eq!(gap("日本語"), "\n[... 3 characters left out ...]\n");
     }

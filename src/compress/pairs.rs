@@ -5,12 +5,15 @@ use std::collections::{HashMap, HashSet};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::tokens::TokenCounter;
 
-use super::draft::{Entry, Origin, entry};
+use super::draft::{Entry, Origin, Slot, entry};
 use super::marks;
 use super::plan::{CallEdit, NewMessage, Reason};
 
 /// The name that a call without one gets.
 const UNNAMED_TOOL: &str = "unknown_tool";
+
+/// The arguments that a call without any gets.
+const NO_ARGUMENTS: &str = "{}";
 
 /// Returns whether there is nothing to repair; O(messages), and O(n) in arguments that were never looked at.
 pub fn are_sound(view: &[Message<'_>]) -> bool {
@@ -81,14 +84,15 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
         for (index, result) in view.iter().enumerate().skip(at).take(results) {
             let mut entry = entry(index, result, counter);
             let id = result.tool_call_id.as_ref().map_or("", Text::as_str);
-            match calls.answer(id) {
-                Some(Some(new_id)) => {
+            if let Some((position, new_id)) = calls.answer(id) {
+                entry.answers = Some((at - 1, position));
+                if let Some(new_id) = new_id {
                     entry.fixed_tokens += u64::from(counter.text(&new_id));
                     entry.fixed_tokens -= u64::from(counter.text(id));
                     entry.tool_call_id = Some(new_id);
                 }
-                Some(None) => {}
-                None => entry.dropped = Some(Reason::OrphanResult),
+            } else {
+                entry.dropped = Some(Reason::OrphanResult);
             }
             entries.push(entry);
         }
@@ -110,7 +114,10 @@ struct Call<'m> {
     /// The id it has in the request.
     id: String,
     name: &'m str,
+    /// A new id and name, and arguments where there were none.
     edit: CallEdit,
+    /// Arguments in place of those that no provider accepts.
+    arguments: Option<String>,
     answered: bool,
 }
 
@@ -137,8 +144,11 @@ impl<'m> Calls<'m> {
                 if name.is_none() {
                     edit.name = Some(UNNAMED_TOOL.to_owned());
                 }
-                edit.arguments = repaired_arguments(call);
-                Call { given_id, id, name: name.unwrap_or(UNNAMED_TOOL), edit, answered: false }
+                let arguments = call.arguments.as_ref().and_then(|text| repaired_arguments(text, call));
+                if call.arguments.is_none() {
+                    edit.arguments = Some(NO_ARGUMENTS.to_owned());
+                }
+                Call { given_id, id, name: name.unwrap_or(UNNAMED_TOOL), edit, arguments, answered: false }
             })
             .collect();
         let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -150,6 +160,14 @@ impl<'m> Calls<'m> {
 
     /// Writes what was repaired into the entry of the message, tokens included.
     fn repair(&self, entry: &mut Entry, counter: &TokenCounter) {
+        for piece in &mut entry.pieces {
+            let Slot::Arguments(position) = piece.slot else { continue };
+            if let Some(arguments) = &self.calls[position].arguments {
+                piece.tokens = u64::from(counter.text(arguments));
+                piece.repaired = Some(arguments.clone());
+                piece.reason = Reason::MalformedCall;
+            }
+        }
         for (position, call) in self.calls.iter().enumerate() {
             if call.edit == CallEdit::default() {
                 continue;
@@ -160,19 +178,19 @@ impl<'m> Calls<'m> {
                 entry.fixed_tokens -= u64::from(counter.text(call.given_id));
             }
             if let Some(arguments) = &call.edit.arguments {
-                // No longer a piece that may be cut: what remains of broken arguments stays as it is.
-                entry.pieces.retain(|piece| piece.slot != super::draft::Slot::Arguments(position));
                 entry.fixed_tokens += u64::from(counter.text(arguments));
             }
             entry.calls.push((position, call.edit.clone()));
         }
     }
 
-    /// Finds the call that a result with `id` answers: `None` for an orphan, else the result's new id where it changes.
-    fn answer(&mut self, id: &str) -> Option<Option<String>> {
-        let call = &mut self.calls[self.open.get_mut(id)?.pop()?];
+    /// Finds the call that a result with `id` answers, as its position and the result's new id where it changes;
+    /// `None` for an orphan.
+    fn answer(&mut self, id: &str) -> Option<(usize, Option<String>)> {
+        let position = self.open.get_mut(id)?.pop()?;
+        let call = &mut self.calls[position];
         call.answered = true;
-        Some(call.edit.id.clone())
+        Some((position, call.edit.id.clone()))
     }
 
     fn unanswered(self, counter: &TokenCounter) -> impl Iterator<Item = Entry> {
@@ -198,16 +216,17 @@ impl<'m> Calls<'m> {
                 dropped: None,
                 calls: Vec::new(),
                 tool_call_id: None,
+                answers: None,
             }
         })
     }
 }
 
 /// Returns arguments that a provider accepts, or `None` where they already are.
-fn repaired_arguments(call: &ToolCall<'_>) -> Option<String> {
-    let Some(arguments) = call.arguments.as_ref().filter(|text| !text.as_str().trim().is_empty()) else {
-        return Some("{}".to_owned());
-    };
+fn repaired_arguments(arguments: &Text<'_>, call: &ToolCall<'_>) -> Option<String> {
+    if arguments.as_str().trim().is_empty() {
+        return Some(NO_ARGUMENTS.to_owned());
+    }
     if !arguments.is_json() {
         // The model's own words are kept: it may see its mistake.
         let raw = serde_json::Value::from(arguments.as_str());
@@ -292,15 +311,19 @@ mod tests {
 
     #[test]
     fn arguments_become_json_text() {
-        let broken = |arguments: Option<&'static str>, are_text| {
+        let counter = TokenCounter::new(None);
+        let repaired = |arguments: Option<&'static str>, are_text| {
             let call = ToolCall { arguments: arguments.map(Into::into), arguments_are_text: are_text, ..call("a") };
-            assert!(!are_sound(&[calling(vec![call.clone()]), result("a")]));
-            repaired_arguments(&call).unwrap()
+            let view = [calling(vec![call]), result("a")];
+            assert!(!are_sound(&view));
+            let mut entries = entries(&view, &counter);
+            let new = entries[0].calls.pop().and_then(|(_, edit)| edit.arguments);
+            new.or_else(|| entries[0].pieces[0].repaired.take()).unwrap()
         };
-        assert_eq!(broken(None, true), "{}");
-        assert_eq!(broken(Some("  "), true), "{}");
-        assert_eq!(broken(Some(r#"{"a": "#), true), r#"{"invalid_json": "{\"a\": "}"#);
-        assert_eq!(broken(Some(r#"{"a":1}"#), false), r#"{"a":1}"#);
+        assert_eq!(repaired(None, true), "{}");
+        assert_eq!(repaired(Some("  "), true), "{}");
+        assert_eq!(repaired(Some(r#"{"a": "#), true), r#"{"invalid_json": "{\"a\": "}"#);
+        assert_eq!(repaired(Some(r#"{"a":1}"#), false), r#"{"a":1}"#);
         let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
         let deep = ToolCall { arguments: Some(Text::new(&deep)), ..call("a") };
         assert!(is_well_formed(&deep));

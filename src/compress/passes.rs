@@ -3,11 +3,12 @@
 use crate::message::{Content, Message, Part, Role, Text};
 
 use super::draft::{Draft, Slot};
+use super::fit::highest;
 use super::plan::Reason;
 use super::rounds::{Group, groups, last_user_index};
 use super::{Limits, shorten};
 
-/// Removes reasoning of more than `keep_chars` characters before entry `last_user`.
+/// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
     remove(draft, |draft, entry, piece| {
         let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
@@ -16,7 +17,7 @@ pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize)
     });
 }
 
-/// Removes all reasoning, but for the signed thoughts of the newest group: they must come back with its calls.
+/// Removes all of the assistant's reasoning, but for the signed thoughts of the newest group: they must come back with its calls.
 pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
     let newest = groups(draft.entries.iter().map(|entry| entry.role)).pop().map_or(0, |group: Group| group.start);
     remove(draft, |draft, entry, piece| match draft.entries[entry].pieces[piece].slot {
@@ -28,43 +29,60 @@ pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
 
 fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize) -> bool) {
     for entry in 0..draft.entries.len() {
+        if draft.entries[entry].role != Role::Assistant {
+            continue;
+        }
         for piece in 0..draft.entries[entry].pieces.len() {
             if goes(draft, entry, piece) {
-                draft.set(entry, piece, String::new(), Reason::Reasoning);
+                draft.set(entry, piece, String::new(), 0, Reason::Reasoning);
             }
         }
     }
 }
 
-/// Shortens every tool result of more than `max_tokens` to that many.
+/// Shortens every tool result of more than `max_tokens` to that many; of several parts the largest give way.
 pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
-    for (entry, piece) in texts(draft, |role| role == Role::Tool) {
-        if draft.entries[entry].pieces[piece].tokens > max_tokens {
-            let short = shorten::to_tokens(draft.text(entry, piece), max_tokens, &draft.counter);
-            // A window so small that a third of it holds no mark: the fit decides.
-            if let Some(short) = short {
-                draft.set(entry, piece, short, Reason::LargeResult);
+    let all = texts(draft, |role| role == Role::Tool);
+    for of_result in all.chunk_by(|a, b| a.0 == b.0) {
+        let tokens = |&(entry, piece): &(usize, usize)| draft.entries[entry].pieces[piece].tokens;
+        let sizes: Vec<u64> = of_result.iter().map(tokens).collect();
+        if sizes.iter().sum::<u64>() <= max_tokens {
+            continue;
+        }
+        let level = highest(max_tokens, |level| sizes.iter().map(|size| level.min(*size)).sum());
+        for (&(entry, piece), size) in of_result.iter().zip(sizes) {
+            if size > level {
+                let short = shorten::to_tokens(draft.text(entry, piece), level, draft.counter);
+                // A window so small that a third of it holds no mark: the fit decides.
+                if let Some((short, tokens)) = short {
+                    draft.set(entry, piece, short, tokens, Reason::LargeResult);
+                }
             }
         }
     }
 }
 
 /// Cuts messages of the user and the assistant before `last_user` that are longer than (user, assistant) characters to
-/// the first 60 % and the last 20 % of that. 0 is no limit.
+/// the first 60 % and the last 20 % of that. 0 is no limit; less than what a mark needs is raised to it.
 ///
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
     for (role, max_chars) in [(Role::User, user), (Role::Assistant, assistant)] {
+        let max_chars = if max_chars == 0 { usize::MAX } else { max_chars.max(MIN_MESSAGE_CHARS) };
         for (entry, piece) in texts(draft, |entry_role| entry_role == role) {
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
-            if max_chars > 0 && is_old && longer_than(text, max_chars) {
-                let short = shorten::head_and_tail_chars(text, max_chars * 6 / 10, max_chars * 2 / 10);
-                draft.set(entry, piece, short, Reason::LongMessage);
+            if is_old && longer_than(text, max_chars) {
+                let short = shorten::head_and_tail_chars(text, max_chars / 10 * 6, max_chars / 10 * 2);
+                let tokens = u64::from(draft.counter.text(&short));
+                draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
         }
     }
 }
+
+/// A message cut at fewer characters would be longer than that again with its mark.
+const MIN_MESSAGE_CHARS: usize = 400;
 
 /// Returns the texts that messages of a role say, as (entry, piece).
 fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usize)> {
@@ -86,14 +104,14 @@ pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
             Role::Assistant => limits.max_assistant_message_chars,
             _ => 0,
         };
-        let fits = |text: &Text<'_>| max_chars == 0 || !longer_than(text.as_str(), max_chars);
+        let fits = |text: &Text<'_>| max_chars == 0 || !longer_than(text.as_str(), max_chars.max(MIN_MESSAGE_CHARS));
         let says_little = match &message.content {
             Content::Empty => true,
             Content::Text(text) => fits(text),
             Content::Parts(parts) => parts.iter().all(|part| !matches!(part, Part::Text(text) if !fits(text))),
         };
-        let thinks_little =
-            message.reasoning().is_none_or(|text| !longer_than(text.as_str(), limits.reasoning_keep_chars));
+        let thinks_little = message.role != Role::Assistant
+            || message.reasoning().is_none_or(|text| !longer_than(text.as_str(), limits.reasoning_keep_chars));
         says_little && thinks_little
     })
 }

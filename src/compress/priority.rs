@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::message::{Content, Message, Part, Role};
+use crate::tokens::by_content;
 
 /// How much a message matters to what comes later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,14 +40,35 @@ fn pattern(source: &str) -> Regex {
 static LOW_COMMAND: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s*(?:ls|cat|head|tail|grep|rg|find|wc|file|stat|pwd|echo|which)\b"));
 
-static KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(
-        r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|\b(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)\b",
-    )
-});
+/// Words that make a message matter.
+struct Keywords {
+    /// Tells what was searched for apart in the cache of counts; above all families.
+    salt: u8,
+    pattern: LazyLock<Regex>,
+}
 
-static ASSISTANT_KEYWORD: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"(?i)决定|架构|约束|\b(?:todo|decide[sd]?|decision|architecture|constraints?)\b"));
+impl Keywords {
+    /// Returns whether one of the words is in `text`; cached by content, as counts are.
+    fn is_in(&self, text: &str) -> bool {
+        by_content(text, self.salt, || u32::from(self.pattern.is_match(text))) == 1
+    }
+}
+
+static KEYWORD: Keywords = Keywords {
+    salt: 0xfe,
+    pattern: LazyLock::new(|| {
+        pattern(
+            r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|\b(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)\b",
+        )
+    }),
+};
+
+static ASSISTANT_KEYWORD: Keywords = Keywords {
+    salt: 0xff,
+    pattern: LazyLock::new(|| {
+        pattern(r"(?i)决定|架构|约束|\b(?:todo|decide[sd]?|decision|architecture|constraints?)\b")
+    }),
+};
 
 /// Returns how much `message` matters; `command` is what a shell tool ran, where it is known. O(1) in its length.
 ///
@@ -76,8 +98,8 @@ pub fn is_shell_result(message: &Message<'_>) -> bool {
     message.role == Role::Tool && message.name.as_ref().is_some_and(|name| SHELL_TOOLS.contains(&name.as_str()))
 }
 
-fn by_keyword(message: &Message<'_>, keyword: &Regex) -> Priority {
-    let has = |text: &str| keyword.is_match(&text[..text.floor_char_boundary(SEARCHED_BYTES)]);
+fn by_keyword(message: &Message<'_>, keyword: &Keywords) -> Priority {
+    let has = |text: &str| keyword.is_in(&text[..text.floor_char_boundary(SEARCHED_BYTES)]);
     let found = match &message.content {
         Content::Empty => false,
         Content::Text(text) => has(text.as_str()),
@@ -96,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_patterns_compile() {
-        for pattern in [&LOW_COMMAND, &KEYWORD, &ASSISTANT_KEYWORD] {
+        for pattern in [&LOW_COMMAND, &KEYWORD.pattern, &ASSISTANT_KEYWORD.pattern] {
             LazyLock::force(pattern);
         }
     }

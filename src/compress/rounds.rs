@@ -20,7 +20,9 @@ pub fn groups(roles: impl IntoIterator<Item = Role>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, role) in roles.into_iter().enumerate() {
         match (role, groups.last_mut()) {
-            (Role::Tool | Role::Function, Some(group)) if group.role != Role::System => group.end = i + 1,
+            (Role::Tool | Role::Function, Some(group)) if !matches!(group.role, Role::System | Role::User) => {
+                group.end = i + 1;
+            }
             _ => groups.push(Group { start: i, end: i + 1, role }),
         }
     }

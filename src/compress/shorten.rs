@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::tokens::{TokenCounter, prefix_within, suffix_within};
+use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
 
 use super::marks;
 
@@ -15,6 +15,7 @@ pub const TRIM_LINES: (usize, usize) = (20, 10);
 ///
 /// A longer result keeps its first and last lines (`lines`: how many of each); where these are too long themselves, its
 /// first and last characters, two to one. A limit too small for the mark keeps the start without one.
+#[must_use]
 pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -> Cow<'_, str> {
     // bytes bound characters, so most results are not even read
     if result.len() <= max_chars || result.chars().count() <= max_chars {
@@ -55,29 +56,53 @@ fn join(text: &str, head_end: usize, tail_start: usize) -> String {
 
 /// Returns `text` cut to at most `max_tokens`, the mark included: its start and its end, two to one.
 ///
-/// `None` when `max_tokens` is too small to keep anything beside the mark. O(`max_tokens`), not O(n), but for the
-/// counting of lines and characters that the mark names.
-pub fn to_tokens(text: &str, max_tokens: u64, counter: &TokenCounter) -> Option<String> {
-    let max_tokens = usize::try_from(max_tokens).ok()?;
+/// Returns the tokens of what comes out, too; `None` when `max_tokens` is too small to keep anything beside the mark.
+/// Counts O(`max_tokens`), not O(n); the lines and characters that the mark names cost O(n). The cut is cached by content.
+pub fn to_tokens(text: &str, max_tokens: u64, counter: TokenCounter) -> Option<(String, u64)> {
+    let find = || {
+        let cut = find_cut(text, usize::try_from(max_tokens).unwrap_or(usize::MAX), counter);
+        cut.map_or([0; 3], |(head_end, tail_start, tokens)| [head_end as u64, tail_start as u64, tokens as u64])
+    };
+    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.family().id, find);
+    let (head_end, tail_start) = (usize::try_from(head_end).ok()?, usize::try_from(tail_start).ok()?);
+    (tokens > 0).then(|| (join(text, head_end, tail_start), tokens))
+}
+
+/// Returns the end of the head, the start of the tail, and the tokens that they and the mark have together.
+fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter) -> Option<(usize, usize, usize)> {
     let vocabulary = counter.vocabulary();
-    // What is cut here is counted by the bare vocabulary, what comes out by the counter: an estimate is larger by a
-    // factor, which the first attempt measures.
-    let mut room = max_tokens;
-    for _ in 0..8 {
-        let body = room.checked_sub(GAP_TOKENS).filter(|body| *body >= MIN_BODY_TOKENS)?;
+    // What is cut here is counted by the bare vocabulary, what comes out by the counter. For an estimate the two differ
+    // by a factor, which jumps where the mark makes the text one of another class: so the room is found by attempts, and
+    // between one that was enough and one that was too much by halving.
+    let mut best: Option<(usize, usize, usize)> = None;
+    let (mut room, mut enough, mut too_much) = (counter.bare(max_tokens, text), None, None);
+    for _ in 0..ATTEMPTS {
+        let Some(body) = room.checked_sub(GAP_TOKENS).filter(|body| *body >= MIN_BODY_TOKENS) else { break };
         let head_end = prefix_within(text, body - body / 3, vocabulary);
         let tail_start = head_end + suffix_within(&text[head_end..], body / 3, vocabulary);
         let (head_end, tail_start) = at_lines(text, head_end, tail_start);
-        let short = join(text, head_end, tail_start);
-        let tokens = counter.text(&short) as usize;
-        if tokens <= max_tokens {
-            return Some(short);
+        let tokens =
+            if head_end < tail_start { counter.text(&join(text, head_end, tail_start)) as usize } else { usize::MAX };
+        if tokens > max_tokens {
+            too_much = Some(room);
+            let by_share = if tokens == usize::MAX { room / 8 * 7 } else { room * max_tokens / tokens };
+            room = enough.map_or(by_share.min(room - 1), |enough| usize::midpoint(enough, room));
+        } else {
+            if best.is_none_or(|(_, _, most)| tokens > most) {
+                best = Some((head_end, tail_start, tokens));
+            }
+            if counter.family().is_exact() || tokens * 16 >= max_tokens * 15 {
+                break;
+            }
+            enough = Some(room);
+            room = too_much.map_or(room * max_tokens / tokens, |too_much| usize::midpoint(room, too_much));
         }
-        room = (room * max_tokens / tokens).min(room - (tokens - max_tokens).min(room));
     }
-    None
+    best
 }
 
+/// Most texts take one attempt under their own vocabulary and two under another's.
+const ATTEMPTS: usize = 12;
 /// Tokens of a [`marks::gap`] with large numbers in it.
 const GAP_TOKENS: usize = 20;
 /// Fewer tokens of text than this are not worth a mark.
@@ -197,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_trimmed_result_is_never_longer_than_asked() {
-        let lines: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
+        let lines = (0..10_000).map(|i| format!("line {i}\n")).collect::<Vec<_>>().concat();
         let trimmed = trim_tool_result(&lines, 15_000, TRIM_LINES);
         assert!(trimmed.starts_with("line 0\n") && trimmed.ends_with("line 9999\n"));
         assert!((30..=34).contains(&trimmed.lines().count()), "{}", trimmed.lines().count());
@@ -214,20 +239,20 @@ mod tests {
 
     #[test]
     fn a_text_cut_to_tokens_fits_and_fills() {
-        let lines: String = (0..3000).map(|i| format!("2026-05-01 worker {i} done\n")).collect();
+        let lines = (0..3000).map(|i| format!("2026-05-01 worker {i} done\n")).collect::<Vec<_>>().concat();
         let dense = "QUJDREVGR0hJSktM".repeat(4000);
         let chinese = "请检查一下支付模块的日志".repeat(2000);
         for model in [None, Some("gpt-4"), Some("claude-opus-4-5"), Some("deepseek-chat")] {
             let counter = TokenCounter::new(model);
             for text in [&lines, &dense, &chinese] {
                 for max_tokens in [60, 200, 1000, 9000] {
-                    let short = to_tokens(text, max_tokens, &counter).unwrap();
-                    let tokens = u64::from(counter.text(&short));
+                    let (short, tokens) = to_tokens(text, max_tokens, counter).unwrap();
+                    assert_eq!(tokens, u64::from(counter.text(&short)));
                     assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 6, "{model:?} {tokens} {max_tokens}");
                     assert!(short.contains("left out"));
                 }
             }
-            assert_eq!(to_tokens(&lines, 10, &counter), None);
+            assert_eq!(to_tokens(&lines, 10, counter), None);
         }
     }
 

@@ -21,31 +21,37 @@ const GENERATION: usize = 1 << 16;
 
 /// Bounded without a list of uses: when the young half is full it becomes the old half, and what is not asked for until
 /// the next time is gone.
-#[derive(Default)]
-struct ContentCache {
-    young: HashMap<u128, u32>,
-    old: HashMap<u128, u32>,
+struct ContentCache<V> {
+    young: HashMap<u128, V, BuildMixedHasher>,
+    old: HashMap<u128, V, BuildMixedHasher>,
 }
 
-impl ContentCache {
-    fn get(&mut self, key: u128) -> Option<u32> {
-        if let Some(&tokens) = self.young.get(&key) {
-            return Some(tokens);
+impl<V> Default for ContentCache<V> {
+    fn default() -> Self {
+        Self { young: HashMap::default(), old: HashMap::default() }
+    }
+}
+
+impl<V: Copy> ContentCache<V> {
+    fn get(&mut self, key: u128) -> Option<V> {
+        if let Some(&value) = self.young.get(&key) {
+            return Some(value);
         }
-        let tokens = self.old.remove(&key)?;
-        self.put(key, tokens);
-        Some(tokens)
+        let value = self.old.remove(&key)?;
+        self.put(key, value);
+        Some(value)
     }
 
-    fn put(&mut self, key: u128, tokens: u32) {
+    fn put(&mut self, key: u128, value: V) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(key, tokens);
+        self.young.insert(key, value);
     }
 }
 
-static CONTENT: LazyLock<Mutex<ContentCache>> = LazyLock::new(Mutex::default);
+static CONTENT: LazyLock<Mutex<ContentCache<u32>>> = LazyLock::new(Mutex::default);
+static CUTS: LazyLock<Mutex<ContentCache<Cut>>> = LazyLock::new(Mutex::default);
 /// Unknown to whoever writes the texts, so that no two of them can be made to share a count.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
 
@@ -65,10 +71,28 @@ pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
     tokens
 }
 
+/// Where a text was cut and what came of it: see the functions that make them.
+pub type Cut = [u64; 3];
+
+/// Returns the cut of `text` to `size`, from the cache or from `cut`; `salt` tells the ways of cutting apart.
+///
+/// An agent sends the same conversation again and again, so the same texts are cut to the same sizes.
+pub fn cut_by_content(text: &str, size: u64, salt: u8, cut: impl FnOnce() -> Cut) -> Cut {
+    let key = xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(u64::from(salt)))
+        ^ xxh3_128_with_seed(&size.to_ne_bytes(), *SEED);
+    let cache = || CUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = cache().get(key) {
+        return known;
+    }
+    let made = cut();
+    cache().put(key, made);
+    made
+}
+
 /// What is known of string objects, by their address; `K` holds such an object alive.
 #[derive(Debug)]
 pub struct IdentityCache<K> {
-    entries: HashMap<u64, Entry<K>, BuildAddressHasher>,
+    entries: HashMap<u64, Entry<K>, BuildMixedHasher>,
     bytes: usize,
     max_bytes: usize,
     call: u32,
@@ -143,21 +167,21 @@ impl<K> IdentityCache<K> {
     }
 }
 
-/// Addresses are spread by one multiplication; the standard hasher would cost more than all else in a look-up.
+/// Addresses and hashes are spread by one multiplication; the standard hasher would cost more than all else in a look-up.
 #[derive(Debug, Default, Clone, Copy)]
-struct BuildAddressHasher;
+struct BuildMixedHasher;
 
 #[derive(Debug, Default)]
-struct AddressHasher(u64);
+struct MixedHasher(u64);
 
-impl BuildHasher for BuildAddressHasher {
-    type Hasher = AddressHasher;
-    fn build_hasher(&self) -> AddressHasher {
-        AddressHasher::default()
+impl BuildHasher for BuildMixedHasher {
+    type Hasher = MixedHasher;
+    fn build_hasher(&self) -> MixedHasher {
+        MixedHasher::default()
     }
 }
 
-impl std::hash::Hasher for AddressHasher {
+impl std::hash::Hasher for MixedHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -165,6 +189,10 @@ impl std::hash::Hasher for AddressHasher {
         for &byte in bytes {
             self.write_u64(u64::from(byte));
         }
+    }
+    #[allow(clippy::cast_possible_truncation)] // the low half of a hash is as good as the whole
+    fn write_u128(&mut self, hash: u128) {
+        self.write_u64(hash as u64);
     }
     fn write_u64(&mut self, word: u64) {
         // 2^64 divided by the golden ratio; the high bits are the good ones, so they are folded down

@@ -14,6 +14,7 @@ mod vocabulary;
 use crate::message::{Media, Message, Text};
 
 pub use cache::IdentityCache;
+pub(crate) use cache::{by_content, cut_by_content};
 pub use class::{Class, classify};
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
@@ -93,6 +94,12 @@ impl TokenCounter {
         }
     }
 
+    /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // tokens are < 2^53
+    pub(crate) fn bare(&self, tokens: usize, like: &str) -> usize {
+        self.family.factor(classify(like)).map_or(tokens, |factor| (tokens as f64 / f64::from(factor)) as usize)
+    }
+
     /// Returns the vocabulary that texts are counted with, before any factor.
     pub fn vocabulary(&self) -> &'static dyn Vocabulary {
         self.family.encoding.load()
@@ -158,30 +165,32 @@ mod tests {
 
     #[test]
     fn framing_is_the_cookbooks() {
-        // The cookbook's own example and its published count for gpt-4o.
-        let mut messages = vec![
-            Message::new(
-                Role::System,
-                "You are a helpful, pattern-following assistant that translates corporate jargon into plain English.",
-            ),
-            Message::new(Role::System, "New synergies will help drive top-line growth."),
-            Message::new(Role::System, "Things working well together will increase revenue."),
-            Message::new(
-                Role::System,
-                "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
-            ),
-            Message::new(Role::System, "Let's talk later when we're less busy about how to do better."),
-            Message::new(
-                Role::User,
-                "This late pivot means we don't have time to boil the ocean for the client deliverable.",
-            ),
-        ];
-        for (i, name) in [(1, "example_user"), (2, "example_assistant"), (3, "example_user"), (4, "example_assistant")]
-        {
-            messages[i].name = Some(name.into());
-        }
-        assert_eq!(TokenCounter::new(Some("gpt-4o")).prompt(&messages, None).tokens, 124);
-        assert_eq!(TokenCounter::new(Some("gpt-4")).prompt(&messages, None).tokens, 129);
+        // The cookbook's own example and its published counts.
+        let example = || {
+            let names = [None, Some("example_user"), Some("example_assistant")];
+            let lines = [
+                (
+                    0,
+                    "You are a helpful, pattern-following assistant that translates corporate jargon into plain English.",
+                ),
+                (1, "New synergies will help drive top-line growth."),
+                (2, "Things working well together will increase revenue."),
+                (
+                    1,
+                    "Let's circle back when we have more bandwidth to touch base on opportunities for increased leverage.",
+                ),
+                (2, "Let's talk later when we're less busy about how to do better."),
+            ];
+            let mut messages: Vec<Message<'_>> = lines
+                .into_iter()
+                .map(|(name, text)| Message { name: names[name].map(Into::into), ..Message::new(Role::System, text) })
+                .collect();
+            let pivot = "This late pivot means we don't have time to boil the ocean for the client deliverable.";
+            messages.push(Message::new(Role::User, pivot));
+            messages
+        };
+        assert_eq!(TokenCounter::new(Some("gpt-4o")).prompt(&example(), None).tokens, 124);
+        assert_eq!(TokenCounter::new(Some("gpt-4")).prompt(&example(), None).tokens, 129);
     }
 
     #[test]
