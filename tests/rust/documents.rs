@@ -1,0 +1,176 @@
+//! The acceptance criteria of document 004 (plan V3.1), phases 1 to 3, as far as they are the core's.
+
+use nanobot_context::compress::{self, Limits, Output, Plan, Reason, Request, TRIM_LINES, trim_tool_result};
+use nanobot_context::message::Media;
+use nanobot_context::{Content, Error, Message, Part, Role, TokenCounter, history, window};
+
+use crate::owned::{Owned, apply, view};
+use crate::texts::Kind;
+
+fn request(window_tokens: u64) -> Request<'static> {
+    Request { model: None, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default() }
+}
+
+/// One turn: a user's wish and `rounds` calls with a result of `bytes` bytes each.
+fn turn(rounds: usize, bytes: usize) -> Vec<Owned> {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot."), Owned::new(Role::User, "Fix the build.")];
+    for i in 0..rounds {
+        let id = format!("call_{i}");
+        messages.push(Owned::calling(&[&id], "exec", r#"{"command": "make test"}"#));
+        messages.push(Owned::result(&id, "exec", Kind::Logs.text(bytes, i as u64)));
+    }
+    messages
+}
+
+fn tokens(messages: &[Owned]) -> u64 {
+    TokenCounter::new(None).prompt(&view(messages), None).tokens
+}
+
+fn edited(plan: &Plan) -> Vec<usize> {
+    let index = |output: &Output| if let Output::Edit(index, _) = output { Some(*index) } else { None };
+    plan.outputs.iter().filter_map(index).collect()
+}
+
+#[test]
+fn windows_are_those_of_the_plan() {
+    assert_eq!(window::get_context_window("anthropic/claude-opus-4-5", None), 200_000);
+    assert_eq!(window::get_context_window("unknown-model", None), 128_000);
+    assert_eq!(window::get_context_window("x", Some(0)), 0);
+}
+
+#[test]
+fn ten_thousand_lines_become_thirty_within_the_characters() {
+    let result = (0..10_000).map(|i| format!("line {i}")).collect::<Vec<_>>().join("\n");
+    let trimmed = trim_tool_result(&result, 15_000, TRIM_LINES);
+    assert!((30..=34).contains(&trimmed.lines().count()));
+    let wide = (0..10_000).map(|i| format!("{i} {}", "x".repeat(2_000))).collect::<Vec<_>>().join("\n");
+    assert!(trim_tool_result(&wide, 15_000, TRIM_LINES).chars().count() <= 15_000);
+    assert_eq!(trim_tool_result("short", 15_000, TRIM_LINES), "short");
+}
+
+#[test]
+fn the_last_round_begins_with_the_last_user_and_is_not_cut_for_the_older_ones_sake() {
+    let mut messages = turn(8, 6_000);
+    let last = messages.len();
+    messages.push(Owned::new(Role::User, "And the docs?"));
+    messages.push(Owned::calling(&["x"], "read_file", r#"{"path": "README.md"}"#));
+    messages.push(Owned::result("x", "read_file", Kind::Prose.text(2_000, 1)));
+    assert_eq!(compress::last_user_index(&view(&messages)), Some(last));
+    let window_tokens = tokens(&messages);
+    let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
+    assert!(!edited(&plan).is_empty() && edited(&plan).iter().all(|&index| index > 1 && index < last));
+}
+
+#[test]
+fn old_reasoning_goes_above_2000_characters_and_that_of_the_last_round_stays() {
+    let think = |chars: usize| Owned { reasoning: Some("x".repeat(chars)), ..Owned::new(Role::Assistant, "ok") };
+    let user = || Owned::new(Role::User, "go");
+    let messages = [user(), think(2_000), user(), think(2_001), user(), think(5_000)];
+    let plan = compress::compress(&view(&messages), &request(100_000)).unwrap().unwrap();
+    assert_eq!(edited(&plan), [3]);
+    assert_eq!(apply(&messages, &plan)[3].reasoning, None);
+}
+
+#[test]
+fn results_are_cut_only_until_they_are_within_half_of_the_window() {
+    let mut messages = turn(10, 8_000);
+    messages.push(Owned::new(Role::User, "Thanks."));
+    let all: u64 = tokens(&messages);
+    // The results are 60 % of the window; nothing else is at a limit.
+    let window_tokens = all * 10 / 6;
+    let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
+    assert!(plan.receipt.cuts.iter().all(|cut| cut.reason == Reason::ManyResults));
+    let out = apply(&messages, &plan);
+    let results = out.iter().filter(|message| message.role == Role::Tool);
+    let counter = TokenCounter::new(None);
+    let left: u64 = results.map(|message| u64::from(counter.text(message.texts()[0]))).sum();
+    assert!(left <= window_tokens / 2 && left >= window_tokens * 45 / 100, "{left} of {window_tokens}");
+    // The newest results are those of the last round, and stay.
+    messages.pop();
+    assert!(
+        compress::compress(&view(&messages), &request(window_tokens))
+            .unwrap()
+            .is_none_or(|plan| edited(&plan).is_empty())
+    );
+}
+
+#[test]
+fn a_single_result_has_at_most_three_tenths_of_the_window() {
+    let messages = turn(1, 60_000);
+    let plan = compress::compress(&view(&messages), &request(50_000)).unwrap().unwrap();
+    let out = apply(&messages, &plan);
+    let left = TokenCounter::new(None).text(out[3].texts()[0]);
+    assert!((13_500..=15_000).contains(&left), "{left}");
+}
+
+#[test]
+fn long_messages_keep_six_tenths_and_two_tenths_of_their_limit() {
+    let long = |role| Owned::new(role, Kind::Prose.text(40_000, 2));
+    let messages = [long(Role::User), long(Role::Assistant), long(Role::User)];
+    let plan = compress::compress(&view(&messages), &request(1_000_000)).unwrap().unwrap();
+    assert_eq!(edited(&plan), [0, 1]);
+    let out = apply(&messages, &plan);
+    for (index, limit) in [(0, 30_000), (1, 20_000)] {
+        let chars = out[index].texts()[0].chars().count();
+        assert!(chars >= limit * 8 / 10 && chars <= limit * 8 / 10 + 60, "{chars}");
+    }
+}
+
+#[test]
+fn twenty_rounds_of_tools_in_one_turn_stay_within_85_percent_of_the_window() {
+    for window_tokens in [8_000, 32_000, 128_000] {
+        for bytes in [500, 15_000, 300_000] {
+            let messages = turn(20, bytes);
+            let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap();
+            let out = plan.map_or(messages.clone(), |plan| apply(&messages, &plan));
+            assert!(tokens(&out) * 100 <= window_tokens * 85, "{window_tokens} {bytes}");
+            assert_eq!(out[..2], messages[..2]);
+        }
+    }
+}
+
+#[test]
+fn after_an_emergency_less_than_60_percent_is_left_or_the_parts_are_named() {
+    let messages = turn(20, 15_000);
+    let plan = compress::emergency(&view(&messages), &request(32_000)).unwrap();
+    assert!(tokens(&apply(&messages, &plan)) * 100 < 32_000 * 60);
+    let huge = [Owned::new(Role::System, Kind::Prose.text(200_000, 1)), Owned::new(Role::User, "go")];
+    let Err(Error::Overflow { floor }) = compress::emergency(&view(&huge), &request(32_000)) else {
+        panic!("it fits?")
+    };
+    assert_eq!(floor.parts[0].0, "system");
+}
+
+#[test]
+fn lists_of_parts_are_counted_part_by_part() {
+    let counter = TokenCounter::new(Some("gpt-4o"));
+    let text = "Describe this image, please.";
+    let image = Part::Media(Media::Image { low_detail: true }, "https://example.com/a.png".into());
+    let content = Content::Parts(vec![Part::Text(text.into()), image]);
+    let message = Message { content, ..Message::empty(Role::User) };
+    assert_eq!(counter.message(&message), TokenCounter::framing(&message) + u64::from(counter.text(text)) + 85);
+}
+
+#[test]
+fn only_a_system_prompt_is_left_as_it_is() {
+    let messages = [Owned::new(Role::System, "You are nanobot.")];
+    assert_eq!(compress::compress(&view(&messages), &request(1_000)).unwrap(), None);
+    assert_eq!(compress::emergency(&view(&messages), &request(1_000)).unwrap().outputs, [Output::Keep(0)]);
+}
+
+#[test]
+fn history_is_whole_rounds_within_its_tokens() {
+    let mut messages = Vec::new();
+    for i in 0..40 {
+        messages.push(Owned::new(Role::User, Kind::Chinese.text(600, i)));
+        messages.push(Owned::new(Role::Assistant, Kind::Prose.text(900, i)));
+    }
+    let counter = TokenCounter::new(None);
+    let view = view(&messages);
+    let picked = history::select(&view, 4_000, &counter);
+    assert!(!picked.is_empty() && picked.len().is_multiple_of(2));
+    assert_eq!(view[picked[0]].role, Role::User);
+    assert_eq!(picked.last(), Some(&(messages.len() - 1)));
+    let tokens: u64 = picked.iter().map(|&index| counter.message(&view[index])).sum();
+    assert!((3_000..=4_000).contains(&tokens));
+}

@@ -1,0 +1,286 @@
+//! Histories as providers, agents and mistakes make them.
+
+use nanobot_context::Role;
+use nanobot_context::compress::{Limits, Request};
+use nanobot_context::message::Media;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::owned::{Call, Owned, Says};
+use crate::texts::{KINDS, Kind};
+
+/// Cases of a property: 256, or what `PROPTEST_CASES` says; 10,000 when `NANOBOT_CONTEXT_SLOW` is 1.
+pub fn config() -> ProptestConfig {
+    let is_slow = std::env::var("NANOBOT_CONTEXT_SLOW").is_ok_and(|value| value == "1");
+    let cases = if is_slow { 10_000 } else { ProptestConfig::default().cases };
+    // Failures are repeated from the seed that is printed, not from a file beside the sources.
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::default() }
+}
+
+pub const MODELS: [Option<&str>; 9] = [
+    None,
+    Some("gpt-4o"),
+    Some("gpt-4"),
+    Some("claude-opus-4-5"),
+    // the largest factors of any family
+    Some("claude-opus-4-7"),
+    Some("deepseek-chat"),
+    Some("qwen3-coder"),
+    Some("gemini-2.5-pro"),
+    Some("no-such-model"),
+];
+
+pub const TOOLS: &str = r#"[{"type": "function", "function": {"name": "read_file", "description": "Read a file.",
+    "parameters": {"type": "object", "properties": {"path": {"type": "string", "description": "The file"},
+    "mode": {"type": "string", "enum": ["text", "binary"]}}, "required": ["path"]}}}]"#;
+
+/// What a property is asked of.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub messages: Vec<Owned>,
+    pub model: Option<&'static str>,
+    pub tools: Option<&'static str>,
+    /// The budget, in thousandths of the tokens that the messages have.
+    pub thousandths: u64,
+    /// The window where it does not follow from `thousandths`.
+    pub window_tokens: Option<u64>,
+}
+
+impl Case {
+    pub fn request(&self, window_tokens: u64) -> Request<'static> {
+        Request {
+            model: self.model,
+            tools: self.tools,
+            window_tokens,
+            max_output_tokens: None,
+            limits: Limits::default(),
+        }
+    }
+
+    /// Returns the tokens of the messages as they came.
+    pub fn tokens(&self) -> u64 {
+        self.request(0).counter().prompt(&crate::owned::view(&self.messages), self.tools).tokens
+    }
+
+    /// Returns a budget that follows the size of the messages, so that much, a little or nothing must go.
+    pub fn budget_tokens(&self) -> u64 {
+        self.tokens() * self.thousandths / 1000
+    }
+
+    /// Returns a window of 200 to 300,000 tokens, or one whose budget follows the size of the messages.
+    pub fn window_tokens(&self) -> u64 {
+        self.window_tokens.unwrap_or(self.budget_tokens() * 100 / 85)
+    }
+}
+
+/// Any history, broken calls and results included.
+pub fn cases() -> impl Strategy<Value = Case> {
+    case_of(vec(prop_oneof![4 => sound_turn(), 1 => broken_turn()], 0..14).boxed())
+}
+
+/// Histories that a provider accepts, of text and calls alone.
+pub fn plain_cases() -> impl Strategy<Value = Case> {
+    case_of(vec(plain_turn(), 0..14).boxed())
+}
+
+fn case_of(turns: BoxedStrategy<Vec<Vec<Owned>>>) -> impl Strategy<Value = Case> {
+    let windows = prop_oneof![3 => Just(None), 1 => (0_f64..1.0).prop_map(|x| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Some((200.0 * 1500_f64.powf(x)) as u64)
+    })];
+    (option::weighted(0.8, text(400)), turns, select(&MODELS[..]), any::<bool>(), 5_u64..1100, windows).prop_map(
+        |(system, turns, model, has_tools, thousandths, window_tokens)| {
+            let system = system.map(|text| Owned::new(Role::System, text));
+            let messages = system.into_iter().chain(turns.into_iter().flatten()).collect();
+            Case { messages, model, tools: has_tools.then_some(TOOLS), thousandths, window_tokens }
+        },
+    )
+}
+
+/// A text of any kind; most are short, some are long, few are huge.
+fn text(usual_bytes: usize) -> BoxedStrategy<String> {
+    let bytes = prop_oneof![
+        1 => Just(0),
+        8 => 0..=usual_bytes,
+        4 => 0..=4_000_usize,
+        1 => 4_000..=40_000_usize,
+    ];
+    let made = (select(&KINDS[..]), bytes, any::<u64>()).prop_map(|(kind, bytes, seed)| kind.text(bytes, seed));
+    prop_oneof![9 => made, 1 => any::<String>()].boxed()
+}
+
+fn user() -> impl Strategy<Value = Owned> {
+    text(200).prop_map(|text| Owned::new(Role::User, text))
+}
+
+fn parts() -> impl Strategy<Value = Says> {
+    let media = prop_oneof![
+        Just((Media::Image { low_detail: false }, "https://example.com/a.png".to_owned())),
+        Just((Media::Image { low_detail: true }, String::new())),
+        Just((Media::Audio, "UklGRiQAAABXQVZF".repeat(200))),
+        Just((Media::File, "file-abc".to_owned())),
+    ];
+    let part = prop_oneof![
+        3 => text(200).prop_map(Says::Text),
+        1 => media.prop_map(|(media, data)| Says::Media(media, data)),
+        1 => text(60).prop_map(|text| Says::Other(serde_json::json!({"type": "new", "value": text}).to_string())),
+    ];
+    vec(part, 0..4).prop_map(Says::Parts)
+}
+
+/// JSON arguments with what is easily spoilt in them.
+fn arguments() -> impl Strategy<Value = String> {
+    let number = select(&["0", "-0", "1e400", "1.50e-7", "123456789012345678901231", "0.1000", "-1E+2"][..]);
+    let key = select(&["path", "content", "command", "n", "url", "a\\\"b"][..]);
+    let value = prop_oneof![
+        3 => text(100).prop_map(|text| serde_json::Value::from(text).to_string()),
+        1 => Just(r#""\ud83d\ude00\u4e2d\n\\""#.to_owned()),
+        1 => (0..400_usize).prop_map(|n| format!(r#""{}""#, r"\ud83d\ude00\u0041\n".repeat(n))),
+        2 => number.prop_map(str::to_owned),
+        1 => text(100).prop_map(|text| format!(r#"[{{"deep": [null, true, {}]}}]"#, serde_json::Value::from(text))),
+    ];
+    vec((key, value), 0..4).prop_map(|fields| {
+        let fields: Vec<String> = fields.into_iter().map(|(key, value)| format!(r#""{key}": {value}"#)).collect();
+        format!("{{{}}}", fields.join(", "))
+    })
+}
+
+fn tool() -> impl Strategy<Value = &'static str> {
+    select(&["read_file", "write_file", "edit_file", "exec", "web_search", "message", "其他"][..])
+}
+
+/// A message with one to four calls, and their results in any order.
+fn calls(arguments: BoxedStrategy<String>) -> impl Strategy<Value = Vec<Owned>> {
+    let call = (tool(), arguments, text(600));
+    (option::weighted(0.3, text(100)), vec(call, 1..4), any::<u32>(), any::<bool>()).prop_map(
+        |(says, calls, id, reversed)| {
+            let ids: Vec<String> = (0..calls.len()).map(|i| format!("call_{id:x}_{i}")).collect();
+            let mut results: Vec<Owned> =
+                ids.iter().zip(&calls).map(|(id, (name, _, text))| Owned::result(id, name, text.clone())).collect();
+            if reversed {
+                results.reverse();
+            }
+            let calls = ids.into_iter().zip(calls).map(|(id, (name, arguments, _))| Call {
+                id: Some(id),
+                name: Some(name.to_owned()),
+                arguments: Some(arguments),
+                arguments_are_text: true,
+            });
+            let message = Owned {
+                says: says.map_or(Says::Nothing, Says::Text),
+                calls: calls.collect(),
+                ..Owned::new(Role::Assistant, "")
+            };
+            std::iter::once(message).chain(results).collect()
+        },
+    )
+}
+
+fn plain_turn() -> impl Strategy<Value = Vec<Owned>> {
+    let short = (0..100_usize, any::<u64>())
+        .prop_map(|(bytes, seed)| serde_json::json!({"path": Kind::Prose.text(bytes, seed)}).to_string());
+    prop_oneof![
+        2 => user().prop_map(|user| vec![user]),
+        2 => text(400).prop_map(|text| vec![Owned::new(Role::Assistant, text)]),
+        3 => calls(short.boxed()),
+    ]
+}
+
+fn sound_turn() -> impl Strategy<Value = Vec<Owned>> {
+    let thoughts = (option::of(text(400)), option::weighted(0.3, text(100)));
+    let thinking =
+        |text: String| serde_json::json!([{"type": "thinking", "thinking": text, "signature": "x"}]).to_string();
+    prop_oneof![
+        6 => user().prop_map(|user| vec![user]),
+        1 => (user(), parts()).prop_map(|(user, says)| vec![Owned { says, ..user }]),
+        3 => text(400).prop_map(|text| vec![Owned::new(Role::Assistant, text)]),
+        2 => (thoughts, calls(arguments().boxed())).prop_map(move |((reasoning, blocks), mut group)| {
+            group[0].reasoning = reasoning;
+            group[0].thinking = blocks.map(thinking);
+            group
+        }),
+        5 => calls(arguments().boxed()),
+        1 => (calls(arguments().boxed()), parts()).prop_map(|(mut group, says)| {
+            group[1].says = says;
+            group
+        }),
+        1 => text(60).prop_map(|text| vec![Owned::new(Role::System, text)]),
+        1 => (text(20), user()).prop_map(|(name, user)| vec![Owned { name: Some(name), ..user }]),
+    ]
+}
+
+/// What is wrong with a group of calls.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    LostResult,
+    LostCall,
+    Twice,
+    SameIds,
+    NoId,
+    EmptyId,
+    NoName,
+    NoArguments,
+    EmptyArguments,
+    BrokenArguments,
+    ArgumentsNotText,
+    ResultWithoutId,
+    UserBetween,
+    FunctionBehindResult,
+    FunctionBehindUser,
+}
+
+fn broken_turn() -> impl Strategy<Value = Vec<Owned>> {
+    use Fault::*;
+    const FAULTS: [Fault; 15] = [
+        LostResult,
+        LostCall,
+        Twice,
+        SameIds,
+        NoId,
+        EmptyId,
+        NoName,
+        NoArguments,
+        EmptyArguments,
+        BrokenArguments,
+        ArgumentsNotText,
+        ResultWithoutId,
+        UserBetween,
+        FunctionBehindResult,
+        FunctionBehindUser,
+    ];
+    let thoughts = (option::weighted(0.1, text(100)), option::weighted(0.1, text(100)));
+    (calls(arguments().boxed()), select(&FAULTS[..]), text(300), thoughts).prop_map(
+        |(mut group, fault, text, (reasoning, thinking))| {
+            match fault {
+                LostResult => drop(group.pop()),
+                LostCall => drop(group.remove(0)),
+                Twice => group.push(group[1].clone()),
+                SameIds => {
+                    let id = group[0].calls[0].id.clone();
+                    group[0].calls.iter_mut().for_each(|call| call.id.clone_from(&id));
+                    group[1..].iter_mut().for_each(|result| result.tool_call_id.clone_from(&id));
+                }
+                NoId => group[0].calls[0].id = None,
+                EmptyId => group[0].calls[0].id = Some(String::new()),
+                NoName => group[0].calls[0].name = None,
+                NoArguments => group[0].calls[0].arguments = None,
+                EmptyArguments => group[0].calls[0].arguments = Some(" ".to_owned()),
+                BrokenArguments => group[0].calls[0].arguments = Some(format!("{{\"path\": \"{text}")),
+                ArgumentsNotText => group[0].calls[0].arguments_are_text = false,
+                ResultWithoutId => group[1].tool_call_id = None,
+                UserBetween => group.insert(1, Owned::new(Role::User, text)),
+                FunctionBehindResult => group.push(Owned::new(Role::Function, text)),
+                FunctionBehindUser => {
+                    group = vec![Owned::new(Role::User, "go"), Owned::new(Role::Function, text)];
+                }
+            }
+            // Fields on messages where no provider puts them.
+            if let Some(last) = group.last_mut() {
+                (last.reasoning, last.thinking) = (reasoning, thinking);
+            }
+            group
+        },
+    )
+}

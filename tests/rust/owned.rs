@@ -1,0 +1,153 @@
+//! Messages that own their text, and a plan carried out on them: what the binding does with Python's dicts.
+
+use nanobot_context::compress::{Edit, NewMessage, Output, Plan};
+use nanobot_context::message::Media;
+use nanobot_context::{Content, Message, Part, Role, Text, Thoughts, ToolCall};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Says {
+    Nothing,
+    Text(String),
+    Parts(Vec<Says>),
+    Media(Media, String),
+    Other(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub id: Option<String>,
+    pub name: Option<String>,
+    pub arguments: Option<String>,
+    pub arguments_are_text: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owned {
+    pub role: Role,
+    pub says: Says,
+    pub calls: Vec<Call>,
+    pub tool_call_id: Option<String>,
+    pub name: Option<String>,
+    pub reasoning: Option<String>,
+    pub thinking: Option<String>,
+}
+
+impl Owned {
+    pub fn new(role: Role, text: impl Into<String>) -> Self {
+        let says = Says::Text(text.into());
+        Self { role, says, calls: Vec::new(), tool_call_id: None, name: None, reasoning: None, thinking: None }
+    }
+
+    /// A call of each of `ids`, all of the same tool with the same arguments.
+    pub fn calling(ids: &[&str], name: &str, arguments: &str) -> Self {
+        let call = |id: &&str| Call {
+            id: Some((*id).to_owned()),
+            name: Some(name.to_owned()),
+            arguments: Some(arguments.to_owned()),
+            arguments_are_text: true,
+        };
+        Self { says: Says::Nothing, calls: ids.iter().map(call).collect(), ..Self::new(Role::Assistant, "") }
+    }
+
+    pub fn result(id: &str, name: &str, text: impl Into<String>) -> Self {
+        Self { tool_call_id: Some(id.to_owned()), name: Some(name.to_owned()), ..Self::new(Role::Tool, text) }
+    }
+
+    /// The texts that it says, thoughts and calls left out.
+    pub fn texts(&self) -> Vec<&str> {
+        match &self.says {
+            Says::Text(text) => vec![text],
+            Says::Parts(parts) => {
+                parts.iter().filter_map(|part| if let Says::Text(text) = part { Some(&**text) } else { None }).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    pub fn view(&self) -> Message<'_> {
+        let calls = self.calls.iter().map(|call| ToolCall {
+            id: call.id.as_deref().map(Text::new),
+            name: call.name.as_deref().map(Text::new),
+            arguments: call.arguments.as_deref().map(Text::new),
+            arguments_are_text: call.arguments_are_text,
+        });
+        let (reasoning, thinking) = (self.reasoning.as_deref(), self.thinking.as_deref());
+        let thoughts = (reasoning.is_some() || thinking.is_some())
+            .then(|| Box::new(Thoughts { reasoning: reasoning.map(Text::new), thinking: thinking.map(Text::new) }));
+        Message {
+            role: self.role,
+            content: match &self.says {
+                Says::Nothing => Content::Empty,
+                Says::Text(text) => Content::Text(Text::new(text)),
+                Says::Parts(parts) => Content::Parts(parts.iter().map(part).collect()),
+                Says::Media(..) | Says::Other(_) => Content::Parts(vec![part(&self.says)]),
+            },
+            tool_calls: calls.collect(),
+            tool_call_id: self.tool_call_id.as_deref().map(Text::new),
+            name: self.name.as_deref().map(Text::new),
+            thoughts,
+        }
+    }
+}
+
+fn part(says: &Says) -> Part<'_> {
+    match says {
+        Says::Text(text) => Part::Text(Text::new(text)),
+        Says::Media(media, data) => Part::Media(*media, Text::new(data)),
+        Says::Other(json) => Part::Other(Text::new(json)),
+        Says::Nothing | Says::Parts(_) => Part::Text(Text::new("")),
+    }
+}
+
+pub fn view(messages: &[Owned]) -> Vec<Message<'_>> {
+    messages.iter().map(Owned::view).collect()
+}
+
+/// Carries `plan` out.
+pub fn apply(messages: &[Owned], plan: &Plan) -> Vec<Owned> {
+    let outputs = plan.outputs.iter().map(|output| match output {
+        Output::Keep(index) => messages[*index].clone(),
+        Output::Edit(index, edit) => edited(messages[*index].clone(), edit),
+        Output::New(message) => new(message),
+    });
+    outputs.collect()
+}
+
+fn edited(mut message: Owned, edit: &Edit) -> Owned {
+    if let Some(content) = &edit.content {
+        message.says = Says::Text(content.clone());
+    }
+    for (index, text) in &edit.parts {
+        match &mut message.says {
+            Says::Parts(parts) => parts[*index] = Says::Text(text.clone()),
+            only => *only = Says::Parts(vec![Says::Text(text.clone())]),
+        }
+    }
+    for (index, edit) in &edit.calls {
+        let call = &mut message.calls[*index];
+        call.id = edit.id.clone().or(call.id.take());
+        call.name = edit.name.clone().or(call.name.take());
+        if let Some(arguments) = &edit.arguments {
+            call.arguments = Some(arguments.clone());
+            call.arguments_are_text = true;
+        }
+    }
+    message.tool_call_id = edit.tool_call_id.clone().or(message.tool_call_id);
+    match edit.reasoning.as_deref() {
+        None => {}
+        Some("") => message.reasoning = None,
+        Some(text) => message.reasoning = Some(text.to_owned()),
+    }
+    if edit.remove_thinking {
+        message.thinking = None;
+    }
+    message
+}
+
+fn new(message: &NewMessage) -> Owned {
+    Owned {
+        tool_call_id: message.tool_call_id.clone(),
+        name: message.name.clone(),
+        ..Owned::new(message.role, message.content.clone())
+    }
+}

@@ -1,0 +1,165 @@
+//! Inputs at which something quadratic, recursive or unbounded shows: each of these ends, without a panic.
+//!
+//! No time is asserted: a test that runs for minutes is the failure.
+
+use nanobot_context::compress::{self, Limits, Output, Plan, Request};
+use nanobot_context::{Role, TokenCounter, history};
+
+use crate::owned::{Call, Owned, apply, view};
+use crate::texts::Kind;
+
+const MEGABYTE: usize = 1 << 20;
+
+/// A vocabulary of each back end, and an estimate.
+const MODELS: [Option<&str>; 4] = [None, Some("gpt-4"), Some("deepseek-chat"), Some("claude-opus-4-7")];
+
+fn request(model: Option<&'static str>, window_tokens: u64) -> Request<'static> {
+    Request { model, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default() }
+}
+
+/// Compresses to the window, and returns what came out and its tokens, which are within the budget.
+fn compressed(messages: &[Owned], request: &Request<'_>) -> (Vec<Owned>, Plan) {
+    let view = view(messages);
+    let all = || Plan { outputs: (0..messages.len()).map(Output::Keep).collect(), ..Plan::default() };
+    let plan = compress::compress(&view, request).unwrap().unwrap_or_else(all);
+    let out = apply(messages, &plan);
+    let tokens = request.counter().prompt(&crate::owned::view(&out), None).tokens;
+    assert!(tokens <= request.budget_tokens());
+    (out, plan)
+}
+
+#[test]
+fn a_megabyte_of_one_kind_is_counted_and_cut() {
+    let kinds = [
+        Kind::OneLetter,
+        Kind::Spaces,
+        Kind::Equals,
+        Kind::ChineseWithoutPunctuation,
+        Kind::Newlines,
+        Kind::Digits,
+        Kind::Base64,
+        Kind::Emoji,
+        Kind::Controls,
+    ];
+    for kind in kinds {
+        let text = kind.text(MEGABYTE, 1);
+        for model in MODELS {
+            let messages = [
+                Owned::new(Role::User, "look at this"),
+                Owned::calling(&["a"], "read_file", r#"{"path": "a"}"#),
+                Owned::result("a", "read_file", text.clone()),
+                Owned::new(Role::User, "well?"),
+            ];
+            let (out, _) = compressed(&messages, &request(model, 8_000));
+            assert!(out[2].texts()[0].contains("left out"), "{kind:?} {model:?}");
+        }
+    }
+}
+
+#[test]
+fn fifty_megabytes_in_one_string() {
+    let text = "2026-05-01T10:11:12 INFO worker-3 batch 4711 done in 312 ms\n".repeat(50 * MEGABYTE / 60);
+    let messages = [Owned::new(Role::Assistant, text), Owned::new(Role::User, "well?")];
+    let (out, _) = compressed(&messages, &request(None, 100_000));
+    assert!(out[0].texts()[0].contains(" characters left out ...]"));
+}
+
+#[test]
+fn a_hundred_thousand_messages() {
+    let round = [
+        Owned::new(Role::User, "do it"),
+        Owned::calling(&["a"], "exec", r#"{"command": "ls -la"}"#),
+        Owned::result("a", "exec", "total 4\nsrc tests Cargo.toml README.md and what else is there to be seen"),
+        Owned::new(Role::Assistant, "done"),
+    ];
+    let messages: Vec<Owned> = round.iter().cycle().take(100_000).cloned().collect();
+    for window_tokens in [20_000, 1_000_000] {
+        let (_, plan) = compressed(&messages, &request(None, window_tokens));
+        assert!(!plan.receipt.cuts.is_empty());
+    }
+    let counter = TokenCounter::new(None);
+    let view = view(&messages);
+    assert_eq!(history::select(&view, u64::MAX, &counter).len(), 100_000);
+}
+
+#[test]
+fn one_message_with_twenty_thousand_calls() {
+    const CALLS: usize = 20_000;
+    let text = serde_json::json!({"path": "a.py", "content": "x = 1\n".repeat(60)}).to_string();
+    let call = |i: usize| Call {
+        id: Some(format!("call_{i}")),
+        name: Some("write_file".to_owned()),
+        arguments: Some(text.clone()),
+        arguments_are_text: true,
+    };
+    let calls: Vec<Call> = (0..CALLS).map(call).collect();
+    let opening = |calls| vec![Owned::new(Role::User, "go"), Owned { calls, ..Owned::new(Role::Assistant, "") }];
+    let result =
+        |i: usize| Owned::result(&format!("call_{i}"), "write_file", "written, and that is all there is to say of it");
+
+    // sound, in order and in reverse; not answered; all with one id; all broken
+    let mut sound = opening(calls.clone());
+    sound.extend((0..CALLS).map(result));
+    let mut reversed = opening(calls.clone());
+    reversed.extend((0..CALLS).rev().map(result));
+    let open = opening(calls.clone());
+    let same = |call: Call| Call { id: Some("same".to_owned()), ..call };
+    let mut same_ids = opening(calls.clone().into_iter().map(same).collect());
+    same_ids.extend((0..CALLS).map(|_| Owned::result("same", "write_file", "written")));
+    let broken = |call: Call| Call { name: None, arguments: Some("{\"path\": ".to_owned()), ..call };
+    let broken = opening(calls.into_iter().map(broken).collect());
+    for messages in [sound, reversed, open, same_ids, broken] {
+        let total = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+        for window_tokens in [total, total / 2, 10_000] {
+            compressed(&messages, &request(None, window_tokens));
+        }
+        history::select(&view(&messages), u64::MAX, &TokenCounter::new(None));
+    }
+}
+
+#[test]
+fn nesting_five_thousand_deep() {
+    let deep = |inner: &str| format!("{}{inner}{}", r#"{"a": ["#.repeat(2_500), "]}".repeat(2_500));
+    let long = deep(&serde_json::Value::from("word ".repeat(20_000)).to_string());
+    for arguments in [deep("1"), long, "[".repeat(5_000)] {
+        let messages = [
+            Owned::new(Role::User, "go"),
+            Owned::calling(&["a", "b"], "read_file", &arguments),
+            Owned::result("a", "read_file", "word ".repeat(5_000)),
+            Owned::result("b", "exec", "word ".repeat(5_000)),
+            Owned::new(Role::User, "well?"),
+        ];
+        compressed(&messages, &request(None, 40_000));
+        compressed(&messages, &request(None, 1_000));
+    }
+}
+
+#[test]
+fn a_megabyte_of_escapes_and_quotes_in_arguments() {
+    for text in [r"\ud83d\ude00".repeat(90_000), r"\\".repeat(500_000), r#"\""#.repeat(500_000)] {
+        let messages = [
+            Owned::new(Role::User, "go"),
+            Owned::calling(&["a"], "write_file", &format!(r#"{{"content": "{text}"}}"#)),
+            Owned::result("a", "write_file", "written"),
+            Owned::new(Role::User, "well?"),
+        ];
+        let (out, _) = compressed(&messages, &request(None, 8_000));
+        let arguments = out.iter().flat_map(|message| &message.calls).next().unwrap().arguments.as_deref().unwrap();
+        serde_json::from_str::<serde_json::Value>(arguments).unwrap();
+        assert!(arguments.contains(" characters left out]"));
+    }
+}
+
+#[test]
+fn a_message_with_ten_thousand_parts() {
+    let parts = |text: &str| crate::owned::Says::Parts(vec![crate::owned::Says::Text(text.to_owned()); 10_000]);
+    let messages = [
+        Owned::new(Role::User, "go"),
+        Owned::calling(&["a"], "read_file", "{}"),
+        Owned { says: parts("a part of no great length, but there are many"), ..Owned::result("a", "read_file", "") },
+        Owned { says: parts("word"), ..Owned::new(Role::Assistant, "") },
+        Owned::new(Role::User, "well?"),
+    ];
+    compressed(&messages, &request(None, 60_000));
+    compressed(&messages, &request(None, 1_000));
+}
