@@ -4,6 +4,27 @@ from typing import Any, Final, Protocol, final
 
 from nanobot_context.types import Message
 
+__all__ = [
+    "Compressor",
+    "Cut",
+    "Fitted",
+    "Overflow",
+    "Receipt",
+    "__version__",
+    "classify_error",
+    "classify_message",
+    "compress_messages",
+    "count_tokens",
+    "emergency_compress",
+    "find_last_user_index",
+    "find_safe_cut_point",
+    "fit_messages",
+    "get_context_window",
+    "get_output_limit",
+    "select_history",
+    "trim_tool_result",
+]
+
 __version__: Final[str]
 
 class _Settings(Protocol):
@@ -108,13 +129,6 @@ def emergency_compress(
     settings: _Settings | None = None,
 ) -> list[Message]: ...
 def fit_messages(
-    messages: list[Message],
-    max_tokens: int,
-    model: str | None = None,
-    *,
-    tools: list[Any] | None = None,
-) -> Fitted: ...
-def reduce_messages(
     messages: list[Message],
     max_tokens: int,
     model: str | None = None,

@@ -1,11 +1,11 @@
 """The exceptions of the package.
 
-    NanobotContextError
-    ├── ContextOverflowError        what must stay is larger than what is allowed
-    ├── InvalidInputError           (also a ValueError)
-    │   ├── InvalidMessageError     a message of a shape that no provider accepts
-    │   └── InvalidArgumentError    another argument that cannot be used
-    └── SettingsError               (also a ValueError) a setting that cannot be used
+NanobotContextError
+├── ContextOverflowError        what must stay is larger than what is allowed
+├── InvalidInputError           (also a ValueError)
+│   ├── InvalidMessageError     a message of a shape that no provider accepts
+│   └── InvalidArgumentError    another argument that cannot be used
+└── SettingsError               (also a ValueError) a setting that cannot be used
 """
 
 from __future__ import annotations

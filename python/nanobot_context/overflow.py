@@ -47,7 +47,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 def _classify(error: BaseException, status: int | None) -> Overflow | None:
     # The attributes that litellm, openai, anthropic and httpx give their exceptions; a client that
     # has other things under these names must not make this fail.
-    text = f"{error}\n{_text(getattr(error, 'body', None))}"
+    text = f"{_text(error)}\n{_text(getattr(error, 'body', None))}"
     known = getattr(error, "status_code", None)
     return classify_error(
         text,
@@ -58,9 +58,14 @@ def _classify(error: BaseException, status: int | None) -> Overflow | None:
     )
 
 
-def _text(body: Any) -> str:
-    return "" if body is None else str(body)
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    try:
+        return str(value)
+    except Exception:  # an exception of a foreign class, whose `__str__` may do anything
+        return ""
 
 
 def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return value if isinstance(value, str) and value.isascii() and value else None

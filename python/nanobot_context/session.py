@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context._core import select_history
+from nanobot_context.errors import InvalidArgumentError, InvalidMessageError
 from nanobot_context.types import Message
 
 __all__ = ["Session"]
@@ -51,9 +52,20 @@ class Session:
 
         Without `max_tokens` the newest `max_messages` come back from the first user message among
         them on, or all of them where there is none.
+
+        Raises:
+            InvalidArgumentError: A limit is negative or no integer.
+            InvalidMessageError: A message has no role or, where tokens are counted, another shape
+                that no provider accepts.
         """
+        if max_messages < 0:
+            raise InvalidArgumentError(
+                f"`max_messages` must be a non-negative integer, got {max_messages}",
+                argument="max_messages",
+            )
         newest = self.messages[-max_messages:]
-        history = [_for_request(message) for message in newest]
+        first = len(self.messages) - len(newest)
+        history = [_for_request(message, index) for index, message in enumerate(newest, first)]
         if max_tokens is not None:
             return select_history(history, max_tokens, self.model)
         for start, message in enumerate(history):
@@ -62,7 +74,9 @@ class Session:
         return history
 
 
-def _for_request(message: Message) -> Message:
+def _for_request(message: Message, index: int) -> Message:
+    if "role" not in message:
+        raise InvalidMessageError(f"`messages[{index}]` has no `role`", index=index, field="")
     request = {key: message[key] for key in _REQUEST_KEYS if key in message}
     request.setdefault("content", "")
     return request

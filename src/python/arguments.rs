@@ -1,5 +1,6 @@
 //! Arguments other than messages.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList};
 
@@ -52,16 +53,23 @@ pub fn tools(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     let Some(settings) = settings.filter(|settings| !settings.is_none()) else { return Ok(Limits::default()) };
     let py = settings.py();
+    let attribute = |name: &str| {
+        settings.getattr(name).or_else(|_: PyErr| {
+            let problem = format!("must have the attributes of `Settings`, got {}", shown(settings));
+            Err(Error::argument("settings", problem)).or_raise(py)
+        })
+    };
     let ratio = |name: &str| -> PyResult<f64> {
-        let value = settings.getattr(name)?;
-        let number = value.extract().or_else(|_: PyErr| {
+        let value = attribute(name)?;
+        let number = if value.is_instance_of::<PyBool>() { Err(PyTypeError::new_err(())) } else { value.extract() };
+        let number = number.or_else(|_: PyErr| {
             Err(Error::argument(format!("settings.{name}"), format!("must be a number, got {}", shown(&value))))
                 .or_raise(py)
         })?;
         check_ratio(&format!("settings.{name}"), number).or_raise(py)
     };
     let chars = |name: &str| -> PyResult<usize> {
-        let number = whole(&settings.getattr(name)?, &format!("settings.{name}"))?;
+        let number = whole(&attribute(name)?, &format!("settings.{name}"))?;
         Ok(usize::try_from(number).unwrap_or(usize::MAX))
     };
     Ok(Limits {

@@ -144,22 +144,24 @@ fn address(object: &Bound<'_, PyString>) -> usize {
 
 /// The keys that are read, interned: the keys of most dicts are these very objects.
 macro_rules! names {
-    ($($name:ident)*) => {
+    ($($name:ident $(= $key:literal)?)*) => {
         #[derive(Clone, Copy)]
         struct Names<'py> { $($name: &'py Bound<'py, PyString>,)* }
 
         impl<'py> Names<'py> {
             fn of(py: Python<'py>) -> Self {
-                Self { $($name: intern!(py, stringify!($name)),)* }
+                Self { $($name: names!(@intern py $name $($key)?),)* }
             }
         }
     };
+    (@intern $py:ident $name:ident) => { intern!($py, stringify!($name)) };
+    (@intern $py:ident $name:ident $key:literal) => { intern!($py, $key) };
 }
 
 names! {
     role content tool_calls tool_call_id name reasoning_content thinking_blocks
     id function arguments custom
-    r#type text image_url input_audio file source image audio url data file_data file_url file_id detail
+    kind = "type" text image_url input_audio file source image audio url data file_data file_url file_id detail
 }
 
 impl<'py> Names<'py> {
@@ -278,7 +280,7 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         let Ok(dict) = part.cast::<PyDict>() else {
             return Err(self.wrong(&field(), "a string or a dict", part));
         };
-        let kind = get(dict, self.names.r#type).and_then(|kind| kind.extract::<String>().ok()).unwrap_or_default();
+        let kind = get(dict, self.names.kind).and_then(|kind| kind.extract::<String>().ok()).unwrap_or_default();
         match kind.as_str() {
             "text" | "input_text" | "output_text" => match get(dict, self.names.text) {
                 Some(text) => self.string(text, &format!("{}.text", field())).map(Part::Text),
@@ -427,8 +429,8 @@ fn is_low_detail<'py>(part: &Bound<'py, PyDict>, names: Names<'py>) -> bool {
     detail.is_some_and(|detail| detail.extract::<&str>().is_ok_and(|detail| detail == "low"))
 }
 
-/// Returns the text of a string with lone surrogates, each replaced by U+FFFD, halves that stand together joined.
-fn without_surrogates(string: &Bound<'_, PyString>) -> String {
+/// Returns the text of a string, which may have lone surrogates, each replaced by U+FFFD, halves that stand together joined.
+pub fn without_surrogates(string: &Bound<'_, PyString>) -> String {
     let joined = || -> PyResult<String> {
         let bytes = string.call_method1("encode", ("utf-16-le", "surrogatepass"))?;
         bytes.call_method1("decode", ("utf-16-le", "replace"))?.extract()
@@ -442,6 +444,8 @@ pub fn json(value: &Bound<'_, PyAny>) -> std::result::Result<String, String> {
     let dump = || -> PyResult<String> {
         let options = PyDict::new(py);
         options.set_item("ensure_ascii", false)?;
+        // `NaN` and `Infinity` are no JSON.
+        options.set_item("allow_nan", false)?;
         options.set_item("separators", (",", ":"))?;
         let text = py.import("json")?.call_method("dumps", (value,), Some(&options))?.cast_into::<PyString>()?;
         Ok(text.to_str().map_or_else(|_| without_surrogates(&text), str::to_owned))

@@ -1,5 +1,7 @@
 //! The functions of the package.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
@@ -9,7 +11,7 @@ use crate::{Error, history, window};
 
 use super::apply::apply;
 use super::arguments::{limits, model, optional_whole, shown, tools, whole};
-use super::convert::{Strings, View};
+use super::convert::{Strings, View, without_surrogates};
 use super::errors::OrRaise;
 use super::known;
 use super::receipt::{Fitted, Receipt};
@@ -201,28 +203,6 @@ pub fn fit_messages<'py>(
     call.planned(|view| compress::fit(&view.messages, &request, max_tokens))
 }
 
-/// Return `messages` within `max_tokens` and without reasoning: `emergency_compress` with a limit
-/// of the caller's own.
-///
-/// Raises:
-///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
-///         are more than that.
-///     InvalidMessageError: A message is of a shape that no provider accepts.
-///     InvalidArgumentError: Another argument cannot be used.
-#[pyfunction]
-#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
-pub fn reduce_messages<'py>(
-    messages: &Bound<'py, PyAny>,
-    max_tokens: &Bound<'py, PyAny>,
-    model: Any<'_, 'py>,
-    tools: Any<'_, 'py>,
-) -> PyResult<Fitted> {
-    let call = Call::new(messages, model, tools)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
-    let request = call.request(max_tokens, compress::Limits::default());
-    call.planned(|view| compress::reduce(&view.messages, &request, max_tokens))
-}
-
 /// Return the newest whole rounds that have at most `max_tokens` together, as the same objects.
 ///
 /// A round is a message of the user and everything up to the next one. Results without their call and
@@ -320,7 +300,7 @@ pub fn trim_tool_result<'py>(
     if string.len()? <= max_chars {
         return Ok(result.clone());
     }
-    let text = string.to_string_lossy();
+    let text = string.to_str().map_or_else(|_| Cow::Owned(without_surrogates(string)), Cow::Borrowed);
     Ok(PyString::new(result.py(), &compress::trim_tool_result(&text, max_chars, lines)).into_any())
 }
 

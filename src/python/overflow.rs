@@ -1,8 +1,13 @@
 //! `Overflow`, and the reading of an error.
 
+use std::borrow::Cow;
+
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::overflow::{ErrorView, detect_overflow};
+
+use super::convert::without_surrogates;
 
 /// What a provider said was too large.
 #[pyclass(frozen, get_all, eq, skip_from_py_object, module = "nanobot_context")]
@@ -29,12 +34,13 @@ impl Overflow {
 #[pyfunction]
 #[pyo3(signature = (text, *, status=None, code=None, error_type=None, provider=None))]
 pub fn classify_error(
-    text: &str,
+    text: &Bound<'_, PyString>,
     status: Option<u16>,
     code: Option<&str>,
     error_type: Option<&str>,
     provider: Option<&str>,
 ) -> Option<Overflow> {
-    let found = detect_overflow(&ErrorView { text, status, code, error_type, provider })?;
+    let text = text.to_str().map_or_else(|_| Cow::Owned(without_surrogates(text)), Cow::Borrowed);
+    let found = detect_overflow(&ErrorView { text: &text, status, code, error_type, provider })?;
     Some(Overflow { kind: found.kind.name(), limit_tokens: found.limit_tokens, used_tokens: found.used_tokens })
 }
