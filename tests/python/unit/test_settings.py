@@ -67,7 +67,7 @@ def test_the_settings_file_takes_camel_case_and_snake_case(config: Path, key: st
 
 
 def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Path) -> None:
-    other = {
+    other: dict[str, tuple[Any, str]] = {
         "context_compression": (False, "off"),
         "context_window_override": (64_000, "64000"),
         "tool_result_soft_limit": (0.2, "0.2"),
