@@ -10,7 +10,7 @@ use crate::error::{Error, Floor, Result};
 use crate::message::{Role, Text};
 use crate::tokens::{TokenCounter, cut_by_content};
 
-use super::draft::{Draft, Entry, Piece, Slot};
+use super::draft::{Draft, Entry, Origin, Piece, Slot};
 use super::marks;
 use super::plan::Reason;
 use super::priority::{Priority, classify, is_shell_result};
@@ -169,10 +169,14 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
     }
 }
 
-/// Returns the tokens of all tool results.
+/// Returns the tokens of all tool results, those included that a repair put in: the next time they are results like others.
 pub fn result_tokens(draft: &Draft<'_, '_>) -> u64 {
     let kept = draft.entries.iter().filter(|entry| entry.role == Role::Tool && entry.dropped.is_none());
-    kept.flat_map(|entry| &entry.pieces).map(|piece| piece.tokens).sum()
+    kept.map(|entry| match &entry.origin {
+        Origin::View(_) => entry.pieces.iter().map(|piece| piece.tokens).sum(),
+        Origin::Backfill(message) => u64::from(draft.counter.text(&message.content)),
+    })
+    .sum()
 }
 
 /// The division of the room among all that may be cut.

@@ -6,7 +6,7 @@ use super::draft::{Draft, Slot};
 use super::fit::highest;
 use super::plan::Reason;
 use super::rounds::{Group, groups, last_user_index};
-use super::{Limits, shorten};
+use super::{Limits, marks, shorten};
 
 /// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
@@ -92,6 +92,8 @@ fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usiz
             let says = |slot| matches!(slot, Slot::Content | Slot::Part(_));
             entry.pieces.iter().enumerate().filter(move |(_, piece)| says(piece.slot)).map(move |(i, _)| (index, i))
         })
+        // The mark for an attachment stands where no text was, and must not make the texts beside it too many.
+        .filter(|&(entry, piece)| !marks::is_whole(draft.text(entry, piece)))
         .collect()
 }
 
