@@ -68,8 +68,8 @@ fn short_segment_end(text: &str, bytes: usize) -> usize {
 
 /// Returns the length in bytes of a prefix of `text` that has about `max_tokens` tokens and not much less.
 ///
-/// O(`max_tokens`), whatever the length of the text. The prefix ends between two characters; its count may be off by a
-/// token or two where the text has no safe cut, so a caller with a hard limit counts what it has put together.
+/// O(`max_tokens`), whatever the length of the text. The prefix ends between two characters; its count may be off by
+/// a few tokens for each kilobyte without a safe cut, so a caller with a hard limit counts what it has put together.
 pub fn prefix_within(text: &str, max_tokens: usize, vocabulary: &dyn Vocabulary) -> usize {
     let mut used = 0;
     let mut start = 0;
