@@ -1,6 +1,6 @@
 //! What a request adds up to, as far as it decides whether there is anything to do.
 
-use crate::message::{Content, Message, Part, Role};
+use crate::message::{Content, Message, Part, Role, Text};
 use crate::tokens::{REPLY, TokenCounter};
 
 use super::{Request, pairs};
@@ -57,7 +57,7 @@ impl Tally {
             };
             *longest = (*longest).max(longest_text(&message.content));
             if let Some(reasoning) = message.reasoning() {
-                self.longest_reasoning = self.longest_reasoning.max(reasoning.len());
+                self.longest_reasoning = self.longest_reasoning.max(chars(reasoning));
             }
         }
     }
@@ -72,9 +72,9 @@ impl Tally {
 
     /// Returns whether no message is too long for a place before the last round, wherever it stands.
     ///
-    /// Bytes bound characters; where they leave it open, `passes::are_settled` looks closer.
+    /// Where one is, `passes::are_settled` looks closer.
     pub fn is_short(&self, request: &Request<'_>) -> bool {
-        let within = |bytes: usize, max_chars: usize| max_chars == 0 || bytes <= max_chars;
+        let within = |chars: usize, max_chars: usize| max_chars == 0 || chars <= max_chars;
         within(self.longest_user, request.limits.max_user_message_chars)
             && within(self.longest_assistant, request.limits.max_assistant_message_chars)
             && self.longest_reasoning <= request.limits.reasoning_keep_chars
@@ -84,10 +84,16 @@ impl Tally {
 fn longest_text(content: &Content<'_>) -> usize {
     match content {
         Content::Empty => 0,
-        Content::Text(text) => text.len(),
+        Content::Text(text) => chars(text),
         Content::Parts(parts) => {
             let texts = parts.iter().filter(|part| matches!(part, Part::Text(_)));
-            texts.map(|part| part.text().len()).max().unwrap_or(0)
+            texts.map(|part| chars(part.text())).max().unwrap_or(0)
         }
     }
+}
+
+/// Returns the characters of a text, or its bytes where they are so few that no limit asks for more.
+fn chars(text: &Text<'_>) -> usize {
+    const FEW: usize = 1_000;
+    if text.len() <= FEW { text.len() } else { text.as_str().chars().count() }
 }

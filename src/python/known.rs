@@ -6,6 +6,7 @@
 
 use std::sync::Mutex;
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
@@ -30,6 +31,8 @@ struct Known {
     messages: Py<PyList>,
     bytes: usize,
     tally: Tally,
+    /// Address of the last content when the messages came as equal strings that were other objects.
+    others: Option<usize>,
 }
 
 /// Returns whether `messages` continue a conversation that needed nothing, and still need nothing.
@@ -38,6 +41,7 @@ struct Known {
 pub fn is_settled(messages: &Bound<'_, PyList>, counter: &TokenCounter, request: &Request<'_>) -> bool {
     // Taken out while Python code may run, so that no lock is held over it.
     let Some(mut known) = take(messages, counter.family().id) else { return false };
+    known.follow(messages);
     let is_known = known.extend(messages, counter);
     let settled = is_known && known.tally.fits(request) && known.tally.is_short(request);
     // What is over its limits will be counted, and then remembered anew.
@@ -52,7 +56,7 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
     let mut tally = Tally::default();
     tally.add(&view.messages, counter);
     let empty = PyList::empty(messages.py()).unbind();
-    let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, tally };
+    let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, tally, others: None };
     if known.record(messages, view) {
         put(known);
     }
@@ -79,6 +83,28 @@ impl Known {
         let count = known.len();
         // What a comparison of unknown objects raises is not ours to report: they are not what is known.
         messages.len() >= count && messages.get_slice(0, count).eq(known).unwrap_or(false)
+    }
+
+    /// Takes equal strings for its own when they come a second time: then they are what the caller has, and the next
+    /// comparison need not read them.
+    fn follow(&mut self, messages: &Bound<'_, PyList>) {
+        let known = self.messages.bind(messages.py());
+        let Some(last) = known.len().checked_sub(1) else { return };
+        let address = |list: &Bound<'_, PyList>| -> Option<usize> {
+            let message = list.get_item(last).ok()?.cast_into::<PyDict>().ok()?;
+            message.get_item(intern!(list.py(), "content")).ok()?.map(|content| content.as_ptr() as usize)
+        };
+        let theirs = address(messages);
+        if theirs == address(known) {
+            return;
+        }
+        if self.others != theirs {
+            self.others = theirs;
+        } else if let Some(copy) = copied(&messages.get_slice(0, last + 1).into_any(), 0)
+            && let Ok(copy) = copy.cast_into::<PyList>()
+        {
+            self.messages = copy.unbind();
+        }
     }
 
     /// Adds the messages behind those that are known, and returns whether they could be.
