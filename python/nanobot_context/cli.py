@@ -12,10 +12,11 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-from nanobot_context import activation
-from nanobot_context.shim.doctor import Finding, Report, examine
 from rich.console import Console
 from rich.markup import escape
+
+from nanobot_context import activation
+from nanobot_context.shim.doctor import Finding, Report, examine
 
 __all__ = ["app", "run"]
 

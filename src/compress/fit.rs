@@ -240,11 +240,7 @@ impl<'l> Division<'l> {
         let full = |tier| self.tier_tokens(tier, |candidate| candidate.full);
         let (older, last_round, newest) = (full(Tier::Older), full(Tier::LastRound), full(Tier::Newest));
         let others = older + last_round;
-        let for_newest = if newest + others <= room || newest + 2 * self.note_tokens <= room {
-            newest
-        } else {
-            (room / 4 * 3).max(room.saturating_sub(others))
-        };
+        let for_newest = if newest <= room { newest } else { (room / 4 * 3).max(room.saturating_sub(others)) };
         let rest = room.saturating_sub(for_newest.min(newest));
         let for_last_round =
             if last_round + older <= rest { last_round } else { (rest / 4 * 3).max(rest.saturating_sub(older)) };
@@ -267,12 +263,13 @@ impl<'l> Division<'l> {
     }
 
     /// Gives the texts of a tier their shares of `room`, and returns what they use, notes included.
+    ///
+    /// Where all of the tier goes and the room has no place for the notes, they go too.
     fn fill(&mut self, tier: Tier, room: u64) -> u64 {
         let notes = self.drop_until(tier, room);
-        let room = room.saturating_sub(notes);
         let at = |level| self.tier_tokens(tier, |candidate| candidate.at(level));
-        let level = highest(room, at);
-        let used = at(level) + notes;
+        let level = highest(room.saturating_sub(notes), at);
+        let used = (at(level) + notes).min(room);
         for candidate in &mut self.candidates {
             if self.layout.tiers[candidate.group] == Some(tier) {
                 candidate.share = candidate.at(level);

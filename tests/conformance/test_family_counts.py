@@ -10,9 +10,10 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
+import pytest
+
 import counted_texts as texts
 import nanobot_context
-import pytest
 
 MODELS = {
     "count_deepseek": ["deepseek-chat", "deepseek/deepseek-reasoner"],

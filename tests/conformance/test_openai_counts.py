@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import counted_texts as texts
-import nanobot_context
 import pytest
 import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import counted_texts as texts
+import nanobot_context
 
 OpenAI = tuple[str, tiktoken.Encoding]
 

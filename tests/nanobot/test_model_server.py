@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
 from counting import message_tokens, tool_tokens
 from refusals import COUNTS_OUTPUT, OVERFLOW, Size
 from server import Answer, Call, ModelServer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from played import BASELINE, FITTING, OTHER_PROVIDERS, Played, Result
 
 scenarios = pytest.mark.parametrize("scenario", FITTING)

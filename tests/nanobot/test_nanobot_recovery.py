@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from played import BASELINE, OTHER_PROVIDERS, RETRIES_DIGITS, WRONG, Played, Result
 
 REPAIRED = [*(f"wrong-{form}" for form in WRONG), "digits", "miscounted"]

@@ -315,7 +315,7 @@ proptest! {
         let last_now = last_user(&done.messages).unwrap();
         let older_now: u64 = output[..last_now].iter().filter(|m| m.role != Role::System).map(|m| counter.message(m)).sum();
         // Two notes of at most 60 tokens each.
-        if tokens(&mut (newest..input.len())) + 120 <= room {
+        if tokens(&mut (newest..input.len())) <= room {
             prop_assert!((newest..input.len()).all(is_whole), "the newest group was cut");
             let rest = room - tokens(&mut (newest..input.len()));
             if (last + 1..newest).any(|index| !is_fixed(index) && !is_whole(index)) {

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import nanobot_context
 from hypothesis import strategies as st
+
+import nanobot_context
 from nanobot_context import ContextOverflowError, count_tokens
 
 from .histories import MODELS, Message, histories, tools

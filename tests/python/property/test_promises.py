@@ -9,10 +9,11 @@ from __future__ import annotations
 import copy
 import json
 
-import nanobot_context
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+import nanobot_context
 from nanobot_context import count_tokens, fit_messages
 
 from .checks import (

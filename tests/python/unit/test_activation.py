@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import nanobot_context
 import pytest
+
+import nanobot_context
 from nanobot_context import activation
 
 PACKAGE_ROOT = str(Path(nanobot_context.__file__).parent.parent)

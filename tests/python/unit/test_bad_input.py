@@ -12,8 +12,9 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import nanobot_context
 import pytest
+
+import nanobot_context
 from nanobot_context import (
     Compressor,
     ContextOverflowError,

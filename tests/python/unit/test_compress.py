@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import nanobot_context
 import pytest
+
+import nanobot_context
 from nanobot_context import (
     Compressor,
     ContextOverflowError,

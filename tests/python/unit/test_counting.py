@@ -8,6 +8,7 @@ import zlib
 from typing import Any
 
 import pytest
+
 from nanobot_context import count_tokens
 
 

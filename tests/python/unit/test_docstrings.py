@@ -8,8 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import nanobot_context
 import pytest
+
+import nanobot_context
 from nanobot_context import _core, errors, overflow, session, settings, types
 
 ROOT = Path(__file__).parents[3]

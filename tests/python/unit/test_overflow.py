@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from nanobot_context import Overflow, detect_overflow
 
 OPENAI = (

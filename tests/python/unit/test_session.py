@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+
 from nanobot_context import InvalidArgumentError, InvalidMessageError, Session, count_tokens
 
 Message = dict[str, Any]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import Settings, camel_case, env_name, load_settings
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from nanobot_context import shim
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.settings import LoadedSettings, Settings

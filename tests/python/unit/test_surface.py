@@ -10,8 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import nanobot_context
 import pytest
+
+import nanobot_context
 from nanobot_context import _core, errors
 
 TESTS = Path(__file__).parents[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from nanobot_context import InvalidArgumentError, get_context_window, get_output_limit
 
 
