@@ -240,7 +240,13 @@ impl<'l> Division<'l> {
         let full = |tier| self.tier_tokens(tier, |candidate| candidate.full);
         let (older, last_round, newest) = (full(Tier::Older), full(Tier::LastRound), full(Tier::Newest));
         let others = older + last_round;
-        let for_newest = if newest <= room { newest } else { (room / 4 * 3).max(room.saturating_sub(others)) };
+        let shortest = self.tier_tokens(Tier::Newest, |candidate| candidate.floor);
+        let for_newest = match () {
+            () if newest <= room => newest,
+            // It goes, and leaves the room to the others.
+            () if shortest > room => 0,
+            () => (room / 4 * 3).max(room.saturating_sub(others)).max(shortest),
+        };
         let rest = room.saturating_sub(for_newest.min(newest));
         let for_last_round =
             if last_round + older <= rest { last_round } else { (rest / 4 * 3).max(rest.saturating_sub(older)) };
