@@ -1,7 +1,8 @@
 """Profiles of hypothesis: `fast` for every run, `slow` for 10,000 cases a property.
 
-`NANOBOT_CONTEXT_SLOW=1` or `HYPOTHESIS_PROFILE=slow` chooses the second. A failure prints the case
-and a `@reproduce_failure` line, and is tried first in the next run.
+The cases of the first are the same in every run, so that a red run means a change of the code.
+`NANOBOT_CONTEXT_SLOW=1` or `HYPOTHESIS_PROFILE=slow` chooses the second, which tries new ones. A
+failure prints the case and a `@reproduce_failure` line.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "fast",
     max_examples=100,
+    derandomize=True,
     deadline=None,
     print_blob=True,
     # A history takes a while to draw, most of all on a busy machine; it says nothing of the code.
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("slow", settings.get_profile("fast"), max_examples=10_000)
+settings.register_profile(
+    "slow", settings.get_profile("fast"), max_examples=10_000, derandomize=False
+)
 settings.load_profile(
     "slow"
     if os.environ.get("NANOBOT_CONTEXT_SLOW") == "1"

@@ -7,16 +7,24 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::RngSeed;
 
 use crate::owned::{Call, Owned, Says};
 use crate::texts::{KINDS, Kind};
 
-/// Cases of a property: 256, or what `PROPTEST_CASES` says; 10,000 when `NANOBOT_CONTEXT_SLOW` is 1.
+/// Cases of a property: 256, the same in every run, so that a red run means a change of the code.
+///
+/// `NANOBOT_CONTEXT_SLOW=1` tries 10,000 new ones; `PROPTEST_CASES` and `PROPTEST_RNG_SEED` choose others.
 pub fn config() -> ProptestConfig {
     let is_slow = std::env::var("NANOBOT_CONTEXT_SLOW").is_ok_and(|value| value == "1");
-    let cases = if is_slow { 10_000 } else { ProptestConfig::default().cases };
-    // Failures are repeated from the seed that is printed, not from a file beside the sources.
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::default() }
+    let default = ProptestConfig::default();
+    let (cases, rng_seed) = match default.rng_seed {
+        _ if is_slow => (10_000, RngSeed::Random),
+        RngSeed::Random => (default.cases, RngSeed::Fixed(1)),
+        seed @ RngSeed::Fixed(_) => (default.cases, seed),
+    };
+    // Failures are repeated from their seed, not from a file beside the sources.
+    ProptestConfig { cases, rng_seed, failure_persistence: None, max_shrink_iters: 2_000, ..default }
 }
 
 pub const MODELS: [Option<&str>; 9] = [
