@@ -19,6 +19,7 @@ __all__ = [
     "find_last_user_index",
     "find_safe_cut_point",
     "fit_messages",
+    "fits",
     "get_context_window",
     "get_output_limit",
     "select_history",
@@ -135,6 +136,13 @@ def fit_messages(
     *,
     tools: list[Any] | None = None,
 ) -> Fitted: ...
+def fits(
+    messages: list[Message],
+    max_tokens: int,
+    model: str | None = None,
+    *,
+    tools: list[Any] | None = None,
+) -> bool: ...
 def select_history(
     messages: list[Message], max_tokens: int, model: str | None = None
 ) -> list[Message]: ...

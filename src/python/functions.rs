@@ -126,6 +126,26 @@ pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tool
     })
 }
 
+/// Return whether a request has at most `max_tokens`, as `count_tokens` counts it.
+///
+/// Costs less than counting: bounds are tried first, and counting ends where it is decided.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
+#[pyfunction]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
+pub fn fits<'py>(
+    messages: &Bound<'py, PyAny>,
+    max_tokens: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+) -> PyResult<bool> {
+    let call = Call::new(messages, model, tools)?;
+    let max_tokens = whole(max_tokens, "max_tokens")?;
+    call.with_view(|view, counter| counter.prompt_fits(&view.messages, call.tools.as_deref(), max_tokens))
+}
+
 /// Return the messages for the next call, with room left for the answer.
 ///
 /// The budget is the window less the reserve: 15 % of it or `max_output_tokens`, whichever is larger;

@@ -86,12 +86,7 @@ impl TokenCounter {
     }
 
     fn count_now(&self, text: &str) -> u32 {
-        let tokens = u32::try_from(self.vocabulary().count(text)).unwrap_or(u32::MAX);
-        match self.family.factor(classify(text)) {
-            None => tokens,
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // rounded up, positive, saturating
-            Some(factor) => (f64::from(tokens) * f64::from(factor)).ceil() as u32,
-        }
+        scaled(self.vocabulary().count(text), self.family.factor(classify(text)))
     }
 
     /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.
@@ -138,6 +133,50 @@ impl TokenCounter {
         Count { tokens, source: self.source() }
     }
 
+    /// Returns whether a request has at most `max_tokens`; see [`Self::prompt`].
+    ///
+    /// Reads no text where bounds show it, and no further than to where it is decided.
+    pub fn prompt_fits(&self, messages: &[Message<'_>], tools: Option<&str>, max_tokens: u64) -> bool {
+        let overhead = REPLY + tools.map_or(0, |tools| self.tools(tools));
+        let Some(mut left) = max_tokens.checked_sub(overhead) else { return false };
+        let bound: Option<u64> = messages.iter().map(|message| self.upper_bound(message)).sum();
+        if bound.is_some_and(|bound| bound <= left) {
+            return true;
+        }
+        for message in messages {
+            let mut needed = Some(Self::framing(message));
+            message.each_text(|text, media| {
+                needed = needed.filter(|needed| *needed <= left).and_then(|needed| {
+                    let tokens = match (text.facts().tokens, media) {
+                        (None, None) => self.text_within(text.as_str(), left - needed)?,
+                        _ => self.known(text, media),
+                    };
+                    Some(needed + u64::from(tokens))
+                });
+            });
+            match needed.and_then(|needed| left.checked_sub(needed)) {
+                Some(rest) => left = rest,
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Returns the tokens of `text`, or `None` as soon as they are more than `max_tokens`.
+    fn text_within(&self, text: &str, max_tokens: u64) -> Option<u32> {
+        /// Bytes between two looks at the limit.
+        const STEP_BYTES: usize = 4096;
+        let factor = self.family.factor(classify(text));
+        let mut raw = 0;
+        for segment in segments(text, STEP_BYTES) {
+            raw += self.vocabulary().count(segment);
+            if u64::from(scaled(raw, factor)) > max_tokens {
+                return None;
+            }
+        }
+        Some(scaled(raw, factor))
+    }
+
     /// Returns a bound that no count of `message` exceeds, without reading any text of it; `None` where there is none.
     ///
     /// A byte-level vocabulary spends at least a byte on a token; a factor scales that.
@@ -155,6 +194,15 @@ impl TokenCounter {
             bound = bound.zip(tokens).map(|(sum, tokens)| sum + tokens);
         });
         bound
+    }
+}
+
+/// Returns a count of the vocabulary as the family counts it, rounded up.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // positive, saturating
+fn scaled(tokens: usize, factor: Option<f32>) -> u32 {
+    match factor {
+        None => u32::try_from(tokens).unwrap_or(u32::MAX),
+        Some(factor) => (tokens as f64 * f64::from(factor)).ceil() as u32,
     }
 }
 
@@ -200,6 +248,19 @@ mod tests {
         let claude = TokenCounter::new(Some("claude-opus-4-5")).text(&text);
         assert!(f64::from(claude) > f64::from(raw) * 1.13);
         assert_eq!(TokenCounter::new(Some("claude-opus-4-5")).source(), Source::Estimated);
+    }
+
+    #[test]
+    fn a_prompt_fits_exactly_when_its_count_does() {
+        let long = "2026-05-01 worker 3: batch done\n".repeat(900);
+        for model in ["gpt-4o", "claude-opus-4-5", "deepseek-chat"] {
+            let counter = TokenCounter::new(Some(model));
+            let messages = || [Message::new(Role::System, "be exact"), Message::new(Role::User, &long)];
+            let tokens = counter.prompt(&messages(), Some("[]")).tokens;
+            for (max_tokens, fits) in [(0, false), (20, false), (tokens - 1, false), (tokens, true), (u64::MAX, true)] {
+                assert_eq!(counter.prompt_fits(&messages(), Some("[]"), max_tokens), fits, "{model} {max_tokens}");
+            }
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ from nanobot_context._core import (
     compress_messages,
     count_tokens,
     fit_messages,
+    fits,
     get_output_limit,
 )
 from nanobot_context.errors import ContextOverflowError
@@ -287,10 +288,10 @@ class Guard:
             if not is_consolidation(request.messages):
                 raise
 
-            def fits(messages: list[Message]) -> bool:
-                return count_tokens(messages, request.model, tools=request.tools) <= budget
+            def is_short(messages: list[Message]) -> bool:
+                return fits(messages, budget, request.model, tools=request.tools)
 
-            shortened = shorten_consolidation(request.messages, fits)
+            shortened = shorten_consolidation(request.messages, is_short)
             if shortened is None:
                 raise
             return shortened

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import count_tokens
+from nanobot_context import InvalidArgumentError, count_tokens, fits
 
 
 def user(content: Any, **fields: Any) -> dict[str, Any]:
@@ -186,3 +186,17 @@ def test_a_count_does_not_depend_on_what_was_counted_before() -> None:
     call = {"id": text, "function": {"name": text, "arguments": text}}
     count_tokens([{"role": "assistant", "tool_calls": [call]}], "gpt-4o")
     assert tokens(text, "gpt-4o") == first == tokens("".join(list(text)), "gpt-4o")
+
+
+@pytest.mark.parametrize("model", [None, "gpt-4o", "claude-opus-4-5", "deepseek-chat"])
+def test_a_prompt_fits_exactly_when_its_count_does(model: str | None) -> None:
+    def conversation() -> list[dict[str, Any]]:
+        return [
+            {"role": "user", "content": f"{model} counts 支付 line {i} " * 900} for i in range(3)
+        ]
+
+    tokens = count_tokens(conversation(), model)
+    assert fits(conversation(), tokens, model)
+    assert not fits(conversation(), tokens - 1, model)
+    with pytest.raises(InvalidArgumentError):
+        fits(conversation(), -1, model)
