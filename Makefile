@@ -1,6 +1,7 @@
 # Everything from a fresh clone needs Rust (rustup), Python 3.11 or later, a C compiler and GNU make.
 #
 #   make demo     the same conversations through nanobot without and with the package
+#   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
 #   make test     all tests
 #   make check    what CI runs: format, lints, types, tests
 #
@@ -21,11 +22,11 @@ export CARGO_TERM_COLOR ?= auto
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot)
-TYPED := $(wildcard python tests/python tests/conformance scripts benches)
+TYPED := $(wildcard python tests/python tests/conformance scripts benches evaluation)
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs test check lint lint-rust lint-python demo bench requirements clean
+.PHONY: help setup build wheel envs test check lint lint-rust lint-python demo bench eval requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -110,6 +111,13 @@ demo: setup build
 
 bench: setup build $(VENV)/.bench.stamp
 	$(PY) benches/run.py
+
+# The recordings and the measures stand outside of the repository. Some parts: python -m evaluation.run --help
+EVAL_DATA ?= ../shared/data/trajectories
+EVAL_TOOLS ?= ../shared/eval
+
+eval: setup build $(VENV)/.bench.stamp
+	$(PY) -m evaluation.run --data $(EVAL_DATA) --tools $(EVAL_TOOLS) $(EVAL_ARGUMENTS)
 
 clean:
 	rm -rf $(VENV) .cache dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,6 +12,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # litellm: no loo
 
 import compressing
 import counting
+import fitting
 import footprint
 from measure import Report
 
@@ -32,6 +33,9 @@ def main() -> int:
         "warm": lambda: counting.warm(report, repetitions=n),
         "growing": lambda: compressing.growing(report, passes=1 if quick else 3),
         "unchanged": lambda: compressing.unchanged(report, samples=5 if quick else 40),
+        "fit": lambda: fitting.fit(
+            report, repetitions=n, sizes=fitting.SIZES[:3] if quick else fitting.SIZES
+        ),
         "memory": lambda: footprint.memory(report),
         "import": lambda: footprint.import_time(report, processes=5 if quick else 20),
         "wheel": lambda: footprint.wheel(report),

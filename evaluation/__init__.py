@@ -1,0 +1,1 @@
+"""What compression keeps, measured on recorded conversations: `python -m evaluation.run --help`."""
