@@ -42,6 +42,136 @@ pub fn gap(omitted: &str) -> String {
     }
 }
 
+/// What a gap inside a text has lost.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Gone {
+    /// Whole lines; below two the characters are what a mark names.
+    pub lines: u64,
+    /// Characters, where every part of the gap says how many it had; 0 otherwise.
+    pub chars: u64,
+    /// All of them repeat lines that stand before.
+    pub similar: bool,
+}
+
+impl Gone {
+    /// Returns this gap and the one behind it as one.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            lines: self.lines + other.lines,
+            chars: if self.chars == 0 || other.chars == 0 { 0 } else { self.chars + other.chars },
+            similar: self.similar && other.similar,
+        }
+    }
+
+    fn measure(self) -> String {
+        let plural = |n: u64| if n == 1 { "" } else { "s" };
+        match (self.lines, self.chars) {
+            (0, chars) => format!("{} character{}", grouped(chars), plural(chars)),
+            (lines, 0) => format!("{} line{}", grouped(lines), plural(lines)),
+            (lines, chars) => {
+                format!("{} line{}, {} character{}", grouped(lines), plural(lines), grouped(chars), plural(chars))
+            }
+        }
+    }
+}
+
+const GAP_OPEN: &str = "[... ";
+const GAP_CLOSE: &str = " ...]";
+const LEFT_OUT: &str = " left out";
+const ALL_OF_IT: &str = "; all of it: ";
+
+/// Returns the mark for the first gap of a text, which explains itself; `origin` is where the whole text can be read.
+pub fn first_gap(gone: Gone, origin: Option<&str>) -> String {
+    let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
+    [GAP_OPEN, &gone.measure(), LEFT_OUT, before, origin, GAP_CLOSE].concat()
+}
+
+/// Returns the mark for a later gap: six tokens or so.
+pub fn later_gap(gone: Gone) -> String {
+    match gone.lines {
+        0 => [GAP_OPEN, &gone.measure(), GAP_CLOSE].concat(),
+        lines if gone.similar && lines > 1 => [GAP_OPEN, &grouped(lines), " similar lines", GAP_CLOSE].concat(),
+        _ => [GAP_OPEN, &Gone { chars: 0, ..gone }.measure(), GAP_CLOSE].concat(),
+    }
+}
+
+/// Longest gap mark that is looked for in a text: its words and a path.
+pub const MAX_GAP_BYTES: usize = 512;
+
+/// Returns what the mark of a gap stands for, and the origin that it names; `None` where `text` is something else.
+///
+/// Spaces and line ends around the mark are ignored. Looks at no more than five bytes of a text that is no mark.
+pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
+    let text = text.trim_start_matches([' ', '\n']);
+    if !text.starts_with(GAP_OPEN) || text.len() > MAX_GAP_BYTES {
+        return None;
+    }
+    let inner = text.trim_end().strip_prefix(GAP_OPEN)?.strip_suffix(GAP_CLOSE)?;
+    let (measure, origin) =
+        inner.split_once(ALL_OF_IT).map_or((inner, None), |(measure, origin)| (measure, Some(origin)));
+    let mut gone = Gone { similar: measure.contains(" similar"), ..Gone::default() };
+    for part in measure.strip_suffix(LEFT_OUT).unwrap_or(measure).split(", ") {
+        let (number, unit) = part.split_once(' ')?;
+        let number = number.replace(',', "").parse().ok()?;
+        match unit {
+            "line" | "lines" | "similar lines" => gone.lines = number,
+            "character" | "characters" => gone.chars = number,
+            _ => return None,
+        }
+    }
+    Some((gone, origin))
+}
+
+/// Returns where the next gap mark within a line begins and ends.
+pub fn find_gap(line: &str) -> Option<(usize, usize)> {
+    let mut from = 0;
+    while let Some(start) = line[from..].find(GAP_OPEN).map(|at| from + at) {
+        let mut window = line.len().min(start + MAX_GAP_BYTES);
+        while !line.is_char_boundary(window) {
+            window -= 1;
+        }
+        let end = line[start..window].find(GAP_CLOSE).map(|at| start + at + GAP_CLOSE.len());
+        if let Some(end) = end.filter(|&end| read_gap(&line[start..end]).is_some()) {
+            return Some((start, end));
+        }
+        from = start + GAP_OPEN.len();
+    }
+    None
+}
+
+/// The key of the member that stands for members left out.
+pub const GAP_KEY: &str = "…";
+
+/// Returns what stands for `gone` of the `total` rows, items or keys (`what`) of a JSON container.
+///
+/// The body of a string literal; an array has it between ellipses, an object behind [`GAP_KEY`]. The origin is [`escaped`].
+pub fn json_gap(gone: u64, total: u64, what: &str, origin: Option<&str>) -> String {
+    let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
+    format!("{} of {} {what}{LEFT_OUT}{before}{origin}", grouped(gone), grouped(total))
+}
+
+/// Returns an origin as it stands in the body of a JSON string.
+pub fn escaped(origin: &str) -> String {
+    let no_control = origin.chars().map(|c| if c.is_control() { ' ' } else { c });
+    no_control.flat_map(|c| matches!(c, '"' | '\\').then_some('\\').into_iter().chain([c])).collect()
+}
+
+/// Returns how many of how many elements the source of a JSON element or member says to be left out.
+pub fn read_json_gap(source: &str) -> Option<(u64, u64)> {
+    let body = json_gap_body(source)?;
+    let body = body.trim_start_matches(|c: char| !c.is_ascii_digit());
+    let (gone, rest) = body.split_once(" of ")?;
+    let (total, rest) = rest.split_once(' ')?;
+    let number = |digits: &str| digits.replace(',', "").parse().ok();
+    rest.contains(LEFT_OUT).then_some((number(gone)?, number(total)?))
+}
+
+/// Returns what follows the ellipsis that opens a JSON string, raw or escaped.
+pub fn json_gap_body(source: &str) -> Option<&str> {
+    let body = source.strip_prefix('"')?;
+    body.strip_prefix(GAP_KEY).or_else(|| body.strip_prefix("\\u2026"))
+}
+
 /// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`.
 pub fn whole(what: &str, tokens: u64) -> String {
     format!("[{what}{WHOLE}{} tokens]", grouped(tokens))
@@ -97,6 +227,19 @@ mod tests {
         assert_eq!(read_note(&note(1200, 1_234_567)), Some((1200, 1_234_567)));
         assert_eq!(read_note("1 message, 2 tokens"), None);
         assert_eq!(gap("a\nb\nc\n"), "\n[... 3 lines, 6 characters left out ...]\n");
+        let gone = Gone { lines: 120, chars: 5400, similar: false };
+        assert_eq!(first_gap(gone, None), "[... 120 lines, 5,400 characters left out ...]");
+        assert_eq!(first_gap(gone, Some("a.txt")), "[... 120 lines, 5,400 characters left out; all of it: a.txt ...]");
+        assert_eq!(later_gap(gone), "[... 120 lines ...]");
+        assert_eq!(later_gap(Gone { similar: true, ..gone }), "[... 120 similar lines ...]");
+        assert_eq!(later_gap(Gone { lines: 0, ..gone }), "[... 5,400 characters ...]");
+        assert_eq!(read_gap(&first_gap(gone, Some("a.txt"))), Some((gone, Some("a.txt"))));
+        assert_eq!(read_gap(&later_gap(gone)), Some((Gone { chars: 0, ..gone }, None)));
+        assert_eq!(read_gap("[... and so on ...]"), None);
+        assert_eq!(find_gap("ab [... 7 characters ...] c"), Some((3, 25)));
+        assert_eq!(json_gap(46, 60, "rows", Some(r#"C:\"a""#)), r#"46 of 60 rows left out; all of it: C:\\\"a\""#);
+        assert_eq!(read_json_gap(r#""… 1,046 of 1,060 rows left out …""#), Some((1046, 1060)));
+        assert_eq!(read_json_gap(r#""\u2026": "3 of 12 keys left out""#), Some((3, 12)));
         assert_eq!(gap("日本語"), "\n[... 3 characters left out ...]\n");
     }
 }

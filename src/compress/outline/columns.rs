@@ -1,0 +1,201 @@
+//! Which rows of a table differ from the others.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Class;
+use super::log::AsIs;
+
+type ByHash<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
+
+/// What the rows of a table have in their columns, gathered row by row. O(n) in bytes of cells.
+#[derive(Default)]
+pub struct Columns {
+    rows: u32,
+    columns: Vec<Column>,
+    shapes: ByHash<Vec<u32>>,
+    seen: ByHash<()>,
+    same: Vec<u32>,
+    errors: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Column {
+    cells: u32,
+    numbers: Vec<(u32, f64)>,
+    values: ByHash<Value>,
+    /// More different values than categories have.
+    is_free: bool,
+}
+
+#[derive(Default)]
+struct Value {
+    count: u32,
+    /// The first rows that have it.
+    rows: Vec<u32>,
+}
+
+/// Fewer rows than this say nothing about what is usual.
+const MIN_ROWS: u32 = 4;
+/// Rows that may have a value, of so many, for it to be rare: one in twenty.
+const RARE: u32 = 20;
+/// Different values that a column of categories has: four, or one for every ten rows.
+const CATEGORIES: (u32, u32) = (4, 10);
+/// Different values of a column that are followed at all.
+const MAX_VALUES: usize = 4096;
+/// Rows of a value that are remembered; of 5,000 rows these are all that a rare value can have.
+const MAX_ROWS_OF_VALUE: usize = 250;
+/// Where more than one row in this many is marked for one reason, the reason is none.
+const COMMON: usize = 5;
+
+impl Columns {
+    /// Adds a row with its source, and whether it reports an error.
+    pub fn row(&mut self, source: &[u8], is_error: bool) -> u32 {
+        let row = self.rows;
+        self.rows += 1;
+        if self.seen.insert(xxh3_64(source), ()).is_some() {
+            self.same.push(row);
+        }
+        if is_error {
+            self.errors.push(row);
+        }
+        row
+    }
+
+    /// Tells which keys, or how many cells, a row has.
+    pub fn shape(&mut self, row: u32, shape: u64) {
+        self.shapes.entry(shape).or_default().push(row);
+    }
+
+    /// Adds a cell. A number is read as one to be compared, never to be written.
+    pub fn cell(&mut self, row: u32, column: usize, cell: &[u8]) {
+        if column >= self.columns.len() {
+            self.columns.resize_with(column + 1, Column::default);
+        }
+        let column = &mut self.columns[column];
+        column.cells += 1;
+        if let Some(number) = number(cell) {
+            column.numbers.push((row, number));
+            return;
+        }
+        if column.is_free {
+            return;
+        }
+        let value = column.values.entry(xxh3_64(cell)).or_default();
+        value.count += 1;
+        if value.rows.len() < MAX_ROWS_OF_VALUE {
+            value.rows.push(row);
+        }
+        // A tenth of the rows so far, generously: categories show early.
+        if column.values.len() > (row as usize / 4).max(64).min(MAX_VALUES) {
+            column.is_free = true;
+            column.values = HashMap::default();
+        }
+    }
+
+    /// Returns the class of each row.
+    pub fn classes(&self) -> Vec<Class> {
+        let mut classes = vec![Class::Plain; self.rows as usize];
+        for &row in &self.same {
+            classes[row as usize] = Class::Repeat;
+        }
+        if self.rows < MIN_ROWS {
+            return classes;
+        }
+        let mut mark = |rows: &[u32]| {
+            if rows.len() * COMMON <= classes.len() || rows.len() == 1 {
+                for &row in rows {
+                    classes[row as usize] = Class::Outlier;
+                }
+            }
+        };
+        for column in &self.columns {
+            mark(&column.rare(self.rows));
+            mark(&column.far());
+        }
+        mark(&self.errors);
+        let usual = self.shapes.values().map(Vec::len).max().unwrap_or(0);
+        if usual * 2 > self.rows as usize {
+            let mut others: Vec<u32> =
+                self.shapes.values().filter(|rows| rows.len() < usual).flatten().copied().collect();
+            others.sort_unstable();
+            mark(&others);
+        }
+        classes
+    }
+}
+
+impl Column {
+    /// Returns the rows that have a rare value of a few.
+    fn rare(&self, rows: u32) -> Vec<u32> {
+        let few = CATEGORIES.0.max(rows / CATEGORIES.1) as usize;
+        if self.is_free || self.values.len() > few || self.values.is_empty() || self.cells * 2 < rows {
+            return Vec::new();
+        }
+        let limit = (rows / RARE).max(1);
+        let most = self.values.values().map(|value| value.count).max().unwrap_or(0);
+        let rare = self.values.values().filter(|value| value.count <= limit && value.count < most);
+        let mut rare: Vec<u32> = rare.flat_map(|value| value.rows.iter().copied()).collect();
+        rare.sort_unstable();
+        rare
+    }
+
+    /// Returns the rows whose number is more than three standard deviations from the mean.
+    fn far(&self) -> Vec<u32> {
+        let Some(&(_, base)) = self.numbers.first() else { return Vec::new() };
+        // Welford's method: one pass, and large numbers close together do not cancel out.
+        let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
+        for (_, number) in &self.numbers {
+            n += 1.0;
+            let delta = number - base - mean;
+            mean += delta / n;
+            squares += delta * (number - base - mean);
+        }
+        let deviation = (squares / n).sqrt();
+        if !deviation.is_normal() {
+            return Vec::new();
+        }
+        let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation;
+        self.numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
+    }
+}
+
+fn number(cell: &[u8]) -> Option<f64> {
+    if !matches!(cell.first()?, b'-' | b'0'..=b'9') || cell.len() > 40 {
+        return None;
+    }
+    let number: f64 = std::str::from_utf8(cell).ok()?.parse().ok()?;
+    number.is_finite().then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(cells: &[&str]) -> Vec<usize> {
+        let mut columns = Columns::default();
+        for (i, cell) in cells.iter().enumerate() {
+            let row = columns.row(format!("{i}").as_bytes(), false);
+            columns.cell(row, 0, cell.as_bytes());
+        }
+        let classes = columns.classes();
+        (0..classes.len()).filter(|&row| classes[row] == Class::Outlier).collect()
+    }
+
+    #[test]
+    fn a_rare_value_among_few_and_a_number_far_from_the_others_stand_out() {
+        let mut cells = vec!["ok"; 30];
+        cells[17] = "FAILED-123";
+        assert_eq!(classes(&cells), [17]);
+        let numbers: Vec<String> =
+            (0..30).map(|i| if i == 9 { "1e9".into() } else { format!("{}.5", 100 + i) }).collect();
+        let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
+        assert_eq!(classes(&numbers), [9]);
+        let names: Vec<String> = (0..30).map(|i| format!("name {i}")).collect();
+        assert!(classes(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
+        assert!(classes(&["7"; 30]).is_empty());
+        assert!(classes(&["a", "b", "c"]).is_empty());
+    }
+}

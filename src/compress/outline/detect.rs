@@ -1,0 +1,221 @@
+//! What kind of text this is, by a sample of its lines.
+
+use super::Kind;
+use super::code;
+use super::diff;
+use super::log::Rules;
+use super::markup;
+use super::table;
+use super::words::Level;
+
+/// What the sample tells.
+#[derive(Debug)]
+pub struct Form {
+    pub kind: Kind,
+    /// Lines of code have their numbers before them, as `cat -n` prints them.
+    pub is_numbered: bool,
+    /// Sentences rather than lines.
+    pub is_prose: bool,
+}
+
+impl Form {
+    /// Returns how lines are classed where a text has no structure of its own.
+    pub fn rules(&self) -> Rules {
+        let is_log = self.kind == Kind::Log;
+        Rules {
+            least: match self.kind {
+                Kind::Search => Level::Leading,
+                _ if self.is_prose => Level::Strong,
+                _ => Level::Weak,
+            },
+            mask_quotes: is_log,
+            is_search: self.kind == Kind::Search,
+            edges: if is_log { (2, 8) } else { (3, 3) },
+        }
+    }
+}
+
+/// Lines that are looked at: from the start, the middle and the end.
+const SAMPLE: [usize; 3] = [80, 60, 30];
+/// Bytes of a line that are looked at.
+const LINE_BYTES: usize = 400;
+
+/// Returns what the text is. Looks at no more than [`SAMPLE`] lines.
+pub fn form(text: &str) -> Form {
+    let lines = sample(text);
+    let plain = |kind| Form { kind, is_numbered: false, is_prose: false };
+    if lines.is_empty() {
+        return plain(Kind::Plain);
+    }
+    let share = |test: &dyn Fn(&str) -> bool| lines.iter().filter(|line| test(line)).count() * 100 / lines.len();
+    let trimmed = text.trim_start();
+    if diff::is_diff(&lines) {
+        return plain(Kind::Diff);
+    }
+    if markup::is_html(trimmed, &lines) {
+        return plain(Kind::Html);
+    }
+    if lines.len() >= 3 && share(&|line| is_hit(line).is_some()) >= 60 {
+        return plain(Kind::Search);
+    }
+    let is_numbered = lines.len() >= 3 && share(&|line| code::without_number(line).is_some()) >= 70;
+    let bare = lines.iter().map(|line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line));
+    let bare: Vec<&str> = bare.filter(|line| !line.trim().is_empty()).collect();
+    let is_log = share(&is_log_line);
+    if is_log < 30 && code::is_code(&bare) {
+        return Form { kind: Kind::Code, is_numbered, is_prose: false };
+    }
+    if is_log < 30 && table::is_table(&lines) {
+        return plain(Kind::Table);
+    }
+    if is_log >= 30 {
+        return plain(Kind::Log);
+    }
+    if markup::is_markdown(&bare) {
+        return plain(Kind::Markdown);
+    }
+    Form { kind: Kind::Plain, is_numbered: false, is_prose: is_prose(&lines) }
+}
+
+/// Returns lines that are not blank, cut to [`LINE_BYTES`].
+fn sample(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = Vec::with_capacity(SAMPLE.iter().sum());
+    let not_blank = |line: &&str| line.bytes().take(LINE_BYTES).any(|byte| !byte.is_ascii_whitespace());
+    let window = |from: usize, count: usize| {
+        let (from, to) = (boundary(text, from), boundary(text, from + count * LINE_BYTES));
+        text[from..to].lines().map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
+    };
+    lines.extend(window(0, SAMPLE[0]));
+    // Of a short text the start is all of it.
+    if text.len() > SAMPLE[0] * LINE_BYTES {
+        lines.extend(window(text.len() / 2, SAMPLE[1] + 1).skip(1));
+        lines.extend(window(text.len() - SAMPLE[2] * LINE_BYTES, SAMPLE[2] + 1).skip(1));
+    }
+    lines
+}
+
+/// Returns the last character boundary up to `position`.
+fn boundary(text: &str, position: usize) -> usize {
+    let mut position = position.min(text.len());
+    while !text.is_char_boundary(position) {
+        position -= 1;
+    }
+    position
+}
+
+/// Returns the path of a hit such as `src/a.rs:12:` or `src/a.rs-12-`, and what follows.
+pub fn is_hit(line: &str) -> Option<(&str, &str)> {
+    let bytes = line.as_bytes();
+    let mut end = 0;
+    while let Some(&byte) = bytes.get(end).filter(|_| end < 256) {
+        let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let behind = end + 1 + number;
+        if matches!(byte, b':' | b'-') && number > 0 && bytes.get(behind) == Some(&byte) {
+            let path = &line[..end];
+            return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
+        }
+        if byte.is_ascii_whitespace() || byte == b'"' {
+            return None;
+        }
+        end += 1;
+    }
+    None
+}
+
+/// Words that stand near the start of a log line, between brackets and spaces.
+const LEVELS: [&str; 14] = [
+    "INFO", "WARN", "WARNING", "ERROR", "DEBUG", "TRACE", "FATAL", "PASSED", "FAILED", "FAIL", "PASS", "ok", "info",
+    "warn",
+];
+
+/// Returns whether a line looks printed by a program while it runs: a time, a level, a test's verdict, a prompt.
+fn is_log_line(line: &str) -> bool {
+    let start = line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '$' && c != '✓' && c != '✗');
+    let start = &start[..boundary(start, 80)];
+    if has_time(start.as_bytes()) || start.starts_with("$ ") || start.starts_with(['✓', '✗']) {
+        return true;
+    }
+    let mut words = start.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).take(5);
+    let is_result = |line: &str| {
+        [
+            "--- PASS",
+            "--- FAIL",
+            "=== RUN",
+            "test result",
+            "Traceback",
+            "npm ",
+            "Collecting ",
+            "Compiling ",
+            "Downloading ",
+        ]
+        .iter()
+        .any(|known| line.starts_with(known))
+            || line.trim_end().ends_with("... ok")
+            || line.contains(" PASSED")
+            || line.contains(" FAILED")
+    };
+    words.any(|word| LEVELS.contains(&word)) || is_result(line.trim_start()) || line.contains("error TS")
+}
+
+/// `2026-05-01T10:00`, `10:00:59`, `May  1 10:00:00`, within the first bytes of a line.
+fn has_time(start: &[u8]) -> bool {
+    let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
+    (0..start.len().min(40)).any(|at| {
+        let is_date = digits(at, 4) && matches!(start.get(at + 4), Some(b'-' | b'/')) && digits(at + 5, 2);
+        let is_clock =
+            digits(at, 2) && start.get(at + 2) == Some(&b':') && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
+        (at == 0 && is_date) || is_clock
+    })
+}
+
+/// Sentences: long lines, or lines that end as sentences do.
+fn is_prose(lines: &[&str]) -> bool {
+    let bytes: usize = lines.iter().map(|line| line.len()).sum();
+    let sentences =
+        lines.iter().filter(|line| line.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”'])).count();
+    bytes / lines.len() > 160 || sentences * 2 > lines.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outline;
+    use super::*;
+
+    fn kind(text: &str) -> Kind {
+        Outline::of(text).kind()
+    }
+
+    #[test]
+    fn kinds_are_told_by_content() {
+        let log = "2026-05-01T10:10:00 INFO worker-1 processed batch 1 ok\n".repeat(5);
+        assert_eq!(kind(&log), Kind::Log);
+        assert_eq!(kind("tests/a.py::test_a PASSED [ 50%]\ntests/a.py::test_b FAILED [100%]\n"), Kind::Log);
+        assert_eq!(kind(r#" {"a": [1, 2, 3]} "#), Kind::Json);
+        assert_eq!(kind("{\"a\": 1}\n{\"a\": 2}\n"), Kind::Json);
+        assert_eq!(kind("{'a': 1, 'b': None}"), Kind::Plain);
+        assert_eq!(kind("def f(a):\n    return a * 2\n\n\nclass A:\n    def g(self):\n        pass\n"), Kind::Code);
+        assert_eq!(
+            kind(
+                "     1\timport time\n     2\t\n     3\tdef f(x):\n     4\t    return x\n     5\t\n     6\tclass B(A):\n"
+            ),
+            Kind::Code
+        );
+        assert_eq!(
+            kind("     1→use a::b;\n     2→pub fn f() -> u8 {\n     3→    let x = 3;\n     4→    x\n     5→}\n"),
+            Kind::Code
+        );
+        assert_eq!(kind("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), Kind::Diff);
+        assert_eq!(kind("src/a.rs:12: let x = 1;\nsrc/b.rs:14: let y = 1;\nsrc/b.rs:18: x\n"), Kind::Search);
+        assert_eq!(kind("id,name,age\n1,ann,3\n2,bob,4\n3,eve,5\n"), Kind::Table);
+        assert_eq!(kind("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"), Kind::Table);
+        assert_eq!(
+            kind("NAME     STATUS   AGE\npod-a    Running  1d\npod-b    Error    2d\npod-c    Running  2d\n"),
+            Kind::Table
+        );
+        assert_eq!(kind("<!DOCTYPE html><html><body><p>hi</p></body></html>"), Kind::Html);
+        assert_eq!(kind("# Title\n\nSome text.\n\n- one\n- two\n\n## More\n"), Kind::Markdown);
+        assert_eq!(kind("I was thinking about this. It is fine."), Kind::Plain);
+        assert_eq!(kind("请检查一下支付模块的日志。订单号是 ORD123。"), Kind::Plain);
+        assert_eq!(kind(""), Kind::Plain);
+    }
+}

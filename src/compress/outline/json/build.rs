@@ -1,0 +1,175 @@
+//! Pieces of a JSON text.
+
+use std::ops::Range;
+
+use super::parse::{parse, value_start};
+use super::rows::{Rows, class_of};
+use super::{Node, Shape, Tree};
+use crate::compress::outline::log::{self, Rules};
+use crate::compress::outline::units::{self, Style, Unit, escape_end};
+use crate::compress::outline::words::Level;
+use crate::compress::outline::{Class, Piece, at};
+
+/// A row larger than this is opened; below, its cells say more together.
+const OPENED_ROW_BYTES: u32 = 2048;
+
+/// Takes a JSON text apart; `None` when it is none.
+pub fn outline(text: &str) -> Option<(Tree, Vec<Piece>)> {
+    let found = parse(text)?;
+    let mut build = Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces: Vec::new() };
+    build.node(0, Class::Plain);
+    let mut pieces = build.pieces;
+    if let Some(last) = pieces.last_mut() {
+        last.end = at(text.len());
+    }
+    Some((Tree { nodes: build.nodes }, pieces))
+}
+
+struct Build<'t> {
+    text: &'t str,
+    /// What the parser found.
+    found: &'t [Node],
+    nodes: Vec<Node>,
+    pieces: Vec<Piece>,
+}
+
+impl Build<'_> {
+    /// Adds a node and what is in it; `class` is for a leaf and for the first piece of a row.
+    fn node(&mut self, index: usize, class: Class) {
+        let node = Node { piece: at(self.pieces.len()), ..self.found[index] };
+        let here = self.nodes.len();
+        self.nodes.push(node);
+        match node.shape {
+            Shape::Leaf => self.piece(node.end, class),
+            Shape::Text => self.parts(node),
+            Shape::Array | Shape::Lines if self.has_rows(index) => self.rows(index),
+            Shape::Array | Shape::Object | Shape::Lines => {
+                let mut classes: Vec<Class> = Vec::new();
+                let children: Vec<usize> = self.children(index).collect();
+                classes.extend(children.iter().map(|&child| self.leaf_class(child, node.shape)));
+                if node.shape == Shape::Array {
+                    log::edges(&mut classes, (1, 1));
+                }
+                for (child, class) in children.into_iter().zip(classes) {
+                    self.node(child, class);
+                }
+            }
+        }
+        // The brackets that close belong to the last piece inside.
+        if let Some(last) = self.pieces.last_mut() {
+            last.end = last.end.max(node.end);
+            let first = &mut self.pieces[node.piece as usize];
+            first.class = first.class.or(if class == Class::Repeat { Class::Noise } else { class });
+        }
+        self.nodes[here].skip = at(self.nodes.len());
+    }
+
+    fn children(&self, index: usize) -> impl Iterator<Item = usize> {
+        let (found, end) = (self.found, self.found[index].skip as usize);
+        let mut child = index + 1;
+        std::iter::from_fn(move || {
+            let this = child;
+            child = found.get(child)?.skip as usize;
+            (this < end).then_some(this)
+        })
+    }
+
+    fn leaf_class(&self, index: usize, parent: Shape) -> Class {
+        match self.found[index] {
+            Node { shape: Shape::Leaf, start, end, .. } => class_of(&self.text[start as usize..end as usize], parent),
+            _ => Class::Plain,
+        }
+    }
+
+    fn piece(&mut self, end: u32, class: Class) {
+        let start = self.pieces.last().map_or(0, |last| last.end);
+        self.pieces.push(Piece { start, end, class });
+    }
+
+    /// Returns whether the elements of an array are rows: two containers or more, and nothing else but marks.
+    fn has_rows(&self, index: usize) -> bool {
+        let (mut rows, mut others) = (0, 0);
+        for child in self.children(index) {
+            let Node { start, count, .. } = self.found[child];
+            if matches!(self.text.as_bytes()[start as usize], b'{' | b'[') { rows += count } else { others += count }
+        }
+        rows > 1 && others * 4 <= rows
+    }
+
+    fn rows(&mut self, index: usize) {
+        let mut rows = Rows::default();
+        let children: Vec<usize> = self.children(index).collect();
+        let mut numbers: Vec<Range<usize>> = Vec::with_capacity(children.len());
+        for &child in &children {
+            let Node { start, end, count, .. } = self.found[child];
+            let first = rows.add(self.text, start as usize..end as usize) as usize;
+            numbers.push(first..first + count as usize);
+        }
+        let kinds = rows.classes();
+        let of_rows = |rows: Range<usize>| kinds[rows].iter().copied().reduce(Class::or).unwrap_or(Class::Plain);
+        let mut classes: Vec<Class> = numbers.into_iter().map(of_rows).collect();
+        log::edges(&mut classes, (2, 2));
+        if let Some(first) = classes.first_mut() {
+            *first = Class::Header.or(*first);
+        }
+        for (child, class) in children.into_iter().zip(classes) {
+            let node = self.found[child];
+            if node.shape != Shape::Leaf && node.end - node.start <= OPENED_ROW_BYTES {
+                let piece = at(self.pieces.len());
+                self.nodes.push(Node { piece, skip: at(self.nodes.len() + 1), shape: Shape::Leaf, ..node });
+                self.piece(node.end, class);
+            } else {
+                self.node(child, class);
+            }
+        }
+    }
+
+    /// Opens a long string: its lines, and the parts of long ones.
+    fn parts(&mut self, node: Node) {
+        let body = body(self.text, node);
+        let mut units: Vec<Unit> = Vec::new();
+        for line in lines(self.text, body.clone()) {
+            if line.len() <= units::PART_BYTES.1 {
+                units.push(Unit { start: at(line.start), end: at(line.end), opens: true });
+            } else {
+                units::parts(self.text, line, Style { escaped: true, tags: false }, &mut units);
+            }
+        }
+        let is_listing = units.len() as u64 * 200 > body.len() as u64 * 3 / 2;
+        let least = if is_listing { Level::Weak } else { Level::Strong };
+        let rules = Rules { least, mask_quotes: false, is_search: false, edges: (2, 2) };
+        let classes = log::classes(self.text, &units, &rules);
+        let first = self.pieces.len();
+        self.pieces.extend(units::join(self.text, &units, &classes));
+        // The key and what opens before it belong to the first part.
+        let start = if first == 0 { 0 } else { self.pieces[first - 1].end };
+        self.pieces[first].start = start;
+    }
+}
+
+/// Returns the body of the string literal that a node is, or has as its value.
+pub fn body(text: &str, node: Node) -> Range<usize> {
+    let start = node.start as usize;
+    // Only a key has a colon behind it.
+    value_start(text.as_bytes(), start).unwrap_or(start) + 1..node.end as usize - 1
+}
+
+/// Iterates over the lines of a string's body, which end with a `\n` escape.
+fn lines(text: &str, body: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let bytes = &text.as_bytes()[..body.end];
+    let mut start = body.start;
+    std::iter::from_fn(move || {
+        let first = start;
+        let mut position = start;
+        while let Some(step) = bytes.get(position..)?.iter().position(|&byte| byte == b'\\') {
+            let escape = position + step;
+            position = escape_end(bytes, escape).min(bytes.len());
+            if bytes.get(escape + 1) == Some(&b'n') {
+                start = position;
+                return Some(first..start);
+            }
+        }
+        start = bytes.len();
+        (first < start).then_some(first..start)
+    })
+}

@@ -1,0 +1,45 @@
+//! JSON taken apart as a tree, so that JSON comes out whatever stays.
+//!
+//! [`parse`] checks the grammar and finds the values, [`build`] makes pieces of them, `rows` tells which rows of an array
+//! differ, [`render`] writes what stays. All of it copies source text; no number is ever read and written again.
+
+mod build;
+mod parse;
+mod render;
+mod rows;
+
+pub use build::outline;
+pub use render::render;
+
+/// What a node of the tree is.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// One value or member, or a few short ones, that stay or go together.
+    Leaf,
+    /// A long string, opened into parts.
+    Text,
+    Array,
+    Object,
+    /// Values one a line.
+    Lines,
+}
+
+/// An element or member; the children of a node follow it.
+#[derive(Copy, Clone, Debug)]
+pub struct Node {
+    pub start: u32,
+    pub end: u32,
+    /// Index of the first node that is no descendant.
+    pub skip: u32,
+    /// Values that it is: more than one for a leaf of several.
+    pub count: u32,
+    /// Index of its first piece.
+    pub piece: u32,
+    pub shape: Shape,
+}
+
+/// The values of a JSON text that are large enough to be opened, and the leaves between them.
+#[derive(Debug)]
+pub struct Tree {
+    nodes: Vec<Node>,
+}

@@ -1,0 +1,257 @@
+//! Writing what stays of a JSON text.
+
+use super::build::body;
+use super::parse::value_start;
+use super::{Node, Shape, Tree};
+use crate::compress::marks;
+use crate::compress::outline::Piece;
+use crate::compress::outline::render::{LineEnd, Run, absorb_marks};
+
+/// Spaces between two elements, beside a gap; more would be paid for nothing.
+const MAX_SPACES: usize = 80;
+
+/// What members are called in a mark.
+const KEYS: &str = "keys";
+
+/// A gap this short is shown: its mark would be longer.
+const SHOWN_GAP_BYTES: usize = 24;
+
+/// Puts the kept pieces together with what JSON needs around them: brackets, keys, commas.
+pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+    let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
+    if kept.iter().all(|kept| *kept) {
+        return text.to_owned();
+    }
+    let Some(&root) = tree.nodes.first() else { return text.to_owned() };
+    for (index, node) in tree.nodes.iter().enumerate() {
+        if node.shape == Shape::Text {
+            let range = node.piece as usize..tree.pieces_end(index, pieces.len());
+            let span = body(text, *node);
+            absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
+        }
+    }
+    let mut until = Vec::with_capacity(kept.len() + 1);
+    let mut count = 0_u32;
+    until.push(count);
+    for &is_kept in &kept {
+        count += u32::from(is_kept);
+        until.push(count);
+    }
+    let origin = origin.map(marks::escaped);
+    let origin = origin.as_deref();
+    let mut writer = Writer { tree, pieces, text, kept, until, origin, is_explained: false, out: String::new() };
+    let ends = |at: usize| writer.until.get(at).copied().unwrap_or(0);
+    let is_first = ends(1) > 0;
+    let is_last = ends(pieces.len()) > ends(pieces.len().saturating_sub(1));
+    writer.spaces(0, root.start as usize, is_first);
+    if root.shape == Shape::Leaf {
+        // An empty container, maybe with much space in it.
+        writer.out.push_str(if text[root.start as usize..].starts_with('{') { "{}" } else { "[]" });
+    } else {
+        writer.node(0);
+    }
+    writer.spaces(root.end as usize, text.len(), is_last);
+    writer.out
+}
+
+impl Tree {
+    /// Returns the index behind the last piece of a node.
+    fn pieces_end(&self, index: usize, pieces: usize) -> usize {
+        self.nodes.get(self.nodes[index].skip as usize).map_or(pieces, |next| next.piece as usize)
+    }
+}
+
+struct Writer<'t> {
+    tree: &'t Tree,
+    pieces: &'t [Piece],
+    text: &'t str,
+    kept: Vec<bool>,
+    /// By piece: how many before it are kept.
+    until: Vec<u32>,
+    origin: Option<&'t str>,
+    is_explained: bool,
+    out: String,
+}
+
+impl<'t> Writer<'t> {
+    fn has_kept(&self, index: usize) -> bool {
+        let end = self.tree.pieces_end(index, self.pieces.len());
+        self.until[end] > self.until[self.tree.nodes[index].piece as usize]
+    }
+
+    fn source(&self, start: usize, end: usize) -> &'t str {
+        &self.text[start..end]
+    }
+
+    /// Adds white space, all of it where `whole`.
+    fn spaces(&mut self, start: usize, end: usize, whole: bool) {
+        let source = self.source(start, end);
+        if whole || source.len() <= MAX_SPACES {
+            self.out.push_str(source);
+        } else {
+            // What stands between two values is a comma, or a line end between JSON lines.
+            self.out.push_str(if source.contains(',') { ", " } else { "\n" });
+        }
+    }
+
+    fn node(&mut self, index: usize) {
+        let node = self.tree.nodes[index];
+        match node.shape {
+            Shape::Leaf => self.out.push_str(self.source(node.start as usize, node.end as usize)),
+            Shape::Text => self.string(index, node),
+            Shape::Array | Shape::Object | Shape::Lines => self.container(index, node),
+        }
+    }
+
+    fn string(&mut self, index: usize, node: Node) {
+        let body = body(self.text, node);
+        let range = node.piece as usize..self.tree.pieces_end(index, self.pieces.len());
+        self.out.push_str(self.source(node.start as usize, body.start));
+        let mut run =
+            Run::new(self.text, LineEnd::Escape, self.origin).after(std::mem::take(&mut self.out), self.is_explained);
+        run.push(&self.pieces[range.clone()], &self.kept[range], body);
+        self.is_explained = run.is_explained();
+        self.out = run.out;
+        self.out.push('"');
+    }
+
+    fn container(&mut self, index: usize, node: Node) {
+        let tree = self.tree;
+        let children: Vec<Child> = self.children(index, node.shape);
+        let total = children.iter().map(|child| child.stands_for).sum();
+        let behind = self.open(node);
+        let end_of = |i: usize| children.get(i).map(|child| tree.nodes[child.index].end as usize);
+        let start_of = |i: usize| tree.nodes[children[i].index].start as usize;
+        let bytes = self.text.as_bytes();
+        let is_row = |child: &Child| matches!(bytes[tree.nodes[child.index].start as usize], b'{' | b'[');
+        let what = match node.shape {
+            Shape::Object => KEYS,
+            _ if children.iter().any(is_row) => "rows",
+            _ => "items",
+        };
+        let has_any = children.iter().any(|child| child.is_kept);
+        let (mut i, mut is_told) = (0, false);
+        while i < children.len() {
+            let first = i;
+            let separator = first.checked_sub(1).and_then(end_of).unwrap_or(behind)..start_of(first);
+            if children[first].is_kept {
+                let child = children[first].index;
+                self.spaces(separator.start, separator.end, self.kept[tree.nodes[child].piece as usize]);
+                self.node(child);
+                i += 1;
+                continue;
+            }
+            while i < children.len() && !children[i].is_kept {
+                i += 1;
+            }
+            let source = self.source(start_of(first), end_of(i - 1).unwrap_or(behind));
+            if has_any && source.len() <= SHOWN_GAP_BYTES && node.shape != Shape::Object {
+                self.spaces(separator.start, separator.end, false);
+                self.out.push_str(source);
+            } else if !is_told {
+                self.spaces(separator.start, separator.end, false);
+                // The members of an object have one mark for all of them: keys are unique.
+                is_told = node.shape == Shape::Object;
+                let run = if is_told { &children[..] } else { &children[first..i] };
+                let gone = run.iter().filter(|child| !child.is_kept).map(|child| child.stands_for).sum();
+                self.gap(&children, what, gone, total);
+            }
+        }
+        if let Some(last) = children.last() {
+            let last_piece = tree.pieces_end(last.index, self.pieces.len()) - 1;
+            let (from, to) = (end_of(children.len() - 1).unwrap_or(behind), node.end as usize);
+            let close = if node.shape == Shape::Lines { to } else { to - 1 };
+            self.spaces(from, close, self.kept[last_piece]);
+            self.out.push_str(self.source(close, to));
+        }
+    }
+
+    /// Adds what opens a container; returns the position behind it.
+    fn open(&mut self, node: Node) -> usize {
+        let start = node.start as usize;
+        if node.shape == Shape::Lines {
+            return start;
+        }
+        let bracket = value_start(self.text.as_bytes(), start).unwrap_or(start);
+        self.out.push_str(self.source(start, bracket + 1));
+        bracket + 1
+    }
+
+    fn children(&self, index: usize, shape: Shape) -> Vec<Child> {
+        let nodes = &self.tree.nodes;
+        let (mut children, mut at, mut has_marks) = (Vec::new(), index + 1, false);
+        while at < nodes[index].skip as usize {
+            let Node { start, end, count, skip, shape, .. } = nodes[at];
+            let source = || self.source(start as usize, end as usize);
+            let earlier = if shape == Shape::Leaf { marks::read_json_gap(source()) } else { None };
+            let stands_for = earlier.map_or(u64::from(count), |(gone, _)| gone);
+            has_marks |= earlier.is_some();
+            children.push(Child { index: at, is_kept: self.has_kept(at), is_mark: earlier.is_some(), stands_for });
+            at = skip as usize;
+        }
+        if has_marks {
+            absorb(&mut children, shape == Shape::Object);
+        }
+        children
+    }
+
+    /// Adds the mark for `gone` of `total` elements.
+    fn gap(&mut self, children: &[Child], what: &str, gone: u64, total: u64) {
+        let origin = self.origin.filter(|_| !self.is_explained);
+        self.is_explained = true;
+        let mark = marks::json_gap(gone, total, what, origin);
+        let ellipsis = marks::GAP_KEY;
+        let literal = match what {
+            KEYS => format!("\"{}\": \"{mark}\"", self.free_key(children)),
+            _ => format!("\"{ellipsis} {mark} {ellipsis}\""),
+        };
+        self.out.push_str(&literal);
+    }
+
+    /// Returns a key that no member has which stays.
+    fn free_key(&self, children: &[Child]) -> String {
+        let taken: Vec<String> = children
+            .iter()
+            .filter(|child| child.is_kept)
+            .filter_map(|child| {
+                let Node { start, end, .. } = self.tree.nodes[child.index];
+                let body = marks::json_gap_body(self.source(start as usize, end as usize))?;
+                Some(body.split('"').next().unwrap_or_default().to_owned())
+            })
+            .collect();
+        let mut key = String::new();
+        let mut number = 1;
+        while taken.contains(&key) {
+            number += 1;
+            key = number.to_string();
+        }
+        [marks::GAP_KEY, &key].concat()
+    }
+}
+
+/// A child of a container that is shown.
+struct Child {
+    index: usize,
+    is_kept: bool,
+    /// The mark of an earlier call.
+    is_mark: bool,
+    /// Elements that it is or stands for.
+    stands_for: u64,
+}
+
+/// Lets marks of earlier calls go where they stand beside a gap, or anywhere in an object with one.
+fn absorb(children: &mut [Child], is_object: bool) {
+    let has_gap = children.iter().any(|child| !child.is_kept);
+    if is_object {
+        for child in children.iter_mut().filter(|child| child.is_mark) {
+            child.is_kept &= !has_gap;
+        }
+        return;
+    }
+    for i in 1..children.len() {
+        children[i].is_kept &= children[i - 1].is_kept || !children[i].is_mark;
+    }
+    for i in (1..children.len()).rev() {
+        children[i - 1].is_kept &= children[i].is_kept || !children[i - 1].is_mark;
+    }
+}
