@@ -237,7 +237,10 @@ mod tests {
         assert_eq!(read_gap(&later_gap(gone)), Some((Gone { chars: 0, ..gone }, None)));
         assert_eq!(read_gap("[... and so on ...]"), None);
         assert_eq!(find_gap("ab [... 7 characters ...] c"), Some((3, 25)));
-        assert_eq!(json_gap(46, 60, "rows", Some(r#"C:\"a""#)), r#"46 of 60 rows left out; all of it: C:\\\"a\""#);
+        assert_eq!(
+            json_gap(46, 60, "rows", Some(&escaped(r#"C:\"a""#))),
+            r#"46 of 60 rows left out; all of it: C:\\\"a\""#
+        );
         assert_eq!(read_json_gap(r#""… 1,046 of 1,060 rows left out …""#), Some((1046, 1060)));
         assert_eq!(read_json_gap(r#""\u2026": "3 of 12 keys left out""#), Some((3, 12)));
         assert_eq!(gap("日本語"), "\n[... 3 characters left out ...]\n");

@@ -6,7 +6,7 @@ use super::units::Unit;
 use super::words::{Level, scan};
 
 /// Returns a line without the number that `cat -n` and tools that read files put before it: `  12\t`, `  12→`, `12: `,
-/// `12|`.
+/// `12|`, `12-`.
 pub fn without_number(line: &str) -> Option<&str> {
     let start = line.trim_start_matches([' ', '\t']);
     let digits = start.bytes().take_while(u8::is_ascii_digit).count();
@@ -16,7 +16,10 @@ pub fn without_number(line: &str) -> Option<&str> {
     let rest = &start[digits..];
     let rest =
         rest.strip_prefix(['\t', '→', '|']).or_else(|| rest.strip_prefix(": ")).or_else(|| rest.strip_prefix(":\t"));
-    rest.or_else(|| (start.len() == digits || &start[digits..] == ":").then_some(""))
+    // What a search prints around a hit in one file: `12-`, `12:`; `12:30` is a time.
+    let marked =
+        || start[digits..].strip_prefix(['-', ':']).filter(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    rest.or_else(marked).or_else(|| (start.len() == digits || &start[digits..] == ":").then_some(""))
 }
 
 /// Words that begin the signature of something.
@@ -75,7 +78,7 @@ pub fn is_code(lines: &[&str]) -> bool {
         trimmed.ends_with(['{', '}', ';'])
             || trimmed.ends_with("),")
             || trimmed.ends_with("):")
-            || trimmed.ends_with("(")
+            || trimmed.ends_with('(')
             || matches!(trimmed, ")" | ");" | "]" | "],")
             || is_signature(trimmed)
             || (BARE_STATEMENTS.contains(&word) && trimmed.split(' ').count() <= 4)
@@ -84,9 +87,9 @@ pub fn is_code(lines: &[&str]) -> bool {
                 && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
             || is_comment(trimmed)
             || (line.starts_with([' ', '\t'])
-                && (trimmed.contains(" = ") || trimmed.contains("(") && trimmed.ends_with(')')))
+                && (trimmed.contains(" = ") || trimmed.contains('(') && trimmed.ends_with(')')))
     };
-    let is_quote = |line: &&&str| line.trim_end().ends_with("\",") || line.trim_start().starts_with("\"");
+    let is_quote = |line: &&&str| line.trim_end().ends_with("\",") || line.trim_start().starts_with('"');
     let code = lines.iter().filter(is_line).count();
     let quotes = lines.iter().filter(is_quote).count();
     let signatures = lines.iter().filter(|line| is_signature(line.trim())).count();
@@ -148,7 +151,7 @@ fn of_line(line: &str) -> Class {
     let trimmed = line.trim();
     match () {
         () if trimmed.is_empty() => Class::Noise,
-        () if is_signature(trimmed) || trimmed.starts_with("@") => Class::Header,
+        () if is_signature(trimmed) || trimmed.starts_with('@') => Class::Header,
         () if is_comment(trimmed) => {
             let is_note = ["TODO", "FIXME", "XXX", "HACK", "SAFETY", "NOTE"].iter().any(|note| trimmed.contains(note));
             if is_note { Class::Plain } else { Class::Noise }

@@ -1,6 +1,6 @@
 //! Which rows of a table differ from the others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -16,7 +16,7 @@ pub struct Columns {
     rows: u32,
     columns: Vec<Column>,
     shapes: ByHash<Vec<u32>>,
-    seen: ByHash<()>,
+    seen: HashSet<u64, BuildHasherDefault<AsIs>>,
     same: Vec<u32>,
     errors: Vec<u32>,
 }
@@ -55,7 +55,7 @@ impl Columns {
     pub fn row(&mut self, source: &[u8], is_error: bool) -> u32 {
         let row = self.rows;
         self.rows += 1;
-        if self.seen.insert(xxh3_64(source), ()).is_some() {
+        if !self.seen.insert(xxh3_64(source)) {
             self.same.push(row);
         }
         if is_error {
@@ -89,7 +89,7 @@ impl Columns {
             value.rows.push(row);
         }
         // A tenth of the rows so far, generously: categories show early.
-        if column.values.len() > (row as usize / 4).max(64).min(MAX_VALUES) {
+        if column.values.len() > (row as usize / 4).clamp(64, MAX_VALUES) {
             column.is_free = true;
             column.values = HashMap::default();
         }

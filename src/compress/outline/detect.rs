@@ -58,23 +58,39 @@ pub fn form(text: &str) -> Form {
     if lines.len() >= 3 && share(&|line| is_hit(line).is_some()) >= 60 {
         return plain(Kind::Search);
     }
-    let is_numbered = lines.len() >= 3 && share(&|line| code::without_number(line).is_some()) >= 70;
+    let is_numbered =
+        lines.len() >= 3 && share(&|line| code::without_number(line).is_some()) >= 70 && is_counted(&lines);
     let bare = lines.iter().map(|line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line));
     let bare: Vec<&str> = bare.filter(|line| !line.trim().is_empty()).collect();
     let is_log = share(&is_log_line);
     if is_log < 30 && code::is_code(&bare) {
         return Form { kind: Kind::Code, is_numbered, is_prose: false };
     }
-    if is_log < 30 && table::is_table(&lines) {
+    if is_log < 30 && !is_numbered && table::is_table(&lines) {
         return plain(Kind::Table);
     }
     if is_log >= 30 {
         return plain(Kind::Log);
     }
     if markup::is_markdown(&bare) {
-        return plain(Kind::Markdown);
+        return Form { kind: Kind::Markdown, is_numbered, is_prose: false };
+    }
+    if is_numbered {
+        // A file that was read: what it says of errors is no report.
+        return Form { kind: Kind::Code, is_numbered, is_prose: false };
     }
     Form { kind: Kind::Plain, is_numbered: false, is_prose: is_prose(&lines) }
+}
+
+/// Returns whether the numbers before most lines go up by one; a column of numbers does not.
+fn is_counted(lines: &[&str]) -> bool {
+    let number = |line: &str| {
+        let start = line.trim_start();
+        start[..start.bytes().take_while(u8::is_ascii_digit).count()].parse::<u32>().ok()
+    };
+    let next =
+        lines.windows(2).filter(|pair| matches!((number(pair[0]), number(pair[1])), (Some(a), Some(b)) if b == a + 1));
+    next.count() * 10 >= (lines.len() - 1) * 6
 }
 
 /// Returns lines that are not blank, cut to [`LINE_BYTES`].
@@ -160,7 +176,7 @@ fn is_log_line(line: &str) -> bool {
 /// `2026-05-01T10:00`, `10:00:59`, `May  1 10:00:00`, within the first bytes of a line.
 fn has_time(start: &[u8]) -> bool {
     let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
-    (0..start.len().min(40)).any(|at| {
+    (0..start.len()).any(|at| {
         let is_date = digits(at, 4) && matches!(start.get(at + 4), Some(b'-' | b'/')) && digits(at + 5, 2);
         let is_clock =
             digits(at, 2) && start.get(at + 2) == Some(&b':') && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::Class;
 use super::detect::is_hit;
 use super::units::Unit;
@@ -23,6 +25,8 @@ pub struct Rules {
 
 /// Lines of one template that count as errors; the rest repeat them.
 const SAME_ERRORS: u32 = 8;
+/// Words of a line outside of logs that is compared without its numbers.
+const TEMPLATE_WORDS: u32 = 6;
 /// Lines before and behind an error that belong to it.
 const AROUND: (usize, usize) = (2, 3);
 /// Lines of a traceback behind an error at most; a recursion that overflows prints a thousand.
@@ -43,7 +47,7 @@ pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
         };
         let scan = scan(said.as_bytes(), rules.mask_quotes);
         let class = match () {
-            () if !scan.has_words => Class::Noise,
+            () if scan.words == 0 => Class::Noise,
             () if scan.level >= rules.least || frames.is_end(line) => {
                 let count = seen.entry(scan.template).or_default();
                 *count += 1;
@@ -53,7 +57,10 @@ pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
             () if hit.is_some_and(|hit| hit != path) => Class::Header,
             () if is_noise(line) => Class::Noise,
             () => {
-                let count = seen.entry(scan.template).or_default();
+                // `"value": 7.1,` has nothing but its number; only a line of words is a template.
+                let is_template = rules.mask_quotes || scan.words >= TEMPLATE_WORDS;
+                let form = if is_template { scan.template } else { xxh3_64(line.trim().as_bytes()) };
+                let count = seen.entry(form).or_default();
                 *count += 1;
                 if *count > 1 { Class::Repeat } else { Class::Plain }
             }

@@ -1,6 +1,7 @@
 //! HTML, XML and Markdown.
 
 use super::Class;
+use super::code::without_number;
 use super::log;
 use super::units::Unit;
 use super::words::{Level, scan};
@@ -61,16 +62,13 @@ fn has_tag(source: &str, names: &[&str]) -> bool {
 fn after<'n>(source: &str, mut inside: Option<&'n str>) -> Option<&'n str> {
     for (at, _) in source.match_indices('<') {
         let tag = &source[at + 1..];
-        match inside {
-            Some(name) => {
-                let closes = tag.strip_prefix('/').is_some_and(|tag| tag_name(tag).eq_ignore_ascii_case(name));
-                inside = inside.filter(|_| !closes);
-            }
-            None => {
-                let name = tag_name(tag);
-                let is_closed = tag.find('>').is_some_and(|close| tag[..close].ends_with('/'));
-                inside = NOISE.into_iter().find(|known| known.eq_ignore_ascii_case(name)).filter(|_| !is_closed);
-            }
+        if let Some(name) = inside {
+            let closes = tag.strip_prefix('/').is_some_and(|tag| tag_name(tag).eq_ignore_ascii_case(name));
+            inside = inside.filter(|_| !closes);
+        } else {
+            let name = tag_name(tag);
+            let is_closed = tag.find('>').is_some_and(|close| tag[..close].ends_with('/'));
+            inside = NOISE.into_iter().find(|known| known.eq_ignore_ascii_case(name)).filter(|_| !is_closed);
         }
     }
     inside
@@ -112,13 +110,14 @@ fn is_item(line: &str) -> bool {
     }
 }
 
-/// Classes the units of Markdown.
-pub fn markdown_classes(text: &str, units: &[Unit]) -> Vec<Class> {
+/// Classes the units of Markdown; `is_numbered` as in code.
+pub fn markdown_classes(text: &str, units: &[Unit], is_numbered: bool) -> Vec<Class> {
     let mut in_fence = false;
     let mut classes: Vec<Class> = units
         .iter()
         .map(|unit| {
             let line = unit.line(text);
+            let line = without_number(line).filter(|_| is_numbered && unit.opens).unwrap_or(line);
             let trimmed = line.trim();
             if unit.opens && trimmed.starts_with("```") {
                 in_fence = !in_fence;
@@ -127,7 +126,7 @@ pub fn markdown_classes(text: &str, units: &[Unit]) -> Vec<Class> {
             let scan = scan(line.as_bytes(), false);
             match () {
                 () if unit.opens && !in_fence && is_heading(line) => Class::Header,
-                () if !scan.has_words => Class::Noise,
+                () if scan.words == 0 => Class::Noise,
                 () if scan.level == Level::Leading || (in_fence && scan.level == Level::Strong) => Class::Error,
                 () if is_links(trimmed) => Class::Noise,
                 () => Class::Plain,

@@ -69,7 +69,7 @@ impl Class {
 pub enum Kind {
     /// Logs and the output of commands.
     Log,
-    /// One JSON object or array, or one on each line.
+    /// One JSON object or array, or one on each line; maybe behind a few lines of something else.
     Json,
     /// Source code, with or without line numbers before it.
     Code,
@@ -131,7 +131,7 @@ impl Outline {
             Kind::Diff => diff::classes(text, &units),
             Kind::Table => table::classes(text, &units),
             Kind::Html => markup::html_classes(text, &units),
-            Kind::Markdown => markup::markdown_classes(text, &units),
+            Kind::Markdown => markup::markdown_classes(text, &units, form.is_numbered),
         };
         Self { kind: form.kind, pieces: units::join(text, &units, &classes), tree: None }
     }

@@ -95,9 +95,8 @@ impl<'t> Run<'t> {
                 i += 1;
             }
             let range = within(pieces[first], &span).start..within(pieces[i - 1], &span).end;
-            if kept[first] {
-                self.out.push_str(&self.text[range]);
-            } else if range.len() <= SHOWN_GAP_BYTES && i - first < pieces.len() {
+            // Of a text that goes as a whole, the mark stays.
+            if kept[first] || (range.len() <= SHOWN_GAP_BYTES && i - first < pieces.len()) {
                 self.out.push_str(&self.text[range]);
             } else {
                 self.push_gap(&pieces[first..i], range, &span);

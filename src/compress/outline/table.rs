@@ -91,7 +91,7 @@ pub fn classes(text: &str, units: &[Unit]) -> Vec<Class> {
         let line = unit.line(text);
         let scan = scan(line.as_bytes(), false);
         classes.push(match () {
-            () if !scan.has_words => Class::Noise,
+            () if scan.words == 0 => Class::Noise,
             () if rows.is_empty() && classes.iter().all(|class| *class != Class::Header) && unit.opens => Class::Header,
             () if !unit.opens => Class::Plain,
             () => {

@@ -181,6 +181,20 @@ proptest! {
     }
 
     #[test]
+    fn json_behind_a_few_lines_stays_json(text in json(), seed: u64) {
+        prop_assume!(text.len() > 200);
+        let text = format!("Process exited with code 0\nOutput:\n{}", text.trim_start());
+        let outline = Outline::of(&text);
+        prop_assert_eq!(outline.kind(), Kind::Json);
+        check_pieces(&text, &outline)?;
+        let keep = keep(seed);
+        check_kept(&text, &outline, seed)?;
+        let out = outline.render(&text, &|i| i == 0 || keep(i), None);
+        let json = out.strip_prefix("Process exited with code 0\nOutput:\n");
+        prop_assert!(json.is_some_and(|json| serde_json::from_str::<Value>(json).is_ok()), "{out}");
+    }
+
+    #[test]
     fn nothing_is_a_mark(text in prop_oneof![text(), json()]) {
         let out = Outline::of(&text).render(&text, &|_| false, None);
         prop_assert!(out.len() < 300, "{out}");
@@ -233,6 +247,11 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
     }
 }
 
+/// A text of numbered lines.
+fn numbered(lines: Range<usize>, line: impl Fn(usize) -> String) -> String {
+    lines.map(line).collect()
+}
+
 /// The classes of the pieces of a text, with their text.
 fn classed(text: &str) -> Vec<(Class, &str)> {
     let outline = Outline::of(text);
@@ -251,9 +270,9 @@ fn with_classes(text: &str, classes: &[Class], origin: Option<&str>) -> String {
 #[test]
 fn a_log_keeps_its_error_and_says_what_repeats() {
     let mut log = String::from("starting the run of all workers, please wait\n");
-    for i in 0..120 {
-        log += &format!("2026-05-01T10:{:02}:00 INFO worker-{} processed batch {} ok\n", i % 60, i % 4, i * 37);
-    }
+    log += &numbered(0..120, |i| {
+        format!("2026-05-01T10:{:02}:00 INFO worker-{} processed batch {} ok\n", i % 60, i % 4, i * 37)
+    });
     log +=
         "Traceback (most recent call last):\n  File 'x.py', line 7\nE123456: assertion failed in step 7\nexit code 1";
     assert_eq!(Outline::of(&log).kind(), Kind::Log);
@@ -271,8 +290,7 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
 
 #[test]
 fn marks_beside_a_gap_become_one() {
-    let log: String =
-        (0..40).map(|i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i))).collect();
+    let log: String = numbered(0..40, |i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i)));
     let once = Outline::of(&log).render(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
     assert_eq!(once.matches("[... 10 lines, ").count(), 1, "{once}");
     let outline = Outline::of(&once);
@@ -315,7 +333,7 @@ fn rows_of_json_that_differ_stand_out() {
 
 #[test]
 fn a_long_string_in_json_is_opened() {
-    let log: String = (0..80).map(|i| format!("line {i} \\\"quoted\\\" of the output \\u4e2d\\n")).collect();
+    let log: String = numbered(0..80, |i| format!("line {i} \\\"quoted\\\" of the output \\u4e2d\\n"));
     let text =
         format!(r#"{{"exit_code": 1, "stdout": "{log}ValueError: bad input\n", "n": 123456789012345678901234}}"#);
     let out = with_classes(&text, &[Class::Error], None);
@@ -345,9 +363,10 @@ fn code_shows_its_signatures() {
     }
     assert_eq!(class_of(code, "Licensed under"), Class::Noise);
     assert_eq!(class_of(code, "cannot write"), Class::Plain);
-    let numbered: String = code.lines().enumerate().map(|(i, line)| format!("{:6}\t{line}\n", i + 1)).collect();
-    assert_eq!(Outline::of(&numbered).kind(), Kind::Code);
-    assert_eq!(class_of(&numbered, "def main"), Class::Header);
+    let lines: Vec<&str> = code.lines().collect();
+    let listing = numbered(0..lines.len(), |i| format!("{:6}\t{}\n", i + 1, lines[i]));
+    assert_eq!(Outline::of(&listing).kind(), Kind::Code);
+    assert_eq!(class_of(&listing, "def main"), Class::Header);
 }
 
 #[test]
@@ -362,9 +381,9 @@ fn a_diff_shows_files_hunks_and_changes() {
 #[test]
 fn tables_show_their_head_and_odd_rows() {
     let mut csv = String::from("id,name,status,amount in euro\n");
-    for i in 0..40 {
-        csv += &format!("{i},customer number {i},{},{}.10\n", if i == 23 { "blocked" } else { "active" }, 100 + i);
-    }
+    csv += &numbered(0..40, |i| {
+        format!("{i},customer number {i},{},{}.10\n", if i == 23 { "blocked" } else { "active" }, 100 + i)
+    });
     assert_eq!(Outline::of(&csv).kind(), Kind::Table);
     assert_eq!(class_of(&csv, "id,name"), Class::Header);
     assert_eq!(class_of(&csv, "23,customer"), Class::Outlier);
@@ -390,16 +409,10 @@ fn pages_have_noise_around_their_text() {
 
 #[test]
 fn hits_of_a_search_name_each_file_once() {
-    let hits: String = (0..12)
-        .map(|i| {
-            format!(
-                "src/part_{}.rs:{}:    let total_of_{} = compute(value);\n",
-                i / 6,
-                i * 7,
-                "abcdefghijkl".get(i..=i).unwrap()
-            )
-        })
-        .collect();
+    let hits = numbered(0..12, |i| {
+        let name = "x".repeat(i + 1);
+        format!("src/part_{}.rs:{}:    let total_of_{name} = compute(value);\n", i / 6, i * 7)
+    });
     assert_eq!(Outline::of(&hits).kind(), Kind::Search);
     assert_eq!(class_of(&hits, "src/part_1.rs:42:"), Class::Header);
     assert_eq!(class_of(&hits, "src/part_0.rs:28:"), Class::Plain);

@@ -87,22 +87,41 @@ fn next_cut(bytes: &[u8], from: usize, end: usize, style: Style) -> usize {
         return end;
     }
     let limit = from + most;
-    let mut position = if style.escaped { from } else { char_boundary(bytes, from + least) };
-    let (mut best, mut best_rank) = (position, 0);
-    while position <= limit {
-        if position >= from + least {
-            let rank = rank(bytes, position, style);
-            if rank >= best_rank {
-                (best, best_rank) = (position, rank);
-            }
+    if style.escaped {
+        return next_cut_between_escapes(bytes, from..end, style);
+    }
+    let (mut best, mut best_rank) = (None, 0);
+    for position in (from + least..=limit).rev() {
+        if bytes[position] & 0xc0 == 0x80 {
+            continue;
         }
-        position = if style.escaped && bytes[position] == b'\\' {
-            escape_end(bytes, position).min(end)
-        } else {
-            char_boundary(bytes, position + 1)
+        let rank = rank(bytes, position, style);
+        if best.is_none() || rank > best_rank {
+            (best, best_rank) = (Some(position), rank);
+        }
+        // The end of a sentence: nothing before it is better.
+        if rank >= 4 {
+            break;
+        }
+    }
+    best.unwrap_or(end)
+}
+
+/// As [`next_cut`], from the front: only from there it is known where an escape begins.
+fn next_cut_between_escapes(bytes: &[u8], line: std::ops::Range<usize>, style: Style) -> usize {
+    let (least, limit) = (line.start + PART_BYTES.0, line.start + PART_BYTES.1);
+    let (mut position, mut best, mut best_rank) = (line.start, line.end, 0);
+    while position <= limit && position < line.end {
+        let rank = if position < least { 0 } else { rank(bytes, position, style) };
+        if position >= least && (rank >= best_rank || best == line.end) {
+            (best, best_rank) = (position, rank);
+        }
+        position = match bytes[position] {
+            b'\\' => escape_end(bytes, position),
+            _ => char_boundary(bytes, position + 1),
         };
     }
-    if best > from { best } else { position.min(end) }
+    best
 }
 
 /// Returns the first character boundary at or behind `position`.
@@ -124,13 +143,15 @@ fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
         [.., 0xe3, 0x80, 0x82] | [.., 0xef, 0xbc, 0x81 | 0x9f] | [.., b'.' | b'!' | b'?', b' '] if next != b' ' => 4,
         [.., b'>'] if style.tags && next == b'<' => 4,
         // ； ， 、
-        [.., 0xef, 0xbc, 0x9b | 0x8c] | [.., 0xe3, 0x80, 0x81] => 3,
-        [.., b',' | b';' | b':' | b'}' | b']' | b')', b' ' | b'\t'] => 3,
+        [.., 0xef, 0xbc, 0x9b | 0x8c]
+        | [.., 0xe3, 0x80, 0x81]
+        | [.., b',' | b';' | b':' | b'}' | b']' | b')', b' ' | b'\t'] => 3,
         [.., b' ' | b'\t'] if !matches!(next, b' ' | b'\t') => 2,
         [.., b'}' | b']' | b')' | b';' | b'|'] => 1,
-        [.., b','] if !next.is_ascii_digit() => 1,
-        [.., last] if *last >= 0x80 && next >= 0x80 => 1,
-        _ => 0,
+        [.., b','] => u8::from(!next.is_ascii_digit()),
+        // Scripts without spaces.
+        [.., last] => u8::from(*last >= 0x80 && next >= 0xe3),
+        [] => 0,
     }
 }
 

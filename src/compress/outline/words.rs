@@ -8,8 +8,8 @@ pub struct Scan {
     pub template: u64,
     /// How surely the line reports an error.
     pub level: Level,
-    /// It has letters or digits.
-    pub has_words: bool,
+    /// Words: runs of letters and digits, and Chinese characters.
+    pub words: u32,
 }
 
 /// How surely a line reports an error.
@@ -26,13 +26,13 @@ pub enum Level {
 
 /// Looks at a line once. O(n); nothing is allocated.
 pub fn scan(line: &[u8], mask_quotes: bool) -> Scan {
-    let mut scan = Scan { template: 0, level: Level::None, has_words: false };
+    let mut scan = Scan { template: 0, level: Level::None, words: 0 };
     let (mut hash, mut in_quotes, mut position) = (SEED, false, 0);
     while let Some(&byte) = line.get(position) {
         match byte {
             b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => {
                 let word = word_at(line, position);
-                scan.has_words = true;
+                scan.words += 1;
                 if !in_quotes {
                     hash = mix(hash, word.hash);
                 }
@@ -54,12 +54,12 @@ pub fn scan(line: &[u8], mask_quotes: bool) -> Scan {
             }
             b'\\' if matches!(line.get(position + 1), Some(b'n' | b'r' | b't' | b'"' | b'\\')) => position += 1,
             0xe4..=0xe9 => {
-                scan.has_words = true;
+                scan.words += 1;
                 scan.level = scan.level.max(judge_chinese(line, position));
                 hash = if in_quotes { hash } else { mix(hash, u64::from(byte)) };
             }
             _ => {
-                scan.has_words |= byte >= 0x80;
+                scan.words += u32::from(byte >= 0xc0);
                 hash = if in_quotes { hash } else { mix(hash, u64::from(byte)) };
             }
         }
@@ -182,7 +182,13 @@ fn judge(line: &[u8], start: usize, end: usize) -> Level {
         .iter()
         .any(|tail| word.len() > tail.len() && word.ends_with(tail) && word[0].is_ascii_uppercase());
     if is_camel {
-        return if is_lead(before) && !matches!(after, [b'(', ..]) { Level::Leading } else { Level::Strong };
+        // `new TypeError(…)`, `errors: ValidationError[]` are code.
+        return match after {
+            [] | [b':' | b' ' | b'\t' | b'\r' | b'\n' | b'"', ..] if is_lead(before) => Level::Leading,
+            [] | [b':' | b' ' | b'\t' | b'\r' | b'\n' | b'"', ..] => Level::Strong,
+            [b'(', ..] if is_lead(before) => Level::Strong,
+            _ => Level::None,
+        };
     }
     let mut lower = [0; 16];
     let Some(lower) = lower.get_mut(..word.len()) else { return Level::None };
@@ -208,6 +214,8 @@ fn judge(line: &[u8], start: usize, end: usize) -> Level {
             };
             return if is_phrase { Level::Weak } else { Level::None };
         }
+        // `x !== undefined`
+        b"undefined" if before.trim_ascii_end().ends_with(b"=") => return Level::None,
         b"err" if !matches!(after, [b'!' | b':', ..]) => return Level::None,
         _ => {}
     }
@@ -225,9 +233,10 @@ fn judge(line: &[u8], start: usize, end: usize) -> Level {
     }
 }
 
-/// `errors.py`, `src/error/mod.rs`, `--fail-fast`, `console.error`: names, not reports.
+/// `errors.py`, `src/error/mod.rs`, `--fail-fast`, `console.error`, `'error'`: names, not reports.
 fn is_part_of_name(before: &[u8], after: &[u8]) -> bool {
-    matches!(before, [.., b'.' | b'/' | b'-' | b'\\' | b'$' | b'@' | b'#'] | [.., b':', b':'])
+    matches!((before, after), ([.., b'\''], [b'\'', ..]) | ([.., b'`'], [b'`', ..]))
+        || matches!(before, [.., b'.' | b'/' | b'-' | b'\\' | b'$' | b'@' | b'#'] | [.., b':', b':'])
         || matches!(after, [b'.', next, ..] if next.is_ascii_alphanumeric())
         || matches!(after, [b'/' | b'(', ..] | [b'-', b'a'..=b'z', ..] | [b':', b':', ..])
 }
@@ -331,6 +340,9 @@ mod tests {
             "没有错误",
             "all tests passed without failure",
             "error_count 7",
+            "if (raw.workers !== undefined) {",
+            "errors.push(new ValidationError(x))",
+            "severity: 'error',",
             "checked out branch main",
         ] {
             assert_eq!(level(line), Level::None, "{line}");

@@ -13,16 +13,38 @@ use crate::compress::outline::{Class, Piece, at};
 /// A row larger than this is opened; below, its cells say more together.
 const OPENED_ROW_BYTES: u32 = 2048;
 
-/// Takes a JSON text apart; `None` when it is none.
+/// Lines before JSON are looked at that far: what a tool says before the answer of another.
+const MAX_LINES_BEFORE: usize = 12;
+/// The same in bytes.
+const MAX_BYTES_BEFORE: usize = 1000;
+
+/// Takes a JSON text apart, or one with a few lines before the JSON; `None` when it is none.
 pub fn outline(text: &str) -> Option<(Tree, Vec<Piece>)> {
-    let found = parse(text)?;
-    let mut build = Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces: Vec::new() };
+    let (from, found) = match parse(text, 0) {
+        Some(found) => (0, found),
+        None => after_lines(text)?,
+    };
+    let units = units::units(&text[..from], false);
+    let rules = Rules { least: Level::Weak, mask_quotes: false, is_search: false, edges: (MAX_LINES_BEFORE, 0) };
+    let pieces = units::join(text, &units, &log::classes(text, &units, &rules));
+    let before = pieces.len();
+    let mut build = Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces };
     build.node(0, Class::Plain);
     let mut pieces = build.pieces;
     if let Some(last) = pieces.last_mut() {
         last.end = at(text.len());
     }
-    Some((Tree { nodes: build.nodes }, pieces))
+    Some((Tree { nodes: build.nodes, before }, pieces))
+}
+
+/// Finds JSON that begins on a line of its own behind the first few and goes on to the end.
+fn after_lines(text: &str) -> Option<(usize, Vec<Node>)> {
+    let ends = text.match_indices('\n').map(|(at, _)| at + 1).take(MAX_LINES_BEFORE);
+    let mut starts = ends.take_while(|&at| at < MAX_BYTES_BEFORE && at < text.len() / 2);
+    let from = starts.find(|&at| text[at..].starts_with(['{', '[']))?;
+    // Most texts that only look so end differently: that is cheap to see.
+    text.trim_end().ends_with(['}', ']']).then_some(())?;
+    Some((from, parse(text, from)?))
 }
 
 struct Build<'t> {

@@ -42,4 +42,6 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Tree {
     nodes: Vec<Node>,
+    /// Pieces of the lines before the JSON.
+    before: usize,
 }

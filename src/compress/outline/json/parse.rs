@@ -22,12 +22,12 @@ struct Open {
     last: Option<usize>,
 }
 
-/// Returns the nodes of `text`, or `None` when it is not JSON with a container at its root, nor several on lines.
+/// Returns the nodes of `text[from..]`, or `None` when it is not JSON with a container at its root, nor several on lines.
 ///
 /// The first node is the root, or [`Shape::Lines`] for several. O(n), without recursion.
-pub fn parse(text: &str) -> Option<Vec<Node>> {
+pub fn parse(text: &str, from: usize) -> Option<Vec<Node>> {
     let bytes = text.as_bytes();
-    let first = skip_spaces(bytes, 0);
+    let first = skip_spaces(bytes, from);
     if !matches!(bytes.get(first)?, b'{' | b'[') {
         return None;
     }
@@ -262,7 +262,7 @@ mod tests {
             r#"{"a": [true, null, "\u00e9\n"]}"#,
             "[[[]]]",
         ] {
-            assert!(parse(text).is_some(), "{text}");
+            assert!(parse(text, 0).is_some(), "{text}");
             assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
         }
         for text in [
@@ -296,8 +296,8 @@ mod tests {
             "[\"\\u12g4\"]",
             "[1 2]",
         ] {
-            assert!(parse(text).is_none(), "{text}");
+            assert!(parse(text, 0).is_none(), "{text}");
         }
-        assert_eq!(parse("[1]\n{\"a\": 2}\n").unwrap()[0].shape, Shape::Lines);
+        assert_eq!(parse("[1]\n{\"a\": 2}\n", 0).unwrap()[0].shape, Shape::Lines);
     }
 }

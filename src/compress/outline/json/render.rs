@@ -37,13 +37,14 @@ pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) ->
         count += u32::from(is_kept);
         until.push(count);
     }
-    let origin = origin.map(marks::escaped);
-    let origin = origin.as_deref();
+    let escaped = origin.map(marks::escaped);
     let mut writer = Writer { tree, pieces, text, kept, until, origin, is_explained: false, out: String::new() };
     let ends = |at: usize| writer.until.get(at).copied().unwrap_or(0);
-    let is_first = ends(1) > 0;
+    let is_first = ends(tree.before + 1) > ends(tree.before);
     let is_last = ends(pieces.len()) > ends(pieces.len().saturating_sub(1));
-    writer.spaces(0, root.start as usize, is_first);
+    let lines = writer.before();
+    writer.origin = escaped.as_deref();
+    writer.spaces(lines, root.start as usize, is_first);
     if root.shape == Shape::Leaf {
         // An empty container, maybe with much space in it.
         writer.out.push_str(if text[root.start as usize..].starts_with('{') { "{}" } else { "[]" });
@@ -74,6 +75,19 @@ struct Writer<'t> {
 }
 
 impl<'t> Writer<'t> {
+    /// Adds the lines before the JSON; returns where they end.
+    fn before(&mut self) -> usize {
+        let pieces = &self.pieces[..self.tree.before];
+        let Some(last) = pieces.last() else { return 0 };
+        let end = last.end as usize;
+        absorb_marks(pieces, self.text, &(0..end), &mut self.kept[..pieces.len()]);
+        let mut run = Run::new(self.text, LineEnd::Feed, self.origin);
+        run.push(pieces, &self.kept[..pieces.len()], 0..end);
+        self.is_explained = run.is_explained();
+        self.out = run.out;
+        end
+    }
+
     fn has_kept(&self, index: usize) -> bool {
         let end = self.tree.pieces_end(index, self.pieces.len());
         self.until[end] > self.until[self.tree.nodes[index].piece as usize]

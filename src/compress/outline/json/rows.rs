@@ -111,8 +111,7 @@ fn value_end(bytes: &[u8], position: usize) -> usize {
         match byte {
             b'"' => position = string_end(bytes, position).unwrap_or(bytes.len()) - 1,
             b'{' | b'[' => depth += 1,
-            b'}' | b']' | b',' if depth == 0 => return position,
-            b' ' | b'\n' | b'\r' | b'\t' if depth == 0 => return position,
+            b'}' | b']' | b',' | b' ' | b'\n' | b'\r' | b'\t' if depth == 0 => return position,
             b'}' | b']' => depth -= 1,
             _ => {}
         }
@@ -130,32 +129,28 @@ fn value_end(bytes: &[u8], position: usize) -> usize {
 pub fn class_of(source: &str, parent: Shape) -> Class {
     let bytes = source.as_bytes();
     let mut position = 0;
-    let mut key: &[u8] = b"";
     while let Some(&byte) = bytes.get(position) {
-        match byte {
-            b'"' => {
-                let end = string_end(bytes, position).unwrap_or(bytes.len());
-                let inner = bytes.get(position + 1..end - 1).unwrap_or_default();
-                let behind = skip_spaces(bytes, end);
-                if parent == Shape::Object && bytes.get(behind) == Some(&b':') {
-                    key = inner;
-                    position = skip_spaces(bytes, behind + 1);
-                    if is_failure(key, &bytes[position.min(bytes.len())..]) {
-                        return Class::Error;
-                    }
-                    continue;
-                }
-                // "description": "what to do when it cannot be found" is prose; one or two words are a verdict.
-                let least = if inner.len() > 60 { Level::Strong } else { Level::Weak };
-                if scan(inner, false).level >= least {
-                    return Class::Error;
-                }
-                position = end;
-            }
-            _ => position += 1,
+        if byte != b'"' {
+            position += 1;
+            continue;
         }
+        let end = string_end(bytes, position).unwrap_or(bytes.len());
+        let inner = bytes.get(position + 1..end - 1).unwrap_or_default();
+        let behind = skip_spaces(bytes, end);
+        if parent == Shape::Object && bytes.get(behind) == Some(&b':') {
+            position = skip_spaces(bytes, behind + 1);
+            if is_failure(inner, &bytes[position.min(bytes.len())..]) {
+                return Class::Error;
+            }
+            continue;
+        }
+        // "description": "what to do when it cannot be found" is prose; one or two words are a verdict.
+        let least = if inner.len() > 60 { Level::Strong } else { Level::Weak };
+        if scan(inner, false).level >= least {
+            return Class::Error;
+        }
+        position = end;
     }
-    let _ = key;
     Class::Plain
 }
 
