@@ -27,6 +27,8 @@ pub struct Rules {
 const SAME_ERRORS: u32 = 8;
 /// Words of a line outside of logs that is compared without its numbers.
 const TEMPLATE_WORDS: u32 = 6;
+/// Longest line outside of logs in which a weak word is a report: about what a terminal shows on two rows.
+const LINE_BYTES: usize = 160;
 /// Lines before and behind an error that belong to it.
 const AROUND: (usize, usize) = (2, 3);
 /// Lines of a traceback behind an error at most; a recursion that overflows prints a thousand.
@@ -46,9 +48,12 @@ pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
             None => (None, line),
         };
         let scan = scan(said.as_bytes(), rules.mask_quotes);
+        // A long line outside of logs is prose, as are the parts of one.
+        let is_said = rules.mask_quotes || said.len() <= LINE_BYTES;
+        let least = if is_said { rules.least } else { rules.least.max(Level::Strong) };
         let class = match () {
             () if scan.words == 0 => Class::Noise,
-            () if scan.level >= rules.least || frames.is_end(line) => {
+            () if scan.level >= least || frames.is_end(line) => {
                 let count = seen.entry(scan.template).or_default();
                 *count += 1;
                 if *count > SAME_ERRORS { Class::Repeat } else { Class::Error }

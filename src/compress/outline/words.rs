@@ -216,6 +216,8 @@ fn judge(line: &[u8], start: usize, end: usize) -> Level {
         }
         // `x !== undefined`
         b"undefined" if before.trim_ascii_end().ends_with(b"=") => return Level::None,
+        // `timeout: 10000` is a setting.
+        b"timeout" | b"timeouts" if number_after(after).is_some() => return Level::None,
         b"err" if !matches!(after, [b'!' | b':', ..]) => return Level::None,
         _ => {}
     }
@@ -343,6 +345,7 @@ mod tests {
             "if (raw.workers !== undefined) {",
             "errors.push(new ValidationError(x))",
             "severity: 'error',",
+            "waitFor({ state: 'visible', timeout: 10000 });",
             "checked out branch main",
         ] {
             assert_eq!(level(line), Level::None, "{line}");
