@@ -69,7 +69,7 @@ impl Class {
 pub enum Kind {
     /// Logs and the output of commands.
     Log,
-    /// One JSON object or array, or one on each line; maybe behind a few lines of something else.
+    /// One JSON object or array, or one on each line; maybe with a few lines of something else around it.
     Json,
     /// Source code, with or without line numbers before it.
     Code,
@@ -106,9 +106,9 @@ impl Piece {
 
 /// A text taken apart.
 ///
-/// The pieces lie one behind the other and cover the text (its first 4 GiB; what is beyond always stays). There is at
-/// most one for every 40 bytes, and 8 more. A piece of JSON has before its value the key, the comma and the brackets
-/// that open there, and behind it the brackets that close.
+/// The pieces lie one behind the other and cover the text (its first 4 GiB; what is beyond always stays). A flat text has
+/// at most one for every 40 bytes, and 8 more; JSON has about as many, and one for each container that is opened. A piece
+/// of JSON has before its value the key, the comma and the brackets that open there, and behind it the brackets that close.
 #[derive(Debug)]
 pub struct Outline {
     kind: Kind,

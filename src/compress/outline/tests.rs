@@ -182,15 +182,17 @@ proptest! {
 
     #[test]
     fn json_behind_a_few_lines_stays_json(text in json(), seed: u64) {
-        prop_assume!(text.len() > 200);
-        let text = format!("Process exited with code 0\nOutput:\n{}", text.trim_start());
+        prop_assume!(text.trim().len() > 300);
+        let text = format!("Process exited with code 0\nOutput:\n{}. Please go on.\n", text.trim());
         let outline = Outline::of(&text);
         prop_assert_eq!(outline.kind(), Kind::Json);
         check_pieces(&text, &outline)?;
         let keep = keep(seed);
         check_kept(&text, &outline, seed)?;
-        let out = outline.render(&text, &|i| i == 0 || keep(i), None);
+        let last = outline.pieces().len() - 1;
+        let out = outline.render(&text, &|i| i == 0 || i == last || keep(i), None);
         let json = out.strip_prefix("Process exited with code 0\nOutput:\n");
+        let json = json.and_then(|json| json.strip_suffix(". Please go on.\n"));
         prop_assert!(json.is_some_and(|json| serde_json::from_str::<Value>(json).is_ok()), "{out}");
     }
 

@@ -20,31 +20,42 @@ const MAX_BYTES_BEFORE: usize = 1000;
 
 /// Takes a JSON text apart, or one with a few lines before the JSON; `None` when it is none.
 pub fn outline(text: &str) -> Option<(Tree, Vec<Piece>)> {
-    let (from, found) = match parse(text, 0) {
+    let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
         None => after_lines(text)?,
     };
-    let units = units::units(&text[..from], false);
-    let rules = Rules { least: Level::Weak, mask_quotes: false, is_search: false, edges: (MAX_LINES_BEFORE, 0) };
-    let pieces = units::join(text, &units, &log::classes(text, &units, &rules));
+    let pieces = lines_around(&text[..from], 0);
     let before = pieces.len();
     let mut build = Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces };
     build.node(0, Class::Plain);
     let mut pieces = build.pieces;
+    // Nothing but space behind it is a part of it.
+    let end = if text[end..].trim().is_empty() { text.len() } else { end };
     if let Some(last) = pieces.last_mut() {
-        last.end = at(text.len());
+        last.end = at(end);
     }
-    Some((Tree { nodes: build.nodes, before }, pieces))
+    let behind = (pieces.len(), end);
+    pieces.extend(lines_around(text, end));
+    Some((Tree { nodes: build.nodes, before, behind }, pieces))
 }
 
-/// Finds JSON that begins on a line of its own behind the first few and goes on to the end.
-fn after_lines(text: &str) -> Option<(usize, Vec<Node>)> {
+/// Finds JSON that begins on a line of its own behind the first few.
+fn after_lines(text: &str) -> Option<(usize, (Vec<Node>, usize))> {
     let ends = text.match_indices('\n').map(|(at, _)| at + 1).take(MAX_LINES_BEFORE);
     let mut starts = ends.take_while(|&at| at < MAX_BYTES_BEFORE && at < text.len() / 2);
     let from = starts.find(|&at| text[at..].starts_with(['{', '[']))?;
-    // Most texts that only look so end differently: that is cheap to see.
-    text.trim_end().ends_with(['}', ']']).then_some(())?;
     Some((from, parse(text, from)?))
+}
+
+/// Makes pieces of the lines of `text[from..]`, which stand around JSON.
+fn lines_around(text: &str, from: usize) -> Vec<Piece> {
+    let mut units = units::units(&text[from..], false);
+    for unit in &mut units {
+        unit.start += at(from);
+        unit.end += at(from);
+    }
+    let rules = Rules { least: Level::Weak, mask_quotes: false, is_search: false, edges: (MAX_LINES_BEFORE, 0) };
+    units::join(text, &units, &log::classes(text, &units, &rules))
 }
 
 struct Build<'t> {

@@ -44,4 +44,6 @@ pub struct Tree {
     nodes: Vec<Node>,
     /// Pieces of the lines before the JSON.
     before: usize,
+    /// Index of the first piece behind the JSON, and where it begins.
+    behind: (usize, usize),
 }

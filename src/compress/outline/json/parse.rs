@@ -10,6 +10,8 @@ const OPENED_BYTES: usize = 200;
 const OPENED_STRING_BYTES: usize = 300;
 /// Neighbours below this are one leaf.
 const SHORT_BYTES: usize = 40;
+/// Text behind JSON, such as an exit code or an advice, is no longer than this.
+const MAX_BYTES_BEHIND: usize = 1000;
 /// Containers that lie deeper are not opened: nobody reads them, and rendering is recursive.
 const MAX_DEPTH: usize = 64;
 
@@ -22,10 +24,11 @@ struct Open {
     last: Option<usize>,
 }
 
-/// Returns the nodes of `text[from..]`, or `None` when it is not JSON with a container at its root, nor several on lines.
+/// Returns the nodes of `text[from..]` and where the JSON ends, or `None` when it is not JSON with a container at its root,
+/// nor several on lines. A few words may follow.
 ///
 /// The first node is the root, or [`Shape::Lines`] for several. O(n), without recursion.
-pub fn parse(text: &str, from: usize) -> Option<Vec<Node>> {
+pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
     let bytes = text.as_bytes();
     let first = skip_spaces(bytes, from);
     if !matches!(bytes.get(first)?, b'{' | b'[') {
@@ -42,7 +45,11 @@ pub fn parse(text: &str, from: usize) -> Option<Vec<Node>> {
             break;
         }
         if !bytes[position..next].contains(&b'\n') || !matches!(bytes[next], b'{' | b'[') {
-            return None;
+            let rest = bytes.len() - position;
+            if rest > MAX_BYTES_BEHIND || position - first < OPENED_BYTES.max(rest * 2) {
+                return None;
+            }
+            break;
         }
         position = next;
     }
@@ -56,7 +63,7 @@ pub fn parse(text: &str, from: usize) -> Option<Vec<Node>> {
             node.skip -= 1;
         }
     }
-    Some(nodes)
+    Some((nodes, position))
 }
 
 fn node(start: usize, end: usize, shape: Shape) -> Node {
@@ -298,6 +305,6 @@ mod tests {
         ] {
             assert!(parse(text, 0).is_none(), "{text}");
         }
-        assert_eq!(parse("[1]\n{\"a\": 2}\n", 0).unwrap()[0].shape, Shape::Lines);
+        assert_eq!(parse("[1]\n{\"a\": 2}\n", 0).unwrap().0[0].shape, Shape::Lines);
     }
 }

@@ -22,7 +22,22 @@ pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) ->
     if kept.iter().all(|kept| *kept) {
         return text.to_owned();
     }
-    let Some(&root) = tree.nodes.first() else { return text.to_owned() };
+    let (last, end) = tree.behind;
+    let mut kept_behind = kept.split_off(last);
+    let (pieces, behind) = pieces.split_at(last);
+    let (mut out, is_explained) = render_json(tree, pieces, &text[..end], kept, origin);
+    if kept_behind.first() == Some(&false) {
+        out.push('\n');
+    }
+    absorb_marks(behind, text, &(end..text.len()), &mut kept_behind);
+    let mut run = Run::new(text, LineEnd::Feed, origin).after(out, is_explained);
+    run.push(behind, &kept_behind, end..text.len());
+    run.out
+}
+
+/// Renders the JSON and the lines before it; also returns whether a mark was given.
+fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, origin: Option<&str>) -> (String, bool) {
+    let Some(&root) = tree.nodes.first() else { return (text.to_owned(), false) };
     for (index, node) in tree.nodes.iter().enumerate() {
         if node.shape == Shape::Text {
             let range = node.piece as usize..tree.pieces_end(index, pieces.len());
@@ -45,14 +60,14 @@ pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) ->
     let lines = writer.before();
     writer.origin = escaped.as_deref();
     writer.spaces(lines, root.start as usize, is_first);
-    if root.shape == Shape::Leaf {
+    if root.shape == Shape::Leaf && !is_first {
         // An empty container, maybe with much space in it.
         writer.out.push_str(if text[root.start as usize..].starts_with('{') { "{}" } else { "[]" });
     } else {
         writer.node(0);
     }
     writer.spaces(root.end as usize, text.len(), is_last);
-    writer.out
+    (writer.out, writer.is_explained)
 }
 
 impl Tree {
