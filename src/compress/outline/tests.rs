@@ -96,8 +96,7 @@ fn keep(seed: u64) -> impl Fn(usize) -> bool {
 }
 
 fn is_mark(source: &str) -> bool {
-    let value = source.trim_start_matches([' ', ',', '\n', '[', ':', '{']);
-    marks::json_gap_body(value).is_some() || source.contains("[... ")
+    source.contains(" left out") || source.contains("[... ")
 }
 
 fn check_pieces(text: &str, outline: &Outline) -> Result<(), TestCaseError> {
@@ -182,7 +181,9 @@ proptest! {
 
     #[test]
     fn json_behind_a_few_lines_stays_json(text in json(), seed: u64) {
-        prop_assume!(text.trim().len() > 300);
+        if text.trim().len() <= 300 {
+            return Ok(());
+        }
         let text = format!("Process exited with code 0\nOutput:\n{}. Please go on.\n", text.trim());
         let outline = Outline::of(&text);
         prop_assert_eq!(outline.kind(), Kind::Json);

@@ -70,6 +70,9 @@ pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut
             _ if from == mark.start => mark.end,
             _ => next_cut(text.as_bytes(), from, mark.start, style),
         };
+        // The line's end is no part of its own, behind a mark neither.
+        let is_end = line.end - end <= 2 && text[end..line.end].trim().is_empty();
+        let end = if is_end { line.end } else { end };
         units.push(Unit { start: at(from), end: at(end), opens: from == line.start });
         from = end;
         if from == mark.end && from < line.end {
