@@ -49,7 +49,8 @@ class Settings:
             repaired.
         tool_result_soft_limit: Share of the window that one tool result may fill before its
         middle goes.
-        tool_result_hard_limit: Share of the window that all tool results may fill together.
+        tool_result_hard_limit: Share of the window that all tool results may fill together when a
+            request has to be cut.
         context_reserve_ratio: Share of the window that is kept free for the answer.
         compression_model: Model for summaries made while compressing; `None` is the current model.
         tool_result_max_chars: Most characters of a result that is trimmed by lines.

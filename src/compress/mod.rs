@@ -1,11 +1,14 @@
 //! Compression: a request that fits, planned and not yet carried out.
 //!
 //! [`compress`] runs before every model call and mostly has nothing to do: bounds and cached counts show it. Otherwise
-//! the passes run in order on a [`draft`]: repair of calls and results, old reasoning, single results, all results, long
-//! messages, and last the [`fit`]. [`emergency`] is for a request that a provider has rejected.
+//! calls and results are repaired and single results shortened, and the conversation is cut in rare large [`steps`], so
+//! that a provider's prompt cache lasts from one to the next. In a step the passes run in order on a [`draft`]: old
+//! reasoning, single results, all results, long messages, and last the [`fit`]. Between steps the [`gate`] weighs what a
+//! change would save. [`emergency`] is for a request that a provider has rejected.
 
 mod draft;
 mod fit;
+mod gate;
 mod marks;
 #[allow(dead_code)] // until the fit takes texts apart with it
 mod outline;
@@ -15,6 +18,8 @@ mod plan;
 mod priority;
 mod rounds;
 mod shorten;
+mod steady;
+mod steps;
 mod tally;
 
 use crate::error::{Error, Result};
@@ -27,6 +32,7 @@ pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
 pub use shorten::{TRIM_LINES, trim_tool_result};
+pub use steady::Steady;
 pub use tally::Tally;
 
 /// The knobs of compression, all of documents 001 and 004.
@@ -34,7 +40,7 @@ pub use tally::Tally;
 pub struct Limits {
     /// Share of the window that one tool result may have.
     pub tool_result_soft_limit: f64,
-    /// Share of the window that all tool results may have together.
+    /// Share of the window that all tool results may have together when something is cut.
     pub tool_result_hard_limit: f64,
     /// Share of the window kept free for the answer.
     pub context_reserve_ratio: f64,
@@ -116,33 +122,17 @@ fn share(tokens: u64, ratio: f64, round: fn(f64) -> f64) -> u64 {
 
 /// Returns the plan for the next call, or `None` when the messages may go as they are.
 ///
+/// The same messages give the same plan, and more of them one that begins with the same messages, until the budget is
+/// reached again: see [`Steady`]. After a request was rejected, a caller that wants smaller ones from now on says so by a
+/// lower `window_tokens`.
+///
 /// Cost of the usual call, where every text's count is cached and nothing is cut: one look at each message.
 ///
 /// # Errors
 ///
 /// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone exceed the budget.
 pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
-    if is_settled(view, request) {
-        return Ok(None);
-    }
-    let counter = request.counter();
-    for message in view {
-        counter.message(message);
-    }
-    if is_settled(view, request) {
-        return Ok(None);
-    }
-    let mut draft = draft(view, request);
-    let last_user = last_user_index(view).unwrap_or(view.len());
-    passes::reasoning(&mut draft, last_user, request.limits.reasoning_keep_chars);
-    passes::large_results(&mut draft, request.single_tokens());
-    if fit::result_tokens(&draft) > request.all_tokens() {
-        fit::shrink_results(&mut draft, request.all_tokens());
-    }
-    let long = (request.limits.max_user_message_chars, request.limits.max_assistant_message_chars);
-    passes::long_messages(&mut draft, last_user, long);
-    fit::fit(&mut draft, request.budget_tokens(), request.model)?;
-    Ok(Some(draft.finish()))
+    steady::compress(view, request)
 }
 
 /// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.

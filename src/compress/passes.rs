@@ -68,17 +68,27 @@ pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
     for (role, max_chars) in [(Role::User, user), (Role::Assistant, assistant)] {
-        let max_chars = if max_chars == 0 { usize::MAX } else { max_chars.max(MIN_MESSAGE_CHARS) };
+        let max_chars = message_chars(max_chars);
         for (entry, piece) in texts(draft, |entry_role| entry_role == role) {
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
             if is_old && longer_than(text, max_chars) {
-                let short = shorten::head_and_tail_chars(text, max_chars / 10 * 6, max_chars / 10 * 2);
+                let short = long_message(text, max_chars);
                 let tokens = u64::from(draft.counter.text(&short));
                 draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
         }
     }
+}
+
+/// Returns `text` cut to what is kept of a message of more than `max_chars` characters.
+pub fn long_message(text: &str, max_chars: usize) -> String {
+    shorten::head_and_tail_chars(text, max_chars / 10 * 6, max_chars / 10 * 2)
+}
+
+/// Returns how many characters a message may have where the setting is `max_chars`.
+pub fn message_chars(max_chars: usize) -> usize {
+    if max_chars == 0 { usize::MAX } else { max_chars.max(MIN_MESSAGE_CHARS) }
 }
 
 /// A message cut at fewer characters would be longer than that again with its mark.
@@ -106,7 +116,7 @@ pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
             Role::Assistant => limits.max_assistant_message_chars,
             _ => 0,
         };
-        let fits = |text: &Text<'_>| max_chars == 0 || !longer_than(text.as_str(), max_chars.max(MIN_MESSAGE_CHARS));
+        let fits = |text: &Text<'_>| !longer_than(text.as_str(), message_chars(max_chars));
         let says_little = match &message.content {
             Content::Empty => true,
             Content::Text(text) => fits(text),
@@ -119,6 +129,6 @@ pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
 }
 
 /// Returns whether `text` has more than `chars` characters; reads it only when its bytes leave that open.
-fn longer_than(text: &str, chars: usize) -> bool {
+pub fn longer_than(text: &str, chars: usize) -> bool {
     text.len() > chars && text.chars().nth(chars).is_some()
 }

@@ -1,6 +1,6 @@
 //! What comes out: for each message keep, edit or leave out, and the receipt of it.
 
-use crate::message::Role;
+use crate::message::{Content, Message, Part, Role, Text, Thoughts};
 use crate::tokens::Source;
 
 /// What a request is to hold, in order.
@@ -23,6 +23,21 @@ pub enum Output {
     New(NewMessage),
 }
 
+impl Output {
+    /// Returns the message as the request has it; `view` is what the plan was made of.
+    pub fn message<'m>(&'m self, view: &'m [Message<'_>]) -> Message<'m> {
+        match self {
+            Self::Keep(index) => view[*index].clone(),
+            Self::Edit(index, edit) => edit.of(view[*index].clone()),
+            Self::New(new) => Message {
+                tool_call_id: new.tool_call_id.as_deref().map(Text::new),
+                name: new.name.as_deref().map(Text::new),
+                ..Message::new(new.role, &new.content)
+            },
+        }
+    }
+}
+
 /// The changes to one message; what is not named stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Edit {
@@ -38,6 +53,43 @@ pub struct Edit {
     pub reasoning: Option<String>,
     /// Whether `thinking_blocks` go.
     pub remove_thinking: bool,
+}
+
+impl Edit {
+    fn of<'m>(&'m self, mut message: Message<'m>) -> Message<'m> {
+        if let Some(content) = &self.content {
+            message.content = Content::Text(Text::new(content));
+        }
+        for (index, text) in &self.parts {
+            if let Content::Parts(parts) = &mut message.content {
+                parts[*index] = Part::Text(Text::new(text));
+            }
+        }
+        for (index, edit) in &self.calls {
+            let call = &mut message.tool_calls[*index];
+            let set = |old: &mut Option<Text<'m>>, new: &'m Option<String>| {
+                if let Some(new) = new {
+                    *old = Some(Text::new(new));
+                }
+            };
+            set(&mut call.id, &edit.id);
+            set(&mut call.name, &edit.name);
+            set(&mut call.arguments, &edit.arguments);
+            call.arguments_are_text |= edit.arguments.is_some();
+        }
+        if let Some(id) = &self.tool_call_id {
+            message.tool_call_id = Some(Text::new(id));
+        }
+        if self.reasoning.is_some() || self.remove_thinking {
+            let thinking = message.thinking().filter(|_| !self.remove_thinking).cloned();
+            let reasoning = match self.reasoning.as_deref() {
+                None => message.reasoning().cloned(),
+                Some(new) => Some(new).filter(|text| !text.is_empty()).map(Text::new),
+            };
+            message.thoughts = Some(Box::new(Thoughts { reasoning, thinking }));
+        }
+        message
+    }
 }
 
 /// The changes to one tool call.

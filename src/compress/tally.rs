@@ -12,7 +12,6 @@ use super::{Request, pairs};
 #[derive(Debug, Clone, Copy)]
 pub struct Tally {
     tokens: u64,
-    result_tokens: u64,
     largest_result: u64,
     longest_user: usize,
     longest_assistant: usize,
@@ -25,7 +24,6 @@ impl Default for Tally {
     fn default() -> Self {
         Self {
             tokens: REPLY,
-            result_tokens: 0,
             largest_result: 0,
             longest_user: 0,
             longest_assistant: 0,
@@ -47,7 +45,6 @@ impl Tally {
             self.tokens += bound;
             let longest = match message.role {
                 Role::Tool => {
-                    self.result_tokens += bound;
                     self.largest_result = self.largest_result.max(bound);
                     continue;
                 }
@@ -66,7 +63,6 @@ impl Tally {
     pub fn fits(&self, request: &Request<'_>) -> bool {
         self.is_sound
             && self.largest_result <= request.single_tokens()
-            && self.result_tokens <= request.all_tokens()
             && self.tokens + request.tools_tokens() <= request.budget_tokens()
     }
 

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
-use crate::compress::Limits;
+use crate::compress::{Limits, Steady};
 
-use super::arguments::{limits, model, tools, whole};
+use super::arguments::{limits, model, optional_whole, tools, whole};
 use super::functions::Call;
 use super::receipt::Receipt;
 
@@ -22,6 +22,7 @@ pub struct Compressor {
     model: Option<String>,
     tools: Option<String>,
     limits: Limits,
+    steady: Steady,
     receipt: Mutex<Option<Py<Receipt>>>,
 }
 
@@ -40,14 +41,25 @@ impl Compressor {
             model: self::model(model)?,
             tools: self::tools(tools)?,
             limits: limits(settings)?,
+            steady: Steady::default(),
             receipt: Mutex::new(None),
         })
     }
 
-    /// Return the messages for the next call: see `compress_messages`.
-    fn compress<'py>(&self, messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    /// Return the messages for the next call: see `compress_messages`, which gives the same ones.
+    ///
+    /// Remembers the conversation's last cut, so that a call costs what is new. `context_window` in
+    /// place of the compressor's own is for a provider that has refused more than a lower one.
+    #[pyo3(signature = (messages, *, context_window=None))]
+    fn compress<'py>(
+        &self,
+        messages: &Bound<'py, PyAny>,
+        context_window: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyList>> {
         let call = self.call(messages);
-        let (messages, receipt) = call.compress(&call.request(self.context_window, self.limits.clone()))?;
+        let window_tokens = optional_whole(context_window, "context_window")?.unwrap_or(self.context_window);
+        let request = call.request(window_tokens, self.limits.clone());
+        let (messages, receipt) = call.compress(&request, Some(&self.steady))?;
         self.keep(receipt);
         Ok(messages)
     }

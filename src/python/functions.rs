@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::compress::{self, Plan, Request};
+use crate::compress::{self, Plan, Request, Steady};
 use crate::tokens::TokenCounter;
 use crate::{Error, history, window};
 
@@ -70,8 +70,12 @@ impl<'py> Call<'py> {
         })
     }
 
-    /// Compresses; without a receipt where nothing was to be done.
-    pub fn compress(&self, request: &Request<'_>) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
+    /// Compresses, with what `steady` or else all stateless calls remember; without a receipt where nothing was to be done.
+    pub fn compress(
+        &self,
+        request: &Request<'_>,
+        steady: Option<&Steady>,
+    ) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
         let list = self.messages.cast::<PyList>().ok();
         let unchanged = |list: &Bound<'py, PyList>| (list.get_slice(0, list.len()), None);
@@ -85,7 +89,10 @@ impl<'py> Call<'py> {
                 Ok(None)
             } else {
                 view.count(py, counter);
-                compress::compress(&view.messages, request)
+                match steady {
+                    Some(steady) => steady.compress(&view.messages, request),
+                    None => compress::compress(&view.messages, request),
+                }
             };
             if let (Ok(None), Some(list)) = (&plan, list) {
                 known::remember(list, view, counter);
@@ -150,9 +157,11 @@ pub fn fits<'py>(
 ///
 /// The budget is the window less the reserve: 15 % of it or `max_output_tokens`, whichever is larger;
 /// tool schemas count against it. Calls and results are repaired, and what is over a limit of
-/// `settings` is shortened: see `Settings`. Untouched messages are the same objects, edited ones new
-/// dicts; the list that came in is not changed. Where nothing is to be done, costs one look at each
-/// message.
+/// `settings` is shortened: see `Settings`. A conversation is cut in rare large steps, each to about two
+/// thirds of the budget, and between them a request begins as the one before did, so that a provider's
+/// prompt cache lasts. Steps follow from the messages alone: there is nothing to save or to restore.
+/// Untouched messages are the same objects, edited ones new dicts; the list that came in is not
+/// changed. Where nothing is to be done, costs one look at each message.
 ///
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
@@ -172,7 +181,7 @@ pub fn compress_messages<'py>(
     let call = Call::new(messages, model, tools)?;
     let mut request = call.request(whole(context_window, "context_window")?, limits(settings)?);
     request.max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
-    call.compress(&request).map(|(messages, _)| messages)
+    call.compress(&request, None).map(|(messages, _)| messages)
 }
 
 /// Return messages below 60 % of the window, for a request that was refused as too long.

@@ -55,6 +55,11 @@ static CUTS: LazyLock<Mutex<ContentCache<Cut>>> = LazyLock::new(Mutex::default);
 /// Unknown to whoever writes the texts, so that no two of them can be made to share a count.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
 
+/// Returns what hashes of content start from, the same as long as the process lives.
+pub fn content_seed() -> u64 {
+    *SEED
+}
+
 /// Returns the count of `text`, from the content cache or from `count`; `salt` tells the ways of counting apart.
 pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
     if text.len() < MIN_HASHED_BYTES {

@@ -76,8 +76,8 @@ fn results_are_cut_only_until_they_are_within_half_of_the_window() {
     let mut messages = turn(10, 8_000);
     messages.push(Owned::new(Role::User, "Thanks."));
     let all: u64 = tokens(&messages);
-    // The results are 60 % of the window; nothing else is at a limit.
-    let window_tokens = all * 10 / 6;
+    // All of it is 86 % of the window, 1 % too much, and nearly all of that are results.
+    let window_tokens = all * 100 / 86;
     let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
     assert!(plan.receipt.cuts.iter().all(|cut| cut.reason == Reason::ManyResults));
     let out = apply(&messages, &plan);
@@ -87,11 +87,10 @@ fn results_are_cut_only_until_they_are_within_half_of_the_window() {
     assert!(left <= window_tokens / 2 && left >= window_tokens * 45 / 100, "{left} of {window_tokens}");
     // The newest results are those of the last round, and stay.
     messages.pop();
-    assert!(
-        compress::compress(&view(&messages), &request(window_tokens))
-            .unwrap()
-            .is_none_or(|plan| edited(&plan).is_empty())
-    );
+    let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
+    assert!(plan.receipt.cuts.iter().all(|cut| cut.reason == Reason::Budget));
+    // Results alone are no reason to read everything anew: what fits stays.
+    assert_eq!(compress::compress(&view(&messages), &request(all * 10 / 6)).unwrap(), None);
 }
 
 #[test]
@@ -106,13 +105,22 @@ fn a_single_result_has_at_most_three_tenths_of_the_window() {
 #[test]
 fn long_messages_keep_six_tenths_and_two_tenths_of_their_limit() {
     let long = |role| Owned::new(role, Kind::Prose.text(40_000, 2));
-    let messages = [long(Role::User), long(Role::Assistant), long(Role::User)];
-    let plan = compress::compress(&view(&messages), &request(1_000_000)).unwrap().unwrap();
+    let messages = [long(Role::User), long(Role::Assistant), long(Role::User), Owned::new(Role::Assistant, "ok")];
+    // A step is due: three messages of 40,000 characters do not fit, but as old ones they do.
+    let window_tokens = tokens(&messages) * 106 / 100;
+    let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
     assert_eq!(edited(&plan), [0, 1]);
     let out = apply(&messages, &plan);
     for (index, limit) in [(0, 30_000), (1, 20_000)] {
         let chars = out[index].texts()[0].chars().count();
         assert!(chars >= limit * 8 / 10 && chars <= limit * 8 / 10 + 60, "{chars}");
+    }
+    // Where everything fits, a message is cut when that saves more than it costs to read the rest anew.
+    let of = |bytes| [Owned::new(Role::User, Kind::Prose.text(bytes, 2)), Owned::new(Role::Assistant, "ok")];
+    for (bytes, is_cut) in [(40_000, false), (400_000, true)] {
+        let messages = [&of(bytes)[..], &of(100)[..1]].concat();
+        let plan = compress::compress(&view(&messages), &request(1_000_000)).unwrap();
+        assert_eq!(plan.map_or(vec![], |plan| edited(&plan)), if is_cut { vec![0] } else { vec![] });
     }
 }
 

@@ -9,6 +9,7 @@ mod documents;
 mod generate;
 mod owned;
 mod promises;
+mod steady;
 mod texts;
 mod threads;
 mod worst_case;

@@ -53,6 +53,9 @@ _STATED_LIMIT_SHARE = 0.9
 _STRICTLY_SMALLER = 0.95
 # Below this an answer is of no use, so that an output cap of less means that the input is too long.
 _SMALLEST_OUTPUT_TOKENS = 256
+# What is kept free for nanobot's reflection lines grows by this share of the window at a time: a
+# window that changes with every request would move every cut.
+_RESERVE_STEPS = 32
 # 8,192 may be lowered to 1,024.
 _MOST_OUTPUT_REPAIRS = 3
 
@@ -189,10 +192,12 @@ class Guard:
         budget = self._budget(window.tokens, max_tokens)
 
         def compress(messages: list[Message], reserved: int) -> list[Message]:
+            step = max(window.tokens // _RESERVE_STEPS, 1)
+            kept_free = min(-(-reserved // step) * step, window.tokens)
             try:
                 return compress_messages(
                     messages,
-                    window.tokens - reserved,
+                    window.tokens - kept_free,
                     request.model,
                     tools=request.tools,
                     max_output_tokens=max_tokens,

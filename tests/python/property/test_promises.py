@@ -1,7 +1,6 @@
 """The promises that hold for every input. DESIGN.md, section 2, numbers them.
 
-Promise 6 (steady prefix) is not made yet, and promise 9 (off means off) is the shim's:
-tests/nanobot.
+Promise 9 (off means off) is the shim's: tests/nanobot.
 """
 
 from __future__ import annotations
@@ -101,6 +100,27 @@ def test_5_a_second_time_changes_nothing(case: Case) -> None:
     twice = case.call(once)
     assert twice == once
     assert all(after is before for after, before in zip(twice, once, strict=True))
+
+
+@given(histories(), st.sampled_from(MODELS), st.floats(0.2, 1), st.integers(0, 30))
+def test_6_a_restart_gives_the_same_requests(
+    messages: list[Message], model: str | None, share: float, start: int
+) -> None:
+    window = int(count_tokens(messages, model) * share)
+    running = nanobot_context.Compressor(window, model)
+    for end in range(start, len(messages) + 1, 2):
+        sent, again = (
+            _sent(compressor, messages[:end])
+            for compressor in (running, nanobot_context.Compressor(window, model))
+        )
+        assert sent == again
+
+
+def _sent(compressor: nanobot_context.Compressor, messages: list[Message]) -> list[Message] | None:
+    try:
+        return compressor.compress(messages)
+    except nanobot_context.ContextOverflowError:
+        return None
 
 
 @given(cases())

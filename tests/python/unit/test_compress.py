@@ -61,7 +61,8 @@ def test_after_20_tool_rounds_in_one_turn_the_request_is_within_85_percent() -> 
     window = 32_000
     assert count_tokens(messages, "gpt-4o") > window
     result = compress_messages(messages, window, "gpt-4o")
-    assert 0.85 * 0.8 * window <= count_tokens(result, "gpt-4o") <= 0.85 * window
+    # A step leaves 65 % of the budget, and more until the next one.
+    assert 0.85 * 0.65 * 0.9 * window <= count_tokens(result, "gpt-4o") <= 0.85 * window
     assert len(result) == len(messages), "nothing is dropped while shortening is enough"
     assert result[:2] == messages[:2]
     assert result[-1] is messages[-1], "the newest result stays whole"
