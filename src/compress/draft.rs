@@ -1,10 +1,12 @@
 //! The request while it is being planned: every message with what can be cut in it, and what was cut so far.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::message::{Content, Media, Message, Part, Role, Text};
 use crate::tokens::{REPLY, TokenCounter};
 
+use super::archive::{Archive, Archived, archived};
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 
 /// What in a message may be cut.
@@ -90,6 +92,10 @@ pub struct Draft<'v, 'a> {
     pub overhead_tokens: u64,
     /// Tokens that notes for what was left out may have; a note beyond that is left out too, for the budget holds first.
     pub max_note_tokens: u64,
+    /// Where originals are kept, if they are.
+    pub archive: Option<Archive>,
+    /// Which texts are kept there and how, by (entry, piece), as far as it was asked.
+    pub places: RefCell<BTreeMap<(usize, usize), Option<Archived>>>,
     before: u64,
 }
 
@@ -98,7 +104,8 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
-        Self { view, counter, entries, overhead_tokens, max_note_tokens: u64::MAX, before }
+        let places = RefCell::default();
+        Self { view, counter, entries, overhead_tokens, max_note_tokens: u64::MAX, archive: None, places, before }
     }
 
     /// Returns the tokens of the request now, notes for what was left out not included.
@@ -141,6 +148,7 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the plan: what every message has become, and notes where messages were left out for the budget.
     pub fn finish(self) -> Plan {
+        let archived = archived(&self);
         let mut outputs = Vec::with_capacity(self.entries.len());
         let mut cuts = Vec::new();
         let mut after = self.overhead_tokens;
@@ -191,7 +199,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             source: Some(self.counter.source()),
             cuts,
         };
-        Plan { outputs, receipt }
+        Plan { outputs, receipt, archived }
     }
 }
 

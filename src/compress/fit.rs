@@ -10,6 +10,7 @@ use crate::error::{Error, Floor, Result};
 use crate::message::{Role, Text};
 use crate::tokens::{TokenCounter, cut_by_content};
 
+use super::archive;
 use super::draft::{Draft, Entry, Origin, Piece, Slot};
 use super::marks;
 use super::plan::Reason;
@@ -431,7 +432,7 @@ fn candidate(
 fn cut(draft: &mut Draft<'_, '_>, candidate: &Candidate, share: u64, reason: Reason) {
     let (entry, piece) = (candidate.entry, candidate.piece);
     let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
-    let to_tokens = || shorten::to_tokens(source, share, draft.counter).filter(|_| share > candidate.floor);
+    let to_tokens = || archive::to_tokens(draft, entry, piece, share).filter(|_| share > candidate.floor);
     let whole = || {
         let text = placeholder(draft, entry, piece);
         let tokens = u64::from(draft.counter.text(&text));
@@ -508,7 +509,9 @@ fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
         }
         _ => "message".to_owned(),
     };
-    marks::whole(&what, original_tokens)
+    // A result that was read from the archive names its file already.
+    let origin = archive::origin(draft, entry, piece).filter(|origin| !what.contains(origin));
+    marks::whole(&what, original_tokens, origin.as_deref())
 }
 
 /// Tools whose path stays in whatever remains of them: DESIGN, "compress".

@@ -77,8 +77,17 @@ impl Gone {
 
 const GAP_OPEN: &str = "[... ";
 const GAP_CLOSE: &str = " ...]";
-const LEFT_OUT: &str = " left out";
-const ALL_OF_IT: &str = "; all of it: ";
+/// How the mark of a [`gap`] begins.
+pub const GAP_LINE: &str = "\n[... ";
+/// What stands behind the measure of a mark that explains itself.
+pub const LEFT_OUT: &str = " left out";
+/// What stands before the path of the original.
+pub const ALL_OF_IT: &str = "; all of it: ";
+
+/// Returns whether marks can name `path` and be read again.
+pub fn can_name(path: &str) -> bool {
+    ![GAP_CLOSE, ALL_OF_IT, LEFT_OUT].iter().any(|part| path.contains(part))
+}
 
 /// Returns the mark for the first gap of a text, which explains itself; `origin` is where the whole text can be read.
 pub fn first_gap(gone: Gone, origin: Option<&str>) -> String {
@@ -172,19 +181,29 @@ pub fn json_gap_body(source: &str) -> Option<&str> {
     body.strip_prefix(GAP_KEY).or_else(|| body.strip_prefix("\\u2026"))
 }
 
-/// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`.
-pub fn whole(what: &str, tokens: u64) -> String {
-    format!("[{what}{WHOLE}{} tokens]", grouped(tokens))
+/// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`, and `origin` is where it
+/// can be read.
+pub fn whole(what: &str, tokens: u64, origin: Option<&str>) -> String {
+    let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
+    format!("[{what}{WHOLE}{}{TOKENS}{before}{origin}]", grouped(tokens))
 }
 
 const WHOLE: &str = " left out: ";
+/// What ends the measure of a [`whole`].
+pub const TOKENS: &str = " tokens";
 
-/// Longest text that is looked at for being a mark.
-const MAX_WHOLE_BYTES: usize = 512;
+/// Longest text that is looked at for being a mark: its words, the path of a call and that of the original.
+const MAX_WHOLE_BYTES: usize = 1024;
 
 /// Returns whether `text` is a [`whole`].
 pub fn is_whole(text: &str) -> bool {
-    text.len() <= MAX_WHOLE_BYTES && text.starts_with('[') && text.ends_with(" tokens]") && text.contains(WHOLE)
+    let measure = |text: &str| {
+        let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+        let measure = inner.split_once(ALL_OF_IT).map_or(inner, |(before, _)| before);
+        let (_, number) = measure.strip_suffix(TOKENS)?.rsplit_once(WHOLE)?;
+        Some(!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b','))
+    };
+    text.len() <= MAX_WHOLE_BYTES && measure(text) == Some(true)
 }
 
 /// Returns the mark behind a string of arguments that was cut.
@@ -243,6 +262,14 @@ mod tests {
         );
         assert_eq!(read_json_gap(r#""… 1,046 of 1,060 rows left out …""#), Some((1046, 1060)));
         assert_eq!(read_json_gap(r#""\u2026": "3 of 12 keys left out""#), Some((3, 12)));
+        assert_eq!(whole("exec result", 5400, None), "[exec result left out: 5,400 tokens]");
+        let named = whole("read_file a.py result", 9, Some(".nanobot-context/results/0123456789abcdef.txt"));
+        let expected =
+            "[read_file a.py result left out: 9 tokens; all of it: .nanobot-context/results/0123456789abcdef.txt]";
+        assert_eq!(named, expected);
+        assert!(is_whole(&whole("exec result", 5400, None)) && is_whole(&named));
+        assert!(!is_whole("[exec result left out: many tokens]") && !is_whole(&format!("{named} and more")));
+        assert!(can_name("~/a b/results") && !can_name("a ...]/results"));
         assert_eq!(gap("日本語"), "\n[... 3 characters left out ...]\n");
     }
 }

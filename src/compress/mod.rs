@@ -6,6 +6,7 @@
 //! reasoning, single results, all results, long messages, and last the [`fit`]. Between steps the [`gate`] weighs what a
 //! change would save. [`emergency`] is for a request that a provider has rejected.
 
+mod archive;
 mod draft;
 mod fit;
 mod gate;
@@ -28,6 +29,7 @@ use crate::tokens::TokenCounter;
 
 use draft::Draft;
 
+pub use archive::{Archive, Archived, names_in};
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
@@ -82,6 +84,8 @@ pub struct Request<'r> {
     pub max_output_tokens: Option<u64>,
     /// The knobs.
     pub limits: Limits,
+    /// Where the originals of shortened tool results are kept, if they are.
+    pub archive: Option<Archive>,
 }
 
 impl Request<'_> {
@@ -179,7 +183,9 @@ pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Resu
 
 fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a> {
     let counter = request.counter();
-    Draft::new(view, counter, request.tools_tokens(), pairs::entries(view, &counter))
+    let mut draft = Draft::new(view, counter, request.tools_tokens(), pairs::entries(view, &counter));
+    draft.archive.clone_from(&request.archive);
+    draft
 }
 
 /// Checks a ratio that came from outside.

@@ -3,6 +3,8 @@
 use crate::message::{Content, Message, Part, Role, Text, Thoughts};
 use crate::tokens::Source;
 
+use super::archive::Archived;
+
 /// What a request is to hold, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -10,6 +12,8 @@ pub struct Plan {
     pub outputs: Vec<Output>,
     /// What was cut.
     pub receipt: Receipt,
+    /// The texts whose files marks name, in the order of the conversation: what must be in the archive when this is sent.
+    pub archived: Vec<Archived>,
 }
 
 /// One message of the request.

@@ -6,7 +6,14 @@ use nanobot_context::{Error, Message, Role, TokenCounter, history};
 use crate::owned::{Owned, apply, view};
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request { model: None, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default() }
+    Request {
+        model: None,
+        tools: None,
+        window_tokens,
+        max_output_tokens: None,
+        limits: Limits::default(),
+        archive: None,
+    }
 }
 
 #[test]

@@ -8,7 +8,14 @@ use crate::owned::{Owned, apply, view};
 use crate::texts::Kind;
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request { model: None, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default() }
+    Request {
+        model: None,
+        tools: None,
+        window_tokens,
+        max_output_tokens: None,
+        limits: Limits::default(),
+        archive: None,
+    }
 }
 
 /// One turn: a user's wish and `rounds` calls with a result of `bytes` bytes each.

@@ -1,7 +1,7 @@
 //! Histories as providers, agents and mistakes make them.
 
 use nanobot_context::Role;
-use nanobot_context::compress::{Limits, Request};
+use nanobot_context::compress::{Archive, Limits, Request};
 use nanobot_context::message::Media;
 use proptest::collection::vec;
 use proptest::option;
@@ -64,6 +64,8 @@ impl Case {
             window_tokens,
             max_output_tokens: None,
             limits: Limits::default(),
+            // Every promise holds with originals kept and without.
+            archive: (self.thousandths % 2 == 1).then(|| Archive::new(".nanobot-context/results").unwrap()),
         }
     }
 

@@ -14,7 +14,7 @@ const MEGABYTE: usize = 1 << 20;
 const MODELS: [Option<&str>; 4] = [None, Some("gpt-4"), Some("deepseek-chat"), Some("claude-opus-4-7")];
 
 fn request(model: Option<&'static str>, window_tokens: u64) -> Request<'static> {
-    Request { model, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default() }
+    Request { model, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default(), archive: None }
 }
 
 /// Compresses to the window, and returns what came out and its tokens, which are within the budget.

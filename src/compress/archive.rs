@@ -1,0 +1,321 @@
+//! Where the originals of shortened tool results can be read back.
+//!
+//! A result is kept under the hash of its text, so that every process and every later call names the same file, and a
+//! text that was kept is never kept twice. Nothing is written here: [`origin`] says which path a mark is to name, and the
+//! plan lists which texts must stand there before it is sent ([`Archived`]).
+//!
+//! Results that are left out whole are not kept. Their note could name the folder only, where a name made of a hash tells
+//! nothing: every dropped result would cost a file, and none could be found again but by searching them all.
+
+use std::collections::BTreeSet;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::error::{Error, Result};
+use crate::message::{Content, Message, Part, Role};
+
+use super::draft::{Draft, Origin, Slot};
+use super::{marks, shorten};
+
+/// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
+pub const MIN_TOKENS: u64 = 512;
+
+/// Hexadecimal digits of a name: 64 of the hash's 128 bits.
+///
+/// Among the 65,000 smallest results that the default cap holds, two share a name with a probability of 1e-10, and all
+/// 128 bits would cost 9 to 13 tokens more in every mark (`o200k_base`, DeepSeek; 50 names).
+const DIGITS: usize = 16;
+const SUFFIX: &str = ".txt";
+
+/// Longest directory: with it a mark is still found by [`marks::read_gap`].
+const MAX_DIRECTORY_BYTES: usize = 256;
+
+/// The directory that originals are kept in, as the model is to name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archive {
+    directory: String,
+    /// The names that may be given, where not all may.
+    only: Option<BTreeSet<String>>,
+}
+
+impl Archive {
+    /// Returns the archive in `directory`, relative or absolute, `/` or `\` between its parts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a path that cannot stand in a mark: an empty one, one of more than 256 bytes, or one
+    /// with line breaks, other control characters, quotes or what ends a mark.
+    pub fn new(directory: &str) -> Result<Self> {
+        let wrong = |problem: &str| Err(Error::argument("archive", format!("{problem}, got `{directory}`")));
+        let shown = directory.replace('\\', "/");
+        let shown = shown.trim_end_matches('/');
+        if shown.is_empty() {
+            return wrong("must be in a directory below the root");
+        }
+        if shown.len() > MAX_DIRECTORY_BYTES {
+            return wrong("must have a path of at most 256 bytes");
+        }
+        if shown.contains(|c: char| c.is_control() || c == '"') || !marks::can_name(shown) {
+            return wrong("must have a path without quotes, control characters and marks");
+        }
+        Ok(Self { directory: shown.to_owned(), only: None })
+    }
+
+    /// Returns the directory as marks name it.
+    pub fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    /// Returns this archive where only `names` may be given: what could not be written must not be named.
+    #[must_use]
+    pub fn only(self, names: BTreeSet<String>) -> Self {
+        Self { only: Some(names), ..self }
+    }
+
+    fn may_name(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|names| names.contains(name))
+    }
+
+    fn path(&self, name: &str) -> String {
+        [&self.directory, "/", name].concat()
+    }
+
+    /// Returns the name of the file that `path` is of this archive.
+    ///
+    /// The model may spell the path in full where the mark has it relative to the workspace: the last two parts of the
+    /// directory decide.
+    fn name_in<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let at = path.rfind(['/', '\\'])?;
+        let (directory, name) = (path[..at].replace('\\', "/"), &path[at + 1..]);
+        let same = |path: &str| path.rsplit('/').take(2).eq(self.directory.rsplit('/').take(2));
+        (is_name(name) && (directory == self.directory || same(&directory))).then_some(name)
+    }
+
+    /// Returns the name that an earlier mark in a shortened `text` gives.
+    fn named_by<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let before = [marks::ALL_OF_IT, &self.directory, "/"].concat();
+        let is_mark = |at: usize| [marks::LEFT_OUT, marks::TOKENS].iter().any(|end| text[..at].ends_with(end));
+        let mut names = text.match_indices(&before).filter(|(at, _)| is_mark(*at));
+        names.find_map(|(at, _)| text[at + before.len()..].get(..DIGITS + SUFFIX.len()).filter(|name| is_name(name)))
+    }
+}
+
+/// A text that a plan names the file of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archived {
+    /// The message's index in the view.
+    pub index: usize,
+    /// The part of a list content.
+    pub part: Option<usize>,
+    /// The file's name in the archive's directory.
+    pub name: String,
+    /// Whether the file holds something else than this text, and must be there already: the result was read from it, or is
+    /// what an earlier call made of it.
+    pub is_earlier: bool,
+}
+
+impl Archived {
+    /// Returns the text that stands in the view, which is what the file holds unless it is an earlier one.
+    pub fn text<'a>(&self, view: &[Message<'a>]) -> Option<&'a str> {
+        text_at(view.get(self.index)?, self.part)
+    }
+}
+
+/// Returns the name that `text` is kept under: the same in every process.
+pub fn name(text: &str) -> String {
+    let hash = format!("{:032x}", xxh3_128(text.as_bytes()));
+    [&hash[..DIGITS], SUFFIX].concat()
+}
+
+fn is_name(name: &str) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    name.len() == DIGITS + SUFFIX.len() && name.ends_with(SUFFIX) && name.bytes().take(DIGITS).all(is_digit)
+}
+
+/// Returns the path that a mark in the place of a text is to name: where all of it can be read.
+///
+/// `None` where nothing is kept: there is no archive, the piece is no text of a tool's result, or it is shorter than
+/// [`MIN_TOKENS`]. A result that was read from the archive has that very path, and a text that an earlier call shortened
+/// keeps the one in its mark. O(n) in the text, once for each draft.
+pub fn origin(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
+    let place = place(draft, entry, piece)?;
+    Some(draft.archive.as_ref()?.path(&place.name))
+}
+
+/// Returns which texts of a draft have their file named in what is to be sent.
+pub fn archived(draft: &Draft<'_, '_>) -> Vec<Archived> {
+    if draft.archive.is_none() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for (index, entry) in draft.entries.iter().enumerate() {
+        for (i, piece) in entry.pieces.iter().enumerate() {
+            if let Some(text) = &piece.text
+                && entry.dropped.is_none()
+                && let Some(place) = place(draft, index, i)
+                && text.contains(&place.name)
+            {
+                found.push(place);
+            }
+        }
+    }
+    found
+}
+
+/// Returns where a piece is kept, found out once for each draft: to ask is usual more than once, and reads the text.
+fn place(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {
+    let archive = draft.archive.as_ref()?;
+    let mut places = draft.places.borrow_mut();
+    places.entry((entry, piece)).or_insert_with(|| find_place(draft, archive, entry, piece)).clone()
+}
+
+fn find_place(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usize) -> Option<Archived> {
+    let Origin::View(index) = draft.entries[entry].origin else { return None };
+    let piece = &draft.entries[entry].pieces[piece];
+    let part = match piece.slot {
+        Slot::Content => None,
+        Slot::Part(part) => Some(part),
+        _ => return None,
+    };
+    if draft.entries[entry].role != Role::Tool {
+        return None;
+    }
+    let text = text_at(&draft.view[index], part)?;
+    let is_long = piece.original_tokens >= MIN_TOKENS;
+    let earlier = archive.named_by(text).map(str::to_owned);
+    let earlier = earlier.or_else(|| read_from(draft, entry, archive).filter(|_| is_long));
+    let earlier = earlier.filter(|name| archive.may_name(name));
+    let is_earlier = earlier.is_some();
+    let name = earlier.or_else(|| is_long.then(|| name(text)).filter(|name| archive.may_name(name)))?;
+    Some(Archived { index, part, name, is_earlier })
+}
+
+/// Returns the name of the archive's file that a result was read from.
+fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
+    let (index, position) = draft.entries[entry].answers?;
+    let arguments = draft.view[index].tool_calls[position].arguments.as_ref()?.as_str();
+    if !arguments.contains(SUFFIX) {
+        return None;
+    }
+    let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
+    let path = PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str())?;
+    archive.name_in(path).map(str::to_owned)
+}
+
+/// The arguments that name the file of a call.
+const PATH_KEYS: [&str; 4] = ["path", "file_path", "filepath", "filename"];
+
+fn text_at<'a>(message: &Message<'a>, part: Option<usize>) -> Option<&'a str> {
+    match (&message.content, part) {
+        (Content::Text(text), None) => Some(text.as_str()),
+        (Content::Parts(parts), Some(part)) => match parts.get(part)? {
+            Part::Text(text) => Some(text.as_str()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns every name of an archive's file that the texts and arguments of `view` have in a path.
+///
+/// What a conversation names must not be removed on its behalf. O(n): for the rare call that writes a file.
+pub fn names_in(view: &[Message<'_>]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for message in view {
+        message.each_text(|text, media| {
+            if media.is_none() {
+                found.extend(names_of(text.as_str()));
+            }
+        });
+    }
+    found
+}
+
+fn names_of(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.match_indices(SUFFIX).filter_map(|(at, _)| {
+        let start = at.checked_sub(DIGITS + 1)?;
+        let name = text.get(start..at + SUFFIX.len())?.strip_prefix(['/', '\\'])?;
+        is_name(name).then(|| name.to_owned())
+    })
+}
+
+/// Cuts a text to at most `max_tokens` as [`shorten::to_tokens`] does, with its origin in the mark where it has one.
+pub fn to_tokens(draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: u64) -> Option<(String, u64)> {
+    let (source, counter) = (draft.source(entry, &draft.entries[entry].pieces[piece]), draft.counter);
+    let Some(origin) = origin(draft, entry, piece) else { return shorten::to_tokens(source, max_tokens, counter) };
+    let mut room = max_tokens.checked_sub(u64::from(counter.text(&[marks::ALL_OF_IT, &origin].concat())))?;
+    // An estimate may jump where the path makes the text one of another class.
+    for _ in 0..3 {
+        let (short, _) = shorten::to_tokens(source, room, counter)?;
+        let named = name_in_mark(&short, source, &origin);
+        let tokens = u64::from(counter.text(&named));
+        if tokens <= max_tokens {
+            return Some((named, tokens));
+        }
+        room = room.checked_sub(tokens - max_tokens)?;
+    }
+    None
+}
+
+/// Puts `origin` into the mark at which `short` leaves its source.
+fn name_in_mark(short: &str, source: &str, origin: &str) -> String {
+    if short.contains(origin) {
+        return short.to_owned();
+    }
+    let same = short.bytes().zip(source.bytes()).take_while(|(a, b)| a == b).count();
+    let opens = short.match_indices(marks::GAP_LINE).take_while(|(at, _)| *at <= same).last();
+    let end = opens.and_then(|(at, _)| Some(at + short[at..].find(marks::LEFT_OUT)? + marks::LEFT_OUT.len()));
+    let Some((before, behind)) = end.map(|end| short.split_at(end)) else { return short.to_owned() };
+    [before, marks::ALL_OF_IT, origin, behind].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::outline::Outline;
+
+    #[test]
+    fn every_form_of_a_mark_is_read_again() {
+        let archive = Archive::new(".nanobot-context/results").unwrap();
+        let path = archive.path("0123456789abcdef.txt");
+        let log = (0..200).map(|i| format!("12:00:{:02} worker {i} done\n", i % 60)).collect::<Vec<_>>().concat();
+        let rows = (0..200).map(|i| format!(r#"{{"id": {i}, "state": "ok"}}"#)).collect::<Vec<_>>();
+        let json = format!("[{}]", rows.join(", "));
+        let named = |text: &str| archive.named_by(text).map(str::to_owned);
+        for text in [&log, &json] {
+            let outline = Outline::of(text);
+            let short = outline.render(text, &|piece| piece < 3, Some(&path));
+            assert_eq!(named(&short).as_deref(), Some("0123456789abcdef.txt"), "{short}");
+            // Shortened again with the origin that it names, it names it once.
+            let again = Outline::of(&short).render(&short, &|piece| piece < 1, Some(&path));
+            assert_eq!(again.matches(&path).count(), 1, "{again}");
+        }
+        assert!(named(&marks::whole("exec result", 600, Some(&path))).is_some());
+        assert_eq!(named(&format!("see {path}")), None);
+        assert_eq!(named(&format!("1 line left out; all of it: {}", archive.path("readme.txt"))), None);
+    }
+
+    #[test]
+    fn the_path_stands_in_the_mark_of_the_cut_whatever_the_text_quotes() {
+        let source = "a\n[... 5 lines, 9 characters left out ...]\nb\nc\nd\ne\n";
+        let short = "a\n[... 5 lines, 9 characters left out ...]\nb\n[... 3 lines, 6 characters left out ...]\ne\n";
+        let named = name_in_mark(short, source, "x/y.txt");
+        assert_eq!(named, short.replace("6 characters left out ...", "6 characters left out; all of it: x/y.txt ..."));
+        assert_eq!(name_in_mark(&named, source, "x/y.txt"), named);
+    }
+
+    #[test]
+    fn a_path_is_of_the_archive_however_it_is_spelled() {
+        let archive = Archive::new("~/.nanobot/workspace/.nanobot-context/results").unwrap();
+        for path in [
+            "/root/.nanobot/workspace/.nanobot-context/results/",
+            r"D:\.nanobot-context\results\",
+            "./.nanobot-context/results/",
+        ] {
+            assert_eq!(archive.name_in(&format!("{path}0123456789abcdef.txt")), Some("0123456789abcdef.txt"), "{path}");
+        }
+        for path in ["results/0123456789abcdef.txt", "0123456789abcdef.txt", "a/.nanobot-context/results/notes.txt"] {
+            assert_eq!(archive.name_in(path), None, "{path}");
+        }
+    }
+}
