@@ -39,11 +39,13 @@ from nanobot_context.overflow import detect_overflow
 from nanobot_context.types import Message, Priority
 
 if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
     from nanobot_context.session import Session
     from nanobot_context.settings import Settings, load_settings
     from nanobot_context.shim import install, status, uninstall
 
 __all__ = [
+    "Archive",
     "Compressor",
     "ContextOverflowError",
     "Cut",
@@ -80,6 +82,7 @@ __all__ = [
 
 # Imported when they are first used: they bring in modules that counting does not need.
 _LAZY = {
+    "Archive": "nanobot_context.archive",
     "Session": "nanobot_context.session",
     "Settings": "nanobot_context.settings",
     "load_settings": "nanobot_context.settings",

@@ -1,5 +1,6 @@
 """The compiled half of the package."""
 
+from collections.abc import Collection
 from typing import Any, Final, Protocol, final
 
 from nanobot_context.types import Message
@@ -11,6 +12,7 @@ __all__ = [
     "Overflow",
     "Receipt",
     "__version__",
+    "archive_directory",
     "classify_error",
     "classify_message",
     "compress_messages",
@@ -43,6 +45,12 @@ class _Settings(Protocol):
     def max_assistant_message_chars(self) -> int: ...
     @property
     def emergency_ratio(self) -> float: ...
+
+class _Archive(Protocol):
+    @property
+    def shown(self) -> str: ...
+    def missing(self, sizes: dict[str, int | None], /) -> set[str]: ...
+    def write(self, texts: dict[str, str], in_use: Collection[str], /) -> set[str]: ...
 
 @final
 class Cut:
@@ -99,6 +107,7 @@ class Compressor:
         *,
         tools: list[Any] | None = None,
         settings: _Settings | None = None,
+        archive: _Archive | None = None,
     ) -> Compressor: ...
     @property
     def context_window(self) -> int: ...
@@ -111,6 +120,7 @@ class Compressor:
     ) -> list[Message]: ...
     def emergency(self, messages: list[Message]) -> list[Message]: ...
 
+def archive_directory(path: str) -> str: ...
 def count_tokens(
     messages: list[Message], model: str | None = None, *, tools: list[Any] | None = None
 ) -> int: ...
@@ -122,6 +132,7 @@ def compress_messages(
     tools: list[Any] | None = None,
     max_output_tokens: int | None = None,
     settings: _Settings | None = None,
+    archive: _Archive | None = None,
 ) -> list[Message]: ...
 def emergency_compress(
     messages: list[Message],
@@ -130,6 +141,7 @@ def emergency_compress(
     *,
     tools: list[Any] | None = None,
     settings: _Settings | None = None,
+    archive: _Archive | None = None,
 ) -> list[Message]: ...
 def fit_messages(
     messages: list[Message],
@@ -137,6 +149,7 @@ def fit_messages(
     model: str | None = None,
     *,
     tools: list[Any] | None = None,
+    archive: _Archive | None = None,
 ) -> Fitted: ...
 def fits(
     messages: list[Message],

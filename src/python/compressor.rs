@@ -7,6 +7,7 @@ use pyo3::types::PyList;
 
 use crate::compress::{Limits, Steady};
 
+use super::archive::Archive;
 use super::arguments::{limits, model, optional_whole, tools, whole};
 use super::functions::Call;
 use super::receipt::Receipt;
@@ -23,18 +24,20 @@ pub struct Compressor {
     tools: Option<String>,
     limits: Limits,
     steady: Steady,
+    archive: Option<Archive>,
     receipt: Mutex<Option<Py<Receipt>>>,
 }
 
 #[pymethods]
 impl Compressor {
     #[new]
-    #[pyo3(signature = (context_window, model=None, *, tools=None, settings=None))]
+    #[pyo3(signature = (context_window, model=None, *, tools=None, settings=None, archive=None))]
     fn new(
         context_window: &Bound<'_, PyAny>,
         model: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyAny>>,
+        archive: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         Ok(Self {
             context_window: whole(context_window, "context_window")?,
@@ -42,6 +45,7 @@ impl Compressor {
             tools: self::tools(tools)?,
             limits: limits(settings)?,
             steady: Steady::default(),
+            archive: Archive::of(archive)?,
             receipt: Mutex::new(None),
         })
     }
@@ -81,7 +85,8 @@ impl Compressor {
 
 impl Compressor {
     fn call<'py>(&self, messages: &Bound<'py, PyAny>) -> Call<'py> {
-        Call { messages: messages.clone(), model: self.model.clone(), tools: self.tools.clone() }
+        let archive = self.archive.as_ref().map(|archive| archive.clone_ref(messages.py()));
+        Call { messages: messages.clone(), model: self.model.clone(), tools: self.tools.clone(), archive }
     }
 
     fn keep(&self, receipt: Option<Py<Receipt>>) {

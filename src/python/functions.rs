@@ -10,6 +10,7 @@ use crate::tokens::TokenCounter;
 use crate::{Error, history, window};
 
 use super::apply::apply;
+use super::archive::{self, Archive};
 use super::arguments::{limits, model, optional_whole, shown, tools, whole};
 use super::convert::{Strings, View, without_surrogates};
 use super::errors::OrRaise;
@@ -24,11 +25,16 @@ pub struct Call<'py> {
     pub messages: Bound<'py, PyAny>,
     pub model: Option<String>,
     pub tools: Option<String>,
+    pub archive: Option<Archive>,
 }
 
 impl<'py> Call<'py> {
     pub fn new(messages: &Bound<'py, PyAny>, model_name: Any<'_, 'py>, schemas: Any<'_, 'py>) -> PyResult<Self> {
-        Ok(Self { messages: messages.clone(), model: model(model_name)?, tools: tools(schemas)? })
+        Ok(Self { messages: messages.clone(), model: model(model_name)?, tools: tools(schemas)?, archive: None })
+    }
+
+    fn with_archive(self, archive: Any<'_, 'py>) -> PyResult<Self> {
+        Ok(Self { archive: Archive::of(archive)?, ..self })
     }
 
     pub fn request(&self, window_tokens: u64, limits: compress::Limits) -> Request<'_> {
@@ -38,6 +44,7 @@ impl<'py> Call<'py> {
             window_tokens,
             max_output_tokens: None,
             limits,
+            archive: self.archive.as_ref().map(|archive| archive.place.clone()),
         }
     }
 
@@ -52,13 +59,18 @@ impl<'py> Call<'py> {
     }
 
     /// Plans with everything counted.
-    fn planned(&self, plan: impl FnOnce(&View<'_, 'py>) -> crate::Result<Plan>) -> PyResult<Fitted> {
+    fn planned(
+        &self,
+        request: &Request<'_>,
+        plan: impl Fn(&View<'_, 'py>, &Request<'_>) -> crate::Result<Plan>,
+    ) -> PyResult<Fitted> {
         let py = self.messages.py();
         let plan = self.with_view(|view, counter| {
             view.count(py, counter);
-            plan(view)
+            let plan = |request: &Request<'_>| plan(view, request).map(Some);
+            archive::planned(py, self.archive.as_ref(), &view.messages, request, plan)
         })?;
-        self.carry_out(&plan.or_raise(py)?)
+        self.carry_out(&plan?.or_raise(py)?.unwrap_or_default())
     }
 
     fn carry_out(&self, plan: &Plan) -> PyResult<Fitted> {
@@ -86,19 +98,20 @@ impl<'py> Call<'py> {
         }
         let plan = self.with_view(|view, counter| {
             let plan = if compress::is_settled(&view.messages, request) {
-                Ok(None)
+                Ok(Ok(None))
             } else {
                 view.count(py, counter);
-                match steady {
+                let plan = |request: &Request<'_>| match steady {
                     Some(steady) => steady.compress(&view.messages, request),
                     None => compress::compress(&view.messages, request),
-                }
+                };
+                archive::planned(py, self.archive.as_ref(), &view.messages, request, plan)
             };
-            if let (Ok(None), Some(list)) = (&plan, list) {
+            if let (Ok(Ok(None)), Some(list)) = (&plan, list) {
                 known::remember(list, view, counter);
             }
             plan
-        })?;
+        })??;
         match plan.or_raise(py)? {
             None => Ok(unchanged(self.messages.cast::<PyList>()?)),
             Some(plan) => {
@@ -109,7 +122,7 @@ impl<'py> Call<'py> {
     }
 
     pub fn emergency(&self, request: &Request<'_>) -> PyResult<Fitted> {
-        self.planned(|view| compress::emergency(&view.messages, request))
+        self.planned(request, |view, request| compress::emergency(&view.messages, request))
     }
 }
 
@@ -161,7 +174,9 @@ pub fn fits<'py>(
 /// thirds of the budget, and between them a request begins as the one before did, so that a provider's
 /// prompt cache lasts. Steps follow from the messages alone: there is nothing to save or to restore.
 /// Untouched messages are the same objects, edited ones new dicts; the list that came in is not
-/// changed. Where nothing is to be done, costs one look at each message.
+/// changed. Where nothing is to be done, costs one look at each message. With an `archive`, the
+/// originals of shortened tool results are written there first, and what stands in their place names
+/// the file: see `Archive`.
 ///
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
@@ -169,7 +184,10 @@ pub fn fits<'py>(
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, context_window, model=None, *, tools=None, max_output_tokens=None, settings=None))]
+#[pyo3(signature = (
+    messages, context_window, model=None, *, tools=None, max_output_tokens=None, settings=None, archive=None
+))]
+#[allow(clippy::too_many_arguments)] // keywords, for those who call it
 pub fn compress_messages<'py>(
     messages: &Bound<'py, PyAny>,
     context_window: &Bound<'py, PyAny>,
@@ -177,8 +195,9 @@ pub fn compress_messages<'py>(
     tools: Any<'_, 'py>,
     max_output_tokens: Any<'_, 'py>,
     settings: Any<'_, 'py>,
+    archive: Any<'_, 'py>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let call = Call::new(messages, model, tools)?;
+    let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let mut request = call.request(whole(context_window, "context_window")?, limits(settings)?);
     request.max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
     call.compress(&request, None).map(|(messages, _)| messages)
@@ -187,6 +206,7 @@ pub fn compress_messages<'py>(
 /// Return messages below 60 % of the window, for a request that was refused as too long.
 ///
 /// All reasoning goes, but for the signed thoughts of the newest calls; then as `fit_messages`.
+/// `archive` is as in `compress_messages`.
 ///
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
@@ -194,15 +214,16 @@ pub fn compress_messages<'py>(
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, context_window, model=None, *, tools=None, settings=None))]
+#[pyo3(signature = (messages, context_window, model=None, *, tools=None, settings=None, archive=None))]
 pub fn emergency_compress<'py>(
     messages: &Bound<'py, PyAny>,
     context_window: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
     tools: Any<'_, 'py>,
     settings: Any<'_, 'py>,
+    archive: Any<'_, 'py>,
 ) -> PyResult<Py<PyList>> {
-    let call = Call::new(messages, model, tools)?;
+    let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let request = call.request(whole(context_window, "context_window")?, limits(settings)?);
     call.emergency(&request).map(|fitted| fitted.messages)
 }
@@ -211,7 +232,7 @@ pub fn emergency_compress<'py>(
 ///
 /// Calls and results are repaired; nothing else is changed where that is enough. Otherwise the older
 /// rounds are shortened first, the newest group of calls and results last, system messages and the
-/// last message of the user never.
+/// last message of the user never. `archive` is as in `compress_messages`.
 ///
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
@@ -219,17 +240,18 @@ pub fn emergency_compress<'py>(
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None))]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, archive=None))]
 pub fn fit_messages<'py>(
     messages: &Bound<'py, PyAny>,
     max_tokens: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
     tools: Any<'_, 'py>,
+    archive: Any<'_, 'py>,
 ) -> PyResult<Fitted> {
-    let call = Call::new(messages, model, tools)?;
+    let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, compress::Limits::default());
-    call.planned(|view| compress::fit(&view.messages, &request, max_tokens))
+    call.planned(&request, |view, request| compress::fit(&view.messages, request, max_tokens))
 }
 
 /// Return the newest whole rounds that have at most `max_tokens` together, as the same objects.

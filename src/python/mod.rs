@@ -4,6 +4,7 @@
 #![allow(clippy::doc_markdown)]
 
 mod apply;
+mod archive;
 mod arguments;
 mod compressor;
 mod convert;
@@ -16,6 +17,8 @@ mod receipt;
 /// The compiled half of the package `nanobot_context`.
 #[pyo3::pymodule(name = "_core", gil_used = true)]
 mod core_module {
+    #[pymodule_export]
+    use super::archive::archive_directory;
     #[pymodule_export]
     use super::compressor::Compressor;
     #[pymodule_export]

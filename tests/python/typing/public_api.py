@@ -6,6 +6,7 @@ from typing import Any, assert_type
 
 import nanobot_context
 from nanobot_context import (
+    Archive,
     Compressor,
     ContextOverflowError,
     Cut,
@@ -75,6 +76,14 @@ assert_type(compressor.compress(messages), list[Message])
 assert_type(compressor.emergency(messages), list[Message])
 assert_type(compressor.receipt, Receipt | None)
 
+archive = Archive("results", shown="results", max_bytes=100)
+assert_type(archive.missing({"a.txt": 5, "b.txt": None}), set[str])
+assert_type(archive.write({"a.txt": "text"}, in_use=["b.txt"]), set[str])
+assert_type(fit_messages(messages, 100, archive=archive), Fitted)
+assert_type(emergency_compress(messages, 100, archive=archive), list[Message])
+assert_type(compress_messages(messages, 100, archive=archive), list[Message])
+assert_type(Compressor(100, archive=archive), Compressor)
+
 found = detect_overflow(ValueError("text"), status=400)
 assert_type(found, Overflow | None)
 if found:
@@ -111,4 +120,5 @@ compress_messages(messages)  # type: ignore[call-arg]
 compress_messages(messages, "100")  # type: ignore[arg-type]
 compress_messages(messages, 100, settings=5)  # type: ignore[arg-type]
 fit_messages(messages, 1.5)  # type: ignore[arg-type]
+fit_messages(messages, 100, archive="results")  # type: ignore[arg-type]
 detect_overflow(5)  # type: ignore[arg-type]
