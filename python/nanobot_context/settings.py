@@ -65,6 +65,9 @@ class Settings:
         message_buffer_min: Messages that stay after it; fewer than `message_buffer_limit`.
         summary_model: Model for that summary; `None` is the current model.
         summary_interval: Rounds between two rolling summaries.
+        archive: Whether originals of shortened tool results are kept in nanobot's workspace, where
+            `read_file` opens them.
+        archive_max_bytes: Bytes of them that are kept at most; the oldest go first.
     """
 
     context_compression: bool = True
@@ -85,6 +88,8 @@ class Settings:
     message_buffer_min: int = 10
     summary_model: str | None = None
     summary_interval: int = 10
+    archive: bool = True
+    archive_max_bytes: int = 67_108_864
 
     def __post_init__(self) -> None:
         for name in _RULES:
@@ -194,6 +199,8 @@ _RULES: dict[str, _Rule] = {
     "message_buffer_min": _COUNT,
     "summary_model": _NAME,
     "summary_interval": _POSITIVE,
+    "archive": _SWITCH,
+    "archive_max_bytes": _POSITIVE,
 }
 
 

@@ -139,6 +139,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             nanobot_window=scenario.override,
             provider=scenario.provider,
             gateway=scenario.gateway,
+            restricted=scenario.restricted,
             package=mode,
         )
         server.script = scenario.script(stage)
@@ -181,6 +182,7 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
         "calls": stage.calls,
         "lists_changed": stage.lists_changed,
         "session_faults": session_faults(stage.home),
+        "notes": stage.notes,
         "consolidated": history.exists() and "MEMORY-ENTRY" in history.read_text(encoding="utf-8"),
     }
 

@@ -65,7 +65,7 @@ Result = dict[str, Any]
 def jobs(release: str) -> list[str]:
     """Return what the driver plays with `release`."""
     wrong = [f"wrong-{form}" for form in WRONG]
-    protected = [*FITTING, *wrong, "digits", "miscounted", *TOLD, "errors", "small"]
+    protected = [*FITTING, *wrong, "readback", "digits", "miscounted", *TOLD, "errors", "small"]
     plan = [f"{name}:off" for name in COMPARED]
     if release == BASELINE:
         plan += [f"{name}:off" for name in (*FITTING, *wrong, *TOLD)]

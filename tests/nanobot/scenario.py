@@ -34,6 +34,8 @@ class Scenario:
     say_prompt: Callable[[int], int] = int
     factor: float = 1.0
     """How many tokens the server counts where its vocabulary counts one."""
+    restricted: bool = False
+    """`restrict_to_workspace` of nanobot's tools."""
     stopped: bool = False
     """Whether clock and dice stand still, so that two runs can be compared byte for byte."""
 

@@ -12,6 +12,7 @@ from large import (
     parallel_reads,
     subagent,
 )
+from readback import read_back
 from refused import (
     other_errors,
     refused_whatever_comes,
@@ -65,6 +66,7 @@ SCENARIOS: dict[str, Scenario] = {
         chinese_reads(),
         parallel_reads(),
         consolidation(),
+        read_back(),
         *(wrong_window(form) for form in WRONG),
         wrong_window("openai", name="digits", say_prompt=with_digits),
         many_reads("custom", 10, 4_000, window=32_000, provider="custom"),

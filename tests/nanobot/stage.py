@@ -37,7 +37,10 @@ IDLE_SECONDS = 20.0
 
 
 class Stage:
-    """One nanobot, ready to be talked to. `turns` is what the user said and saw."""
+    """One nanobot, ready to be talked to. `turns` is what the user said and saw.
+
+    `notes` is what a scenario's script wants a test to know.
+    """
 
     def __init__(
         self,
@@ -50,6 +53,7 @@ class Stage:
         nanobot_window: int | None = None,
         provider: str = "litellm",
         gateway: str | None = None,
+        restricted: bool = False,
         package: str = "off",
     ) -> None:
         self.home = home
@@ -62,6 +66,7 @@ class Stage:
         self.server = server
         self.turns: list[dict[str, Any]] = []
         self.facts: list[str] = []
+        self.notes: dict[str, Any] = {}
         self.said: list[str] = []
         self.prompts: set[tuple[str, str]] = set()
         self.calls = 0
@@ -87,6 +92,7 @@ class Stage:
             "max_iterations": 40,
             "memory_window": memory_window,
             "context_window_tokens": nanobot_window,
+            "restrict_to_workspace": restricted,
         }
         known = inspect.signature(loop_class.__init__).parameters
         given = {name: v for name, v in wanted.items() if v is not None and name in known}

@@ -17,6 +17,7 @@ from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
 from nanobot_context.shim import log, provider_chat, safe_chat
+from nanobot_context.shim.archives import Archives, read_file_knows_the_workspace
 from nanobot_context.shim.config import nanobot_config_path, provider_prefixes
 from nanobot_context.shim.detect import Detection, detect_generation, load_classes, nanobot_version
 from nanobot_context.shim.guard import Guard
@@ -89,7 +90,10 @@ def install(settings: Settings | None = None) -> Status:
         def error_response(text: str) -> Any:
             return classes.response(content=text, finish_reason="error")
 
-        guard = Guard(loaded.settings, windows, generation.CLEAR_COMMAND, error_response)
+        archives = None
+        if loaded.settings.archive:
+            archives = Archives(loaded.settings.archive_max_bytes, read_file_knows_the_workspace())
+        guard = Guard(loaded.settings, windows, generation.CLEAR_COMMAND, error_response, archives)
         patches = PatchSet()
         try:
             generation.patch(classes.provider, guard, patches)

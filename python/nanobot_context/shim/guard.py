@@ -35,8 +35,10 @@ from nanobot_context.shim.nanobot_messages import (
 from nanobot_context.shim.windows import Windows
 
 if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
     from nanobot_context.overflow import Overflow
     from nanobot_context.settings import Settings
+    from nanobot_context.shim.archives import Archives
     from nanobot_context.shim.request import Message, Request
 
 __all__ = ["Guard", "in_flight", "subagent"]
@@ -92,12 +94,14 @@ class Guard:
         windows: The window of every model.
         clear_command: The command that clears a session in this release of nanobot.
         error_response: Makes nanobot's own error response from a text.
+        archives: Where originals of tool results are kept; `None` where the settings say no.
     """
 
     settings: Settings
     windows: Windows
     clear_command: str
     error_response: Callable[[str], Any]
+    archives: Archives | None = None
 
     async def run(self, request: Request) -> Any:
         """Send `request` so that it fits, and return nanobot's response.
@@ -202,6 +206,7 @@ class Guard:
                     tools=request.tools,
                     max_output_tokens=max_tokens,
                     settings=self.settings,
+                    archive=self._archive(request),
                 )
             except ContextOverflowError as error:
                 # Only the reserve for the answer is missing: the provider may still take it.
@@ -302,8 +307,17 @@ class Guard:
             return shortened
 
     def _fit(self, request: Request, messages: list[Message], max_tokens: int) -> list[Message]:
-        fitted = fit_messages(messages, max(max_tokens, 0), request.model, tools=request.tools)
+        fitted = fit_messages(
+            messages,
+            max(max_tokens, 0),
+            request.model,
+            tools=request.tools,
+            archive=self._archive(request),
+        )
         return fitted.messages
+
+    def _archive(self, request: Request) -> Archive | None:
+        return self.archives.of(request.messages) if self.archives else None
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
         reserve = int(window_tokens * self.settings.context_reserve_ratio)

@@ -41,6 +41,8 @@ def test_defaults_are_those_of_the_plans() -> None:
         "message_buffer_min": 10,
         "summary_model": None,
         "summary_interval": 10,
+        "archive": True,
+        "archive_max_bytes": 67_108_864,
     }
 
 
@@ -87,6 +89,8 @@ def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Pat
         "message_buffer_min": (5, "5"),
         "summary_model": ("small", "small"),
         "summary_interval": (3, "3"),
+        "archive": (False, "off"),
+        "archive_max_bytes": (1_000_000, "1000000"),
     }
     assert set(other) == set(Settings().to_dict())
     expected = Settings(**{name: value for name, (value, _) in other.items()})
