@@ -39,6 +39,13 @@ pub struct Archive {
 }
 
 impl Archive {
+    /// Iterates over all that tells this archive from another: its directory, and the names that may be given.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let restricted = self.only.is_some().then_some("only");
+        let names = self.only.iter().flatten().map(String::as_str);
+        [self.directory.as_str()].into_iter().chain(restricted).chain(names)
+    }
+
     /// Returns the archive in `directory`, relative or absolute, `/` or `\` between its parts.
     ///
     /// # Errors

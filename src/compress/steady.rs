@@ -135,6 +135,9 @@ fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     for number in [limits.reasoning_keep_chars, limits.max_user_message_chars, limits.max_assistant_message_chars] {
         hash.number(number as u64);
     }
+    if let Some(archive) = &request.archive {
+        hash.texts(archive.names());
+    }
     for message in &view[..step.at] {
         hash.message(message);
     }
@@ -152,6 +155,12 @@ impl Hash {
         // The length keeps two texts apart from one.
         self.number(text.len() as u64 + 1);
         self.0.update(text.as_str().as_bytes());
+    }
+
+    fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
+        for text in texts {
+            self.text(&Text::new(text));
+        }
     }
 
     fn optional(&mut self, text: Option<&Text<'_>>) {

@@ -113,7 +113,7 @@ impl Step {
         let is_system = |index: &usize| view[*index].role == Role::System;
         let system: u64 = (0..self.at).filter(is_system).map(|index| tokens[index]).sum();
         let after = request.tools_tokens() + REPLY + system + made.tokens + tokens[self.at..].iter().sum::<u64>();
-        let Plan { mut outputs, receipt: Receipt { mut cuts, .. } } = made.plan.clone();
+        let Plan { mut outputs, receipt: Receipt { mut cuts, .. }, mut archived } = made.plan.clone();
         let is_older = |output: &Output| match output {
             Output::Keep(index) | Output::Edit(index, _) => *index < self.at,
             // A result stands behind its call's message.
@@ -121,7 +121,8 @@ impl Step {
         };
         outputs.extend(newer.outputs.into_iter().skip_while(is_older));
         cuts.extend(newer.receipt.cuts.into_iter().filter(|cut| cut.index >= self.at));
-        Plan { outputs, receipt: Receipt { tokens_after: Some(after), cuts, ..newer.receipt } }
+        archived.extend(newer.archived.into_iter().filter(|archived| archived.index >= self.at));
+        Plan { outputs, receipt: Receipt { tokens_after: Some(after), cuts, ..newer.receipt }, archived }
     }
 }
 
