@@ -21,9 +21,11 @@ __all__ = [
     "find_last_user_index",
     "find_safe_cut_point",
     "fit_messages",
+    "fit_without",
     "fits",
     "get_context_window",
     "get_output_limit",
+    "salience_examples",
     "select_history",
     "trim_tool_result",
 ]
@@ -151,6 +153,10 @@ def fit_messages(
     tools: list[Any] | None = None,
     archive: _Archive | None = None,
 ) -> Fitted: ...
+def fit_without(
+    messages: list[Message], max_tokens: int, model: str | None, without: list[str]
+) -> Fitted: ...
+def salience_examples(messages: list[Message], used: list[str]) -> bytes: ...
 def fits(
     messages: list[Message],
     max_tokens: int,

@@ -15,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::message::{Content, Message, Part, Role};
 
 use super::draft::{Draft, Origin, Slot};
-use super::{marks, shorten};
+use super::marks;
+use super::within::within;
 
 /// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
 pub const MIN_TOKENS: u64 = 512;
@@ -246,34 +247,10 @@ fn names_of(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Cuts a text to at most `max_tokens` as [`shorten::to_tokens`] does, with its origin in the mark where it has one.
+/// Cuts a text to at most `max_tokens` as [`within`] does, with its origin in the first mark where it has one.
 pub fn to_tokens(draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: u64) -> Option<(String, u64)> {
-    let (source, counter) = (draft.source(entry, &draft.entries[entry].pieces[piece]), draft.counter);
-    let Some(origin) = origin(draft, entry, piece) else { return shorten::to_tokens(source, max_tokens, counter) };
-    let mut room = max_tokens.checked_sub(u64::from(counter.text(&[marks::ALL_OF_IT, &origin].concat())))?;
-    // An estimate may jump where the path makes the text one of another class.
-    for _ in 0..3 {
-        let (short, _) = shorten::to_tokens(source, room, counter)?;
-        let named = name_in_mark(&short, source, &origin);
-        let tokens = u64::from(counter.text(&named));
-        if tokens <= max_tokens {
-            return Some((named, tokens));
-        }
-        room = room.checked_sub(tokens - max_tokens)?;
-    }
-    None
-}
-
-/// Puts `origin` into the mark at which `short` leaves its source.
-fn name_in_mark(short: &str, source: &str, origin: &str) -> String {
-    if short.contains(origin) {
-        return short.to_owned();
-    }
-    let same = short.bytes().zip(source.bytes()).take_while(|(a, b)| a == b).count();
-    let opens = short.match_indices(marks::GAP_LINE).take_while(|(at, _)| *at <= same).last();
-    let end = opens.and_then(|(at, _)| Some(at + short[at..].find(marks::LEFT_OUT)? + marks::LEFT_OUT.len()));
-    let Some((before, behind)) = end.map(|end| short.split_at(end)) else { return short.to_owned() };
-    [before, marks::ALL_OF_IT, origin, behind].concat()
+    let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
+    within(source, max_tokens, draft.counter, origin(draft, entry, piece).as_deref())
 }
 
 #[cfg(test)]
@@ -300,15 +277,6 @@ mod tests {
         assert!(named(&marks::whole("exec result", 600, Some(&path))).is_some());
         assert_eq!(named(&format!("see {path}")), None);
         assert_eq!(named(&format!("1 line left out; all of it: {}", archive.path("readme.txt"))), None);
-    }
-
-    #[test]
-    fn the_path_stands_in_the_mark_of_the_cut_whatever_the_text_quotes() {
-        let source = "a\n[... 5 lines, 9 characters left out ...]\nb\nc\nd\ne\n";
-        let short = "a\n[... 5 lines, 9 characters left out ...]\nb\n[... 3 lines, 6 characters left out ...]\ne\n";
-        let named = name_in_mark(short, source, "x/y.txt");
-        assert_eq!(named, short.replace("6 characters left out ...", "6 characters left out; all of it: x/y.txt ..."));
-        assert_eq!(name_in_mark(&named, source, "x/y.txt"), named);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use crate::message::{Content, Media, Message, Part, Role, Text};
 use crate::tokens::{REPLY, TokenCounter};
 
+use super::Mechanisms;
 use super::archive::{Archive, Archived, archived};
+use super::expired::Expired;
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 
 /// What in a message may be cut.
@@ -92,10 +94,16 @@ pub struct Draft<'v, 'a> {
     pub overhead_tokens: u64,
     /// Tokens that notes for what was left out may have; a note beyond that is left out too, for the budget holds first.
     pub max_note_tokens: u64,
+    /// By entry: whether it is a result that has expired, once that was asked.
+    pub expired: Vec<Option<Expired>>,
+    /// What the choice of what stays goes by.
+    pub mechanisms: Mechanisms,
     /// Where originals are kept, if they are.
     pub archive: Option<Archive>,
     /// Which texts are kept there and how, by (entry, piece), as far as it was asked.
     pub places: RefCell<BTreeMap<(usize, usize), Option<Archived>>>,
+    /// What a model should still know of what is left out.
+    pub ledger: Option<String>,
     before: u64,
 }
 
@@ -104,21 +112,48 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
-        let places = RefCell::default();
-        Self { view, counter, entries, overhead_tokens, max_note_tokens: u64::MAX, archive: None, places, before }
+        Self {
+            view,
+            counter,
+            entries,
+            overhead_tokens,
+            max_note_tokens: u64::MAX,
+            expired: Vec::new(),
+            mechanisms: Mechanisms::default(),
+            archive: None,
+            places: RefCell::default(),
+            ledger: None,
+            before,
+        }
     }
 
     /// Returns the tokens of the request now, notes for what was left out not included.
     pub fn tokens(&self) -> u64 {
         let kept = self.entries.iter().filter(|entry| entry.dropped.is_none());
-        self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
+        self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>() + self.ledger_tokens()
     }
 
-    /// Returns the tokens of a note for messages left out, whatever its numbers.
+    fn ledger_tokens(&self) -> u64 {
+        self.ledger.as_ref().map_or(0, |ledger| self.counter.message(&Message::new(Role::User, ledger)))
+    }
+
+    /// Returns the tokens of a note for a few messages left out.
     pub fn note_tokens(&self) -> u64 {
-        // Few digits and many: texts of two classes, for which other families have two factors.
-        let notes = [super::marks::note(999, 99_999), super::marks::note(9_999_999, 9_999_999_999)];
-        notes.iter().map(|note| self.counter.message(&Message::new(Role::User, note))).max().unwrap_or(0)
+        self.counter.message(&Message::new(Role::User, &super::marks::note(99)))
+    }
+
+    /// Returns the tokens of the notes for what is left out now.
+    pub fn notes_tokens(&self) -> u64 {
+        let mut run = Run { max_tokens: u64::MAX, ..Run::default() };
+        let mut tokens = 0;
+        for entry in &self.entries {
+            match (entry.dropped, entry.index()) {
+                (Some(Reason::Budget), Some(index)) => run.add(&self.view[index]),
+                (Some(_), _) => {}
+                (None, _) => tokens += run.close(&self.counter, &mut Vec::new()),
+            }
+        }
+        tokens + run.close(&self.counter, &mut Vec::new())
     }
 
     /// Returns the message that an entry comes from.
@@ -151,17 +186,23 @@ impl<'v, 'a> Draft<'v, 'a> {
         let archived = archived(&self);
         let mut outputs = Vec::with_capacity(self.entries.len());
         let mut cuts = Vec::new();
-        let mut after = self.overhead_tokens;
+        let mut after = self.overhead_tokens + self.ledger_tokens();
         let mut run = Run { max_tokens: self.max_note_tokens, ..Run::default() };
+        let mut ledger = self.ledger;
         for entry in self.entries {
             let tokens = entry.tokens();
+            if entry.role != Role::System
+                && let Some(content) = ledger.take()
+            {
+                outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
+            }
             if let Some(reason) = entry.dropped {
                 if let Some(index) = entry.index() {
                     let tokens_before = self.counter.message(&self.view[index]);
                     cuts.push(Cut { index, reason, tokens_before, tokens_after: 0 });
                     // A repair is no loss that the model should be told of.
                     if reason == Reason::Budget {
-                        run.add(&self.view[index], tokens_before);
+                        run.add(&self.view[index]);
                     }
                 }
                 continue;
@@ -207,21 +248,18 @@ impl<'v, 'a> Draft<'v, 'a> {
 #[derive(Default)]
 struct Run {
     messages: usize,
-    tokens: u64,
     /// Tokens that notes may still have.
     max_tokens: u64,
 }
 
 impl Run {
     /// Adds a message; a note stands for the messages that it was made for.
-    fn add(&mut self, message: &Message<'_>, tokens: u64) {
+    fn add(&mut self, message: &Message<'_>) {
         let stands_for = match &message.content {
             Content::Text(text) if message.role == Role::User => super::marks::read_note(text.as_str()),
             _ => None,
         };
-        let (messages, tokens) = stands_for.unwrap_or((1, tokens));
-        self.messages = self.messages.saturating_add(messages);
-        self.tokens = self.tokens.saturating_add(tokens);
+        self.messages = self.messages.saturating_add(stands_for.unwrap_or(1));
     }
 
     /// Puts the note for the run where it was, and returns the note's tokens.
@@ -229,7 +267,7 @@ impl Run {
         if self.messages == 0 {
             return 0;
         }
-        let content = super::marks::note(self.messages, self.tokens);
+        let content = super::marks::note(self.messages);
         let tokens = counter.message(&Message::new(Role::User, &content));
         let max_tokens = self.max_tokens;
         *self = Self { max_tokens: max_tokens.saturating_sub(tokens), ..Self::default() };

@@ -3,32 +3,27 @@
 //! Every mark says how much is gone. Marks are English whatever the conversation's language: they are for the model, and
 //! one form is one to recognise.
 
-/// How a note for messages left out begins.
-const NOTE: &str = "[nanobot-context: ";
-
 /// What takes the place of a result that was never given.
 pub const MISSING_RESULT: &str = "[no result was recorded for this call]";
 
-/// Returns the note for `messages` consecutive messages of `tokens` tokens that were left out.
-pub fn note(messages: usize, tokens: u64) -> String {
+/// Returns the note for `messages` consecutive messages that were left out: nine tokens with its framing.
+pub fn note(messages: usize) -> String {
     let plural = if messages == 1 { "" } else { "s" };
-    format!("{NOTE}{} earlier message{plural} left out here, {} tokens]", grouped(messages as u64), grouped(tokens))
+    format!("[{} message{plural} left out]", grouped(messages as u64))
 }
 
 /// Returns whether `text` is a [`note`].
 ///
 /// Only the whole of it, to the letter, so that nothing a user writes behind such a beginning is taken for one.
 pub fn is_note(text: &str) -> bool {
-    read_note(text).is_some_and(|(messages, tokens)| note(messages, tokens) == text)
+    read_note(text).is_some()
 }
 
-/// Returns how many messages and tokens a [`note`] stands for; `None` for any other text.
-pub fn read_note(text: &str) -> Option<(usize, u64)> {
-    let mut numbers = text
-        .strip_prefix(NOTE)?
-        .split(|c: char| !c.is_ascii_digit() && c != ',')
-        .filter_map(|digits| digits.replace(',', "").parse::<u64>().ok());
-    Some((usize::try_from(numbers.next()?).ok()?, numbers.next()?))
+/// Returns how many messages a [`note`] stands for; `None` for any other text.
+pub fn read_note(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix('[')?.split(' ').next()?;
+    let messages = digits.replace(',', "").parse().ok()?;
+    (note(messages) == text).then_some(messages)
 }
 
 /// Returns the mark for a middle part that was cut out of a text.
@@ -77,8 +72,6 @@ impl Gone {
 
 const GAP_OPEN: &str = "[... ";
 const GAP_CLOSE: &str = " ...]";
-/// How the mark of a [`gap`] begins.
-pub const GAP_LINE: &str = "\n[... ";
 /// What stands behind the measure of a mark that explains itself.
 pub const LEFT_OUT: &str = " left out";
 /// What stands before the path of the original.
@@ -240,11 +233,12 @@ mod tests {
 
     #[test]
     fn marks_say_how_much_is_gone() {
-        assert_eq!(note(1, 5), "[nanobot-context: 1 earlier message left out here, 5 tokens]");
-        assert_eq!(note(1200, 1_234_567), "[nanobot-context: 1,200 earlier messages left out here, 1,234,567 tokens]");
-        assert!(is_note(&note(1, 5)));
-        assert_eq!(read_note(&note(1200, 1_234_567)), Some((1200, 1_234_567)));
-        assert_eq!(read_note("1 message, 2 tokens"), None);
+        assert_eq!(note(1), "[1 message left out]");
+        assert_eq!(note(1200), "[1,200 messages left out]");
+        assert!(is_note(&note(1)));
+        assert_eq!(read_note(&note(1200)), Some(1200));
+        assert_eq!(read_note("[1 messages left out]"), None);
+        assert_eq!(read_note("[1 message left out] and so on"), None);
         assert_eq!(gap("a\nb\nc\n"), "\n[... 3 lines, 6 characters left out ...]\n");
         let gone = Gone { lines: 120, chars: 5400, similar: false };
         assert_eq!(first_gap(gone, None), "[... 120 lines, 5,400 characters left out ...]");

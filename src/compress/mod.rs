@@ -6,22 +6,37 @@
 //! reasoning, single results, all results, long messages, and last the [`fit`]. Between steps the [`gate`] weighs what a
 //! change would save. [`emergency`] is for a request that a provider has rejected.
 
+mod analysis;
 mod archive;
+mod candidates;
+mod choice;
+mod conversation;
+mod digest;
 mod draft;
+mod expired;
 mod fit;
 mod gate;
+mod layout;
+mod ledger;
 mod marks;
-#[allow(dead_code)] // until the fit takes texts apart with it
+mod outcome;
 mod outline;
 mod pairs;
 mod passes;
 mod plan;
 mod priority;
+mod results;
 mod rounds;
+mod rules;
+mod salience;
 mod shorten;
 mod steady;
 mod steps;
 mod tally;
+mod terms;
+mod within;
+
+use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::message::Message;
@@ -33,6 +48,7 @@ pub use archive::{Archive, Archived, names_in};
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
+pub use salience::{Example, FEATURES};
 pub use shorten::{TRIM_LINES, trim_tool_result};
 pub use steady::Steady;
 pub use tally::Tally;
@@ -86,9 +102,24 @@ pub struct Request<'r> {
     pub limits: Limits,
     /// Where the originals of shortened tool results are kept, if they are.
     pub archive: Option<Archive>,
+    /// What the choice of what stays goes by; all of it, but for evaluation.
+    pub mechanisms: Mechanisms,
 }
 
-impl Request<'_> {
+impl<'r> Request<'r> {
+    /// Returns a request with everything else as it is by default.
+    pub fn new(model: Option<&'r str>, tools: Option<&'r str>, window_tokens: u64) -> Self {
+        Self {
+            model,
+            tools,
+            window_tokens,
+            max_output_tokens: None,
+            limits: Limits::default(),
+            archive: None,
+            mechanisms: Mechanisms::default(),
+        }
+    }
+
     /// Returns the counter for the model.
     pub fn counter(&self) -> TokenCounter {
         TokenCounter::new(self.model)
@@ -185,6 +216,7 @@ fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a
     let counter = request.counter();
     let mut draft = Draft::new(view, counter, request.tools_tokens(), pairs::entries(view, &counter));
     draft.archive.clone_from(&request.archive);
+    draft.mechanisms = request.mechanisms;
     draft
 }
 
@@ -198,5 +230,75 @@ pub fn check_ratio(name: &str, ratio: f64) -> Result<f64> {
         Ok(ratio)
     } else {
         Err(Error::argument(name, format!("must be from 0 to 1, got {ratio}")))
+    }
+}
+
+/// Returns an example for every term of the conversation that could be kept or lost: its kind, its features, and whether
+/// one of the texts in `used` names it. What the weights of the choice are fitted to.
+pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&str]) -> Vec<Example> {
+    let mut used_terms = HashSet::new();
+    for text in used {
+        terms::scan(text, |term, _| {
+            used_terms.insert(term);
+        });
+    }
+    fit::salience(&draft(view, request)).examples(&|term| used_terms.contains(&term))
+}
+
+/// What the choice of what stays goes by: all of it, but for evaluation, which shows what each is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)] // switches, each for itself
+pub struct Mechanisms {
+    /// Learned weights, else guessed ones.
+    pub learned: bool,
+    /// Relevance to what is asked now.
+    pub relevance: bool,
+    /// The class of a part: errors, headers, outliers, repeats.
+    pub outline: bool,
+    /// Results that a later one has replaced go first.
+    pub expired: bool,
+    /// Rules and requests of the user stay.
+    pub pinning: bool,
+    /// Names and calls that were left out are listed.
+    pub ledger: bool,
+    /// A name that stays once need not stay twice.
+    pub coverage: bool,
+}
+
+impl Default for Mechanisms {
+    fn default() -> Self {
+        Self {
+            learned: true,
+            relevance: true,
+            outline: true,
+            expired: true,
+            pinning: true,
+            ledger: true,
+            coverage: true,
+        }
+    }
+}
+
+impl Mechanisms {
+    /// Returns all mechanisms but those in `names`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a name that is none.
+    pub fn without<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self> {
+        let mut mechanisms = Self::default();
+        for name in names {
+            *match name {
+                "learned" => &mut mechanisms.learned,
+                "relevance" => &mut mechanisms.relevance,
+                "outline" => &mut mechanisms.outline,
+                "expired" => &mut mechanisms.expired,
+                "pinning" => &mut mechanisms.pinning,
+                "ledger" => &mut mechanisms.ledger,
+                "coverage" => &mut mechanisms.coverage,
+                _ => return Err(Error::argument("without", format!("`{name}` is no mechanism"))),
+            } = false;
+        }
+        Ok(mechanisms)
     }
 }

@@ -3,10 +3,10 @@
 use crate::message::{Content, Message, Part, Role, Text};
 
 use super::draft::{Draft, Slot};
-use super::fit::highest;
 use super::plan::Reason;
+use super::results::highest;
 use super::rounds::{Group, groups, last_user_index};
-use super::{Limits, marks, shorten};
+use super::{Limits, archive, marks, shorten};
 
 /// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
@@ -52,7 +52,7 @@ pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
         let level = highest(max_tokens, |level| sizes.iter().map(|size| level.min(*size)).sum());
         for (&(entry, piece), size) in of_result.iter().zip(sizes) {
             if size > level {
-                let short = shorten::to_tokens(draft.text(entry, piece), level, draft.counter);
+                let short = archive::to_tokens(draft, entry, piece, level);
                 // A window so small that a third of it holds no mark: the fit decides.
                 if let Some((short, tokens)) = short {
                     draft.set(entry, piece, short, tokens, Reason::LargeResult);

@@ -38,7 +38,7 @@ pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
 
 /// Returns whether `message` stands for messages that were left out.
 pub fn is_note(message: &Message<'_>) -> bool {
-    matches!(&message.content, Content::Text(text) if message.role == Role::User && marks::is_note(text.as_str()))
+    matches!(&message.content, Content::Text(text) if message.role == Role::User && (marks::is_note(text.as_str()) || super::ledger::is_ledger(text.as_str())))
 }
 
 /// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.
@@ -103,7 +103,7 @@ mod tests {
     fn the_last_round_starts_at_the_last_message_a_user_wrote() {
         assert_eq!(last_user_index(&conversation("suauctt")), Some(3));
         assert_eq!(last_user_index(&conversation("sa")), None);
-        let note = marks::note(3, 100);
+        let note = marks::note(3);
         let mut messages = conversation("suctt");
         messages.insert(2, Message::new(Role::User, &note));
         assert_eq!(last_user_index(&messages), Some(1));

@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use xxhash_rust::xxh3::Xxh3;
-
 use crate::error::Result;
-use crate::message::{Content, Media, Message, Part, Role, Text};
-use crate::tokens::content_seed;
+use crate::message::Message;
 
+use super::digest::Digest;
 use super::plan::{Output, Plan};
 use super::steps::{Arrived, Made, Step, last_step};
 use super::{Request, gate, is_settled};
@@ -125,7 +123,7 @@ impl Made {
 
 /// Returns a hash of everything that a step follows from, the text of system messages left out.
 fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
-    let mut hash = Hash(Xxh3::with_seed(content_seed()));
+    let mut hash = Digest::default();
     let limits = &request.limits;
     let family = u64::from(request.counter().family().id);
     hash.number(family);
@@ -136,74 +134,10 @@ fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
         hash.number(number as u64);
     }
     if let Some(archive) = &request.archive {
-        hash.texts(archive.names());
+        archive.names().for_each(|name| hash.text(name));
     }
     for message in &view[..step.at] {
-        hash.message(message);
+        hash.message(message, false);
     }
-    hash.0.digest128()
-}
-
-struct Hash(Xxh3);
-
-impl Hash {
-    fn number(&mut self, number: u64) {
-        self.0.update(&number.to_ne_bytes());
-    }
-
-    fn text(&mut self, text: &Text<'_>) {
-        // The length keeps two texts apart from one.
-        self.number(text.len() as u64 + 1);
-        self.0.update(text.as_str().as_bytes());
-    }
-
-    fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
-        for text in texts {
-            self.text(&Text::new(text));
-        }
-    }
-
-    fn optional(&mut self, text: Option<&Text<'_>>) {
-        match text {
-            None => self.number(0),
-            Some(text) => self.text(text),
-        }
-    }
-
-    fn message(&mut self, message: &Message<'_>) {
-        self.number(message.role as u64);
-        if message.role == Role::System {
-            return;
-        }
-        match &message.content {
-            Content::Empty => self.number(u64::MAX),
-            Content::Text(text) => self.text(text),
-            Content::Parts(parts) => {
-                self.number(u64::MAX - 1);
-                self.number(parts.len() as u64);
-                for part in parts {
-                    self.number(match part {
-                        Part::Text(_) => 0,
-                        Part::Media(Media::Image { low_detail: false }, _) => 1,
-                        Part::Media(Media::Image { low_detail: true }, _) => 2,
-                        Part::Media(Media::Audio, _) => 3,
-                        Part::Media(Media::File, _) => 4,
-                        Part::Other(_) => 5,
-                    });
-                    self.text(part.text());
-                }
-            }
-        }
-        self.number(message.tool_calls.len() as u64);
-        for call in &message.tool_calls {
-            for text in [&call.id, &call.name, &call.arguments] {
-                self.optional(text.as_ref());
-            }
-            self.number(u64::from(call.arguments_are_text));
-        }
-        let others = [message.tool_call_id.as_ref(), message.name.as_ref(), message.reasoning(), message.thinking()];
-        for text in others {
-            self.optional(text);
-        }
-    }
+    hash.finish()
 }

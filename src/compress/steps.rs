@@ -16,7 +16,7 @@ use super::draft::{Draft, Entry, Origin};
 use super::passes::{self, longer_than};
 use super::plan::{Output, Plan, Receipt};
 use super::rounds::{Group, groups, is_note};
-use super::{Request, draft, fit, share};
+use super::{Request, draft, fit, results, share};
 
 /// What a step leaves of the tokens that may be cut, which are those of the budget less system messages, tool schemas
 /// and the last message of the user.
@@ -91,8 +91,8 @@ impl Step {
         let last_user = super::last_user_index(view).unwrap_or(view.len());
         passes::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
         passes::large_results(&mut draft, request.single_tokens());
-        if fit::result_tokens(&draft) > request.all_tokens() {
-            fit::shrink_results(&mut draft, request.all_tokens());
+        if results::result_tokens(&draft) > request.all_tokens() {
+            results::shrink_results(&mut draft, request.all_tokens());
         }
         passes::long_messages(
             &mut draft,

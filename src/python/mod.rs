@@ -24,8 +24,8 @@ mod core_module {
     #[pymodule_export]
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
-        find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit, select_history,
-        trim_tool_result,
+        find_safe_cut_point, fit_messages, fit_without, fits, get_context_window, get_output_limit, salience_examples,
+        select_history, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error};

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -74,6 +74,72 @@ pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
     let tokens = count();
     cache().put(key, tokens);
     tokens
+}
+
+/// What was made of texts, by their content, at most about so many bytes of it.
+///
+/// Two generations, as the counts have them.
+pub struct ContentMemory<V> {
+    halves: Mutex<Halves<V>>,
+    half_bytes: usize,
+}
+
+struct Halves<V> {
+    young: HashMap<u128, (Arc<V>, usize), BuildMixedHasher>,
+    old: HashMap<u128, (Arc<V>, usize), BuildMixedHasher>,
+    young_bytes: usize,
+}
+
+impl<V> ContentMemory<V> {
+    /// Returns an empty memory for `max_bytes`.
+    pub fn new(max_bytes: usize) -> Self {
+        let halves = Halves { young: HashMap::default(), old: HashMap::default(), young_bytes: 0 };
+        Self { halves: Mutex::new(halves), half_bytes: max_bytes / 2 }
+    }
+
+    /// Returns what was made of `text`, or makes it now and says how many bytes it has; `salt` tells ways of making apart.
+    pub fn get_or_make(&self, text: &str, salt: u64, make: impl FnOnce() -> (V, usize)) -> Arc<V> {
+        self.get_or_make_by(xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(salt)), make)
+    }
+
+    /// As [`ContentMemory::get_or_make`], by the seeded hash of what it was made of.
+    pub fn get_or_make_by(&self, key: u128, make: impl FnOnce() -> (V, usize)) -> Arc<V> {
+        // A map of finished values is whole after a panic elsewhere, too.
+        let halves = || self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = halves().get(key, self.half_bytes) {
+            return known;
+        }
+        let (value, bytes) = make();
+        let value = Arc::new(value);
+        halves().put(key, (Arc::clone(&value), bytes), self.half_bytes);
+        value
+    }
+}
+
+impl<V> Halves<V> {
+    fn get(&mut self, key: u128, half_bytes: usize) -> Option<Arc<V>> {
+        if let Some((value, _)) = self.young.get(&key) {
+            return Some(Arc::clone(value));
+        }
+        let entry = self.old.remove(&key)?;
+        let value = Arc::clone(&entry.0);
+        self.put(key, entry, half_bytes);
+        Some(value)
+    }
+
+    fn put(&mut self, key: u128, entry: (Arc<V>, usize), half_bytes: usize) {
+        if entry.1 > half_bytes {
+            return;
+        }
+        if self.young_bytes + entry.1 > half_bytes {
+            self.old = std::mem::take(&mut self.young);
+            self.young_bytes = 0;
+        }
+        self.young_bytes += entry.1;
+        if let Some((_, replaced)) = self.young.insert(key, entry) {
+            self.young_bytes -= replaced;
+        }
+    }
 }
 
 /// Where a text was cut and what came of it: see the functions that make them.
@@ -174,10 +240,10 @@ impl<K> IdentityCache<K> {
 
 /// Addresses and hashes are spread by one multiplication; the standard hasher would cost more than all else in a look-up.
 #[derive(Debug, Default, Clone, Copy)]
-struct BuildMixedHasher;
+pub struct BuildMixedHasher;
 
 #[derive(Debug, Default)]
-struct MixedHasher(u64);
+pub struct MixedHasher(u64);
 
 impl BuildHasher for BuildMixedHasher {
     type Hasher = MixedHasher;

@@ -15,7 +15,7 @@ RESULTS = Path(".nanobot-context", "results")
 
 
 def read_back(name: str = "readback") -> Scenario:
-    """Eight files, then the first result once more from where it is kept, then five more files.
+    """Eight files, then a shortened result once more from where it is kept, then five more files.
 
     nanobot is restricted to its workspace, so that the path must lie inside.
     """
@@ -25,37 +25,44 @@ def read_back(name: str = "readback") -> Scenario:
         for one in names:
             text = planted(one, 4_000)
             stage.file(one, text.text, text.facts)
-        await stage.say("Read the files, and the first one twice. GOAL-READBACK")
+        await stage.say("Read the files, and one of them twice. GOAL-READBACK")
         await then_ping(stage)
 
     def model(stage: Stage) -> Script:
         notes = stage.notes
-        steps: list[Step] = [*reads(stage.paths(names))]
+        first_seen: dict[str, str] = {}
 
-        def second(request: Request) -> Answer:
-            notes["original"] = results(request, stage.facts[0])[0]
-            return [Call("read_file", {"path": str(stage.paths(names)[1])})]
+        def read(number: int) -> Step:
+            def step(request: Request) -> Answer:
+                if number:
+                    head = stage.facts[3 * number - 3]
+                    first_seen[head] = results(request, head)[-1]
+                return [Call("read_file", {"path": str(stage.paths(names)[number])})]
+
+            return step
 
         def again(request: Request) -> Answer:
-            short = results(request, stage.facts[0])[0]
-            found = PATH.search(short)
-            if found is None:
-                return f"No path stands in: {short[:300]}"
-            notes["path"] = found[1]
-            return [Call("read_file", {"path": found[1]})]
+            short = {head: results(request, head) for head in first_seen}
+            paths = {head: PATH.search(text[0]) for head, text in short.items() if text}
+            named = {head: path[1] for head, path in paths.items() if path}
+            if not named:
+                return f"No path stands in: {short}"
+            notes["head"], notes["path"] = next(iter(named.items()))
+            notes["original"] = first_seen[notes["head"]]
+            return [Call("read_file", {"path": notes["path"]})]
 
         def check(request: Request) -> Answer:
-            notes["read"] = results(request, stage.facts[0])[-1]
-            return [Call("read_file", {"path": str(stage.paths(names)[8])})]
+            notes["read"] = results(request, notes["head"])[-1]
+            return read(8)(request)
 
         def last(request: Request) -> Answer:
-            notes["shortened_again"] = results(request, stage.facts[0])[-1]
+            notes["shortened_again"] = results(request, notes["head"])[-1]
             kept = sorted((stage.workspace / RESULTS).glob("*.txt"))
             notes["kept"] = {file.name: file.read_text(encoding="utf-8") for file in kept}
             notes["modes"] = sorted({file.stat().st_mode & 0o777 for file in kept})
             return DONE
 
-        return script([steps[0], second, *steps[2:8], again, check, *steps[9:], last])
+        return script([*map(read, range(8)), again, check, *reads(stage.paths(names[9:])), last])
 
     return Scenario(name, play, model, window=24_000, restricted=True)
 

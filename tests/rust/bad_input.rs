@@ -6,14 +6,7 @@ use nanobot_context::{Error, Message, Role, TokenCounter, history};
 use crate::owned::{Owned, apply, view};
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request {
-        model: None,
-        tools: None,
-        window_tokens,
-        max_output_tokens: None,
-        limits: Limits::default(),
-        archive: None,
-    }
+    Request::new(None, None, window_tokens)
 }
 
 #[test]

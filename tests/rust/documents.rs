@@ -1,6 +1,6 @@
 //! The acceptance criteria of document 004 (plan V3.1), phases 1 to 3, as far as they are the core's.
 
-use nanobot_context::compress::{self, Limits, Output, Plan, Reason, Request, TRIM_LINES, trim_tool_result};
+use nanobot_context::compress::{self, Output, Plan, Reason, Request, TRIM_LINES, trim_tool_result};
 use nanobot_context::message::Media;
 use nanobot_context::{Content, Error, Message, Part, Role, TokenCounter, history, window};
 
@@ -8,14 +8,7 @@ use crate::owned::{Owned, apply, view};
 use crate::texts::Kind;
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request {
-        model: None,
-        tools: None,
-        window_tokens,
-        max_output_tokens: None,
-        limits: Limits::default(),
-        archive: None,
-    }
+    Request::new(None, None, window_tokens)
 }
 
 /// One turn: a user's wish and `rounds` calls with a result of `bytes` bytes each.

@@ -1,7 +1,7 @@
 //! Histories as providers, agents and mistakes make them.
 
 use nanobot_context::Role;
-use nanobot_context::compress::{Archive, Limits, Request};
+use nanobot_context::compress::{Archive, Request};
 use nanobot_context::message::Media;
 use proptest::collection::vec;
 use proptest::option;
@@ -58,15 +58,9 @@ pub struct Case {
 
 impl Case {
     pub fn request(&self, window_tokens: u64) -> Request<'static> {
-        Request {
-            model: self.model,
-            tools: self.tools,
-            window_tokens,
-            max_output_tokens: None,
-            limits: Limits::default(),
-            // Every promise holds with originals kept and without.
-            archive: (self.thousandths % 2 == 1).then(|| Archive::new(".nanobot-context/results").unwrap()),
-        }
+        // Every promise holds with originals kept and without.
+        let archive = (self.thousandths % 2 == 1).then(|| Archive::new(".nanobot-context/results").unwrap());
+        Request { archive, ..Request::new(self.model, self.tools, window_tokens) }
     }
 
     /// Returns the tokens of the messages as they came.

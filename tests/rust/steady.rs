@@ -1,6 +1,6 @@
 //! Promise 6: a message once shortened keeps its bytes, and the same history gives the same bytes again.
 
-use nanobot_context::compress::{self, Limits, Plan, Request, Steady};
+use nanobot_context::compress::{self, Plan, Request, Steady};
 use nanobot_context::{Role, TokenCounter};
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::owned::{Owned, apply, view};
 use crate::texts::Kind;
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request { model: None, tools: None, window_tokens, max_output_tokens: None, limits: Limits::default() }
+    Request::new(None, None, window_tokens)
 }
 
 fn tokens(messages: &[Owned]) -> u64 {
@@ -64,7 +64,7 @@ proptest! {
     fn a_receipt_is_true_to_the_request(case in cases()) {
         let request = case.request(case.window_tokens());
         let Ok(Some(plan)) = compress::compress(&view(&case.messages), &request) else { return Ok(()) };
-        let Plan { outputs, receipt } = &plan;
+        let Plan { outputs, receipt, .. } = &plan;
         let out = apply(&case.messages, &plan);
         let count = request.counter().prompt(&view(&out), request.tools).tokens;
         prop_assert_eq!(receipt.tokens_after, Some(count));

@@ -28,8 +28,7 @@ fn work(seed: u64) -> Vec<(u64, Plan)> {
         let view = view(&messages);
         let tokens = TokenCounter::new(model).prompt(&view, None).tokens;
         let limits = Limits::default();
-        let request =
-            Request { model, tools: None, window_tokens: tokens / 2, max_output_tokens: None, limits, archive: None };
+        let request = Request { limits, ..Request::new(model, None, tokens / 2) };
         (tokens, compress::compress(&view, &request).unwrap().unwrap())
     });
     done.collect()

@@ -76,8 +76,12 @@ pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
     }
     neighbours(&mut classes);
     edges(&mut classes, rules.edges);
-    if let Some(first) = classes.first_mut().filter(|first| rules.mask_quotes && **first == Class::Edge) {
-        *first = Class::Header;
+    // A log says what it is of in its first line, and how it ended in its last.
+    let ends = [0, classes.len().saturating_sub(1)];
+    for end in ends.into_iter().filter(|_| rules.mask_quotes) {
+        if let Some(class) = classes.get_mut(end).filter(|class| **class == Class::Edge) {
+            *class = Class::Header;
+        }
     }
     classes
 }

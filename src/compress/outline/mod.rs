@@ -32,7 +32,7 @@ pub enum Class {
     Error,
     /// Up to two lines before and three behind an error, and the frames of a traceback.
     NearError,
-    /// What names the rest: signatures, headings, headers of hunks and files and tables, a first row, a log's first line.
+    /// What names the rest: signatures, headings, headers of hunks and files and tables, a first row, a log's first and last line.
     Header,
     /// A row that differs from the others, a changed line of a diff.
     Outlier,
@@ -144,6 +144,11 @@ impl Outline {
     /// Returns the pieces in the order of the text.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// Returns whether a piece is a part of a long JSON string, its first one excepted, which has the key.
+    pub fn is_within_string(&self, piece: usize) -> bool {
+        self.tree.as_ref().is_some_and(|tree| tree.is_within_string(at(piece)))
     }
 
     /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.

@@ -241,7 +241,7 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
     for text in texts.into_iter().chain(more) {
         let outline = Outline::of(&text);
         let name: String = text.chars().take(12).collect();
-        assert!(outline.pieces().len() <= text.len() / 40 + 8, "{name}: {}", outline.pieces().len());
+        assert!(outline.pieces().len() <= text.len() / 24 + 8, "{name}: {}", outline.pieces().len());
         assert_eq!(outline.render(&text, &|_| true, None), text, "{name}");
         let none = outline.render(&text, &|_| false, Some("origin.txt"));
         assert!(none.len() < 300, "{name}: {} {}", none.len(), &none[..80]);

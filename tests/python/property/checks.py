@@ -16,8 +16,11 @@ from nanobot_context import ContextOverflowError, count_tokens
 
 from .histories import MODELS, Message, histories, tools
 
-NOTE = re.compile(r"\[nanobot-context: ([\d,]+) earlier messages? left out here, ([\d,]+) tokens\]")
-GAP = re.compile(r"\n\[\.\.\. (?:[\d,]+ lines, )?([\d,]+) characters left out \.\.\.\]\n")
+NOTE = re.compile(r"\[([\d,]+) messages? left out\]")
+GAP = re.compile(
+    r"\[\.\.\. (?:([\d,]+) (?:similar )?lines?)?(?:, )?(?:([\d,]+) characters?)?"
+    r"(?: left out)? \.\.\.\]"
+)
 WHOLE = re.compile(r"\[(.+) left out: ([\d,]+) tokens\]")
 
 
@@ -184,3 +187,45 @@ def not_json(constant: str) -> Any:
 
 def number(text: str) -> int:
     return int(text.replace(",", ""))
+
+
+def assert_gaps_are_true(old: str, new: str) -> None:
+    """What is kept stands in the text in order, and each mark says how much is gone there."""
+    kept = GAP.split(new)
+    texts, counts = kept[::3], list(zip(kept[1::3], kept[2::3], strict=True))
+    assert counts, f"no mark in {new!r}"
+    ends = {len(text) for text in _edges(texts[0], after=True) if old.startswith(text)}
+    for (lines, chars), text in zip(counts, texts[1:], strict=True):
+        is_last = text is texts[-1]
+        ends = {
+            start + len(piece)
+            for end in ends
+            for piece in _edges(text, before=True, after=not is_last)
+            for start in _behind(old, end, lines, chars)
+            if old.startswith(piece, start) and (not is_last or start + len(piece) == len(old))
+        }
+        assert ends, f"{lines} lines or {chars} characters before {text!r}: not so in {new!r}"
+
+
+def _edges(text: str, *, before: bool = False, after: bool = False) -> set[str]:
+    """Return a text with and without the space or line end that may be of the mark beside it."""
+    texts = {text}
+    if before:
+        texts |= {t[1:] for t in texts if t[:1] in (" ", "\n")}
+    if after:
+        texts |= {t[:-1] for t in texts if t[-1:] in (" ", "\n")}
+    return texts
+
+
+def _behind(old: str, end: int, lines: str | None, chars: str | None) -> range:
+    """Return where a gap that begins at `end` may end.
+
+    A text that is cut twice counts the spaces or line ends beside its first mark, too.
+    """
+    if chars is not None:
+        return range(max(end, end + number(chars) - 2), end + number(chars) + 1)
+    at = end
+    for _ in range(number(lines or "0") - 1):
+        at = old.find("\n", at) + 1 or len(old)
+    this = old.find("\n", at) + 1 or len(old)
+    return range(at, (old.find("\n", this) + 1 or len(old)) + 1)

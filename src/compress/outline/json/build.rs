@@ -11,7 +11,7 @@ use crate::compress::outline::words::Level;
 use crate::compress::outline::{Class, Piece, at};
 
 /// A row larger than this is opened; below, its cells say more together.
-const OPENED_ROW_BYTES: u32 = 2048;
+const OPENED_ROW_BYTES: u32 = 400;
 
 /// Lines before JSON are looked at that far: what a tool says before the answer of another.
 const MAX_LINES_BEFORE: usize = 12;

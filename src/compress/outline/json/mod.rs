@@ -47,3 +47,12 @@ pub struct Tree {
     /// Index of the first piece behind the JSON, and where it begins.
     behind: (usize, usize),
 }
+
+impl Tree {
+    /// Returns whether a piece is a part of a long string, and not its first one.
+    pub fn is_within_string(&self, piece: u32) -> bool {
+        let behind = self.nodes.partition_point(|node| node.piece <= piece);
+        let owner = behind.checked_sub(1).map(|i| self.nodes[i]);
+        owner.is_some_and(|node| node.shape == Shape::Text && node.piece < piece)
+    }
+}

@@ -5,11 +5,11 @@ use crate::compress::marks;
 use crate::compress::outline::at;
 
 /// Containers larger than this are opened.
-const OPENED_BYTES: usize = 200;
+const OPENED_BYTES: usize = 80;
 /// Strings longer than this are opened.
 const OPENED_STRING_BYTES: usize = 300;
 /// Neighbours below this are one leaf.
-const SHORT_BYTES: usize = 40;
+const SHORT_BYTES: usize = 24;
 /// Text behind JSON, such as an exit code or an advice, is no longer than this.
 const MAX_BYTES_BEHIND: usize = 1000;
 /// Containers that lie deeper are not opened: nobody reads them, and rendering is recursive.

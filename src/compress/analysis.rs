@@ -1,0 +1,150 @@
+//! A text taken apart, with the terms of each part; made once for each text and remembered by its content.
+
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use crate::tokens::ContentMemory;
+
+use super::outline::{Class, Kind, Outline};
+use super::terms::{self, Term};
+
+/// How a text is taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Not at all: it stays or goes as a whole.
+    Whole,
+    /// By its content.
+    Outlined,
+    /// JSON of which only the inside of long strings goes: the arguments of a call.
+    Arguments,
+}
+
+/// A part of a text that stays or goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    pub bytes: u32,
+    pub class: Class,
+    /// Whether it stays whenever anything of the text does.
+    pub is_fixed: bool,
+    /// Whether there is a date or a time in it.
+    pub has_time: bool,
+    terms_end: u32,
+}
+
+/// What is known of a text.
+#[derive(Debug)]
+pub struct Analysis {
+    outline: Option<Outline>,
+    pub parts: Box<[Part]>,
+    /// The terms of all parts, in order.
+    pub terms: Box<[Term]>,
+    /// By term, where it starts in the text.
+    pub starts: Box<[u32]>,
+    /// Identifiers, paths and numbers among the terms, repeats included.
+    pub names: u32,
+}
+
+/// Bytes of analyses that are remembered: those of about a million tokens.
+const MEMORY_BYTES: usize = 48 << 20;
+
+static MEMORY: LazyLock<ContentMemory<Analysis>> = LazyLock::new(|| ContentMemory::new(MEMORY_BYTES));
+
+impl Analysis {
+    /// Returns what is known of `text`; O(n) the first time.
+    pub fn of(text: &str, form: Form) -> Arc<Self> {
+        MEMORY.get_or_make(text, form as u64, || {
+            let analysis = Self::make(text, form);
+            let bytes = analysis.parts.len() * 2 * size_of::<Part>()
+                + analysis.terms.len() * (size_of::<Term>() + size_of::<u32>());
+            (analysis, bytes)
+        })
+    }
+
+    fn make(text: &str, form: Form) -> Self {
+        let outline = (form != Form::Whole).then(|| Outline::of(text));
+        let mut parts: Vec<Part> = match &outline {
+            None => vec![Part {
+                bytes: bytes(0..text.len()),
+                class: Class::Plain,
+                is_fixed: false,
+                has_time: false,
+                terms_end: 0,
+            }],
+            Some(outline) => {
+                let part = |(start, end, class, is_fixed): (u32, u32, Class, bool)| Part {
+                    bytes: end - start,
+                    class,
+                    is_fixed,
+                    has_time: has_time(&text.as_bytes()[start as usize..end as usize]),
+                    terms_end: 0,
+                };
+                let is_fixed = |i| form == Form::Arguments && !outline.is_within_string(i);
+                let pieces = outline.pieces().iter().enumerate();
+                pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()
+            }
+        };
+        let mut terms = Vec::with_capacity(text.len() / 5);
+        let mut starts = Vec::with_capacity(text.len() / 5);
+        let mut names = 0;
+        let (mut current, mut end) = (0, parts.first().map_or(0, |part| part.bytes as usize));
+        terms::scan(text, |term, at| {
+            // A path comes behind the words in it, of which the last may be the next part's.
+            while at >= end && current + 1 < parts.len() {
+                parts[current].terms_end = bytes(0..terms.len());
+                current += 1;
+                end += parts[current].bytes as usize;
+            }
+            names += u32::from(term.kind().is_name());
+            terms.push(term);
+            starts.push(bytes(0..at));
+        });
+        for part in &mut parts[current..] {
+            part.terms_end = bytes(0..terms.len());
+        }
+        Self { outline, parts: parts.into(), terms: terms.into(), starts: starts.into(), names }
+    }
+
+    /// Returns what the text is, where it was taken apart.
+    pub fn kind(&self) -> Option<Kind> {
+        self.outline.as_ref().map(Outline::kind)
+    }
+
+    /// Iterates over the parts with the range of their terms.
+    pub fn ranges(&self) -> impl Iterator<Item = (Part, Range<usize>)> + '_ {
+        let mut start = 0;
+        self.parts.iter().map(move |&part| {
+            let range = start..part.terms_end as usize;
+            start = range.end;
+            (part, range)
+        })
+    }
+
+    /// Puts together the parts that `keep` names; a mark stands for each gap.
+    pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+        match &self.outline {
+            Some(outline) => outline.render(text, keep, origin),
+            None => text.to_owned(),
+        }
+    }
+}
+
+/// Returns whether there is `12:34` or `2026-11-22` in a text, whatever the digits.
+fn has_time(text: &[u8]) -> bool {
+    let shape = |from: usize, shape: &[u8]| {
+        let bytes = text.get(from..from + shape.len());
+        bytes.is_some_and(|bytes| {
+            bytes.iter().zip(shape).all(|(byte, like)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like })
+        })
+    };
+    let marks = text.iter().enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-'));
+    marks.map(|(at, _)| at).any(|at| {
+        (at >= 2 && shape(at - 2, b"00:00"))
+            || (at >= 1 && shape(at - 1, b"0:00"))
+            || (at >= 4 && shape(at - 4, b"0000-00-00"))
+    })
+}
+
+/// Returns the length of a range as texts below 4 GiB have it.
+fn bytes(range: Range<usize>) -> u32 {
+    u32::try_from(range.len()).unwrap_or(u32::MAX)
+}

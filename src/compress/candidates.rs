@@ -1,0 +1,149 @@
+//! What may be cut, what it weighs, and its shortest form.
+
+use crate::message::{Role, Text};
+use crate::tokens::{TokenCounter, cut_by_content};
+
+use super::draft::{Draft, Piece, Slot};
+use super::layout::{Layout, Tier};
+use super::priority::{Priority, classify, is_shell_result};
+use super::{archive, marks, shorten};
+
+/// Arguments shorter than this are never cut: the marks would cost as much.
+const MIN_CUT_ARGUMENTS: u64 = 96;
+
+/// Characters that every string of cut arguments keeps at least.
+const ARGUMENT_CHARS: usize = 40;
+
+/// Returns everything that may be cut, in the order of the conversation.
+pub fn candidates(draft: &Draft<'_, '_>, layout: &Layout) -> Vec<Candidate> {
+    let mut candidates = Vec::new();
+    for (position, group) in layout.groups.iter().enumerate() {
+        let Some(tier) = layout.tiers[position] else { continue };
+        for index in group.start..group.end {
+            let entry = &draft.entries[index];
+            if entry.dropped.is_none() {
+                let priority = priority(draft, index);
+                candidates.extend(
+                    (0..entry.pieces.len())
+                        .filter_map(|piece| candidate(draft, (index, piece), position, (tier, priority))),
+                );
+            }
+        }
+    }
+    candidates
+}
+
+/// Something that may be cut.
+pub struct Candidate {
+    pub entry: usize,
+    pub piece: usize,
+    /// Position of its group.
+    pub group: usize,
+    /// Tokens now.
+    pub full: u64,
+    /// Tokens of its shortest form.
+    pub floor: u64,
+    /// What its parts' worth is multiplied with.
+    pub weight: f32,
+}
+
+fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
+    let Some(message) = draft.message(entry) else { return Priority::Normal };
+    let command = is_shell_result(message).then(|| argument(draft, entry, &["command"])).flatten();
+    classify(message, command.as_deref())
+}
+
+/// Returns a piece as a candidate, or `None` where it is not to be cut.
+fn candidate(
+    draft: &Draft<'_, '_>,
+    (entry, piece): (usize, usize),
+    group: usize,
+    (tier, priority): (Tier, Priority),
+) -> Option<Candidate> {
+    let text = draft.text(entry, piece);
+    if marks::is_whole(text) || marks::is_note(text) {
+        return None;
+    }
+    let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
+    let floor = match slot {
+        Slot::Reasoning | Slot::Thinking => 0,
+        Slot::Arguments(_) if tokens < MIN_CUT_ARGUMENTS => return None,
+        Slot::Arguments(_) => shortest_arguments(text, draft.counter),
+        Slot::Content | Slot::Part(_) | Slot::Media(_) => {
+            u64::from(draft.counter.text(&placeholder(draft, entry, piece)))
+        }
+    };
+    if floor >= tokens {
+        return None;
+    }
+    // Signed thoughts must come back with the calls that they led to, as long as these are the newest.
+    if slot == Slot::Thinking && tier == Tier::Newest {
+        return None;
+    }
+    let weight = match (slot, draft.entries[entry].role, priority) {
+        (Slot::Reasoning | Slot::Thinking, _, _) => 0.05,
+        // Rules and requests of the user are kept for themselves.
+        (_, role, Priority::High) if role != Role::User => 1.5,
+        _ => 1.0,
+    };
+    Some(Candidate { entry, piece, group, full: tokens, floor, weight })
+}
+
+/// Returns the shortest form of a piece, with its tokens.
+pub fn shortest(draft: &Draft<'_, '_>, candidate: &Candidate) -> (String, u64) {
+    let piece = &draft.entries[candidate.entry].pieces[candidate.piece];
+    let text = match piece.slot {
+        Slot::Thinking | Slot::Reasoning => return (String::new(), 0),
+        Slot::Arguments(_) => shorten::arguments(draft.source(candidate.entry, piece), ARGUMENT_CHARS),
+        Slot::Content | Slot::Part(_) | Slot::Media(_) => placeholder(draft, candidate.entry, candidate.piece),
+    };
+    let tokens = u64::from(draft.counter.text(&text));
+    (text, tokens)
+}
+
+/// Tells what is cached apart; families are below.
+const SHORTEST_ARGUMENTS: u8 = 0x40;
+
+/// Returns the tokens of arguments all of whose strings are short.
+fn shortest_arguments(text: &str, counter: TokenCounter) -> u64 {
+    let shortest = || [u64::from(counter.text(&shorten::arguments(text, ARGUMENT_CHARS))), 0, 0];
+    cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, shortest)[0]
+}
+
+/// Returns what stands for a whole text.
+fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
+    let message = draft.message(entry);
+    let &Piece { slot, original_tokens, .. } = &draft.entries[entry].pieces[piece];
+    let what = match (slot, draft.entries[entry].role) {
+        (Slot::Media(_), _) => "attachment".to_owned(),
+        (_, Role::Tool | Role::Function) => {
+            let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
+            match FILE_TOOLS.contains(&name).then(|| argument(draft, entry, &shorten::PATH_KEYS)).flatten() {
+                Some(path) if path.len() <= MAX_PATH_BYTES => format!("{name} {path} result"),
+                _ => format!("{name} result"),
+            }
+        }
+        _ => "message".to_owned(),
+    };
+    let what = match draft.expired.get(entry) {
+        Some(Some(expired)) => format!("{what} ({})", expired.word()),
+        _ => what,
+    };
+    // A result that was read from the archive names its file already.
+    let origin = archive::origin(draft, entry, piece).filter(|origin| !what.contains(origin));
+    marks::whole(&what, original_tokens, origin.as_deref())
+}
+
+/// Tools whose path stays in whatever remains of them: DESIGN, "compress".
+const FILE_TOOLS: [&str; 3] = ["read_file", "write_file", "edit_file"];
+
+/// Longest path that a placeholder repeats; it stands in the call too.
+const MAX_PATH_BYTES: usize = 200;
+
+/// Returns the first of the arguments `keys` that the call of a result has, where it is a string.
+fn argument(draft: &Draft<'_, '_>, entry: usize, keys: &[&str]) -> Option<String> {
+    let (index, position) = draft.entries[entry].answers?;
+    let text = draft.view[index].tool_calls[position].arguments.as_ref()?.as_str();
+    let arguments: serde_json::Value = serde_json::from_str(text).ok()?;
+    keys.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
+}

@@ -1,0 +1,609 @@
+//! Which parts of a conversation stay: those that are worth most for their tokens, until the room is used.
+//!
+//! Everything that may go lies in groups of messages; a group has a frame (what its messages cost when all their texts
+//! are at their shortest) and blocks, the texts, each with its parts. Parts are taken in the order of their worth for a
+//! token. What a part costs depends on its neighbours: one that stands alone needs a mark at either side, one between two
+//! others saves one; the same holds for groups and the notes between them. What it is worth depends on what is taken
+//! already, since a name need not stay twice. So the order is found as one goes: a part that has become worth less than
+//! it was when it was rated is rated again and put back.
+
+use std::ops::Range;
+
+use super::outline::Class;
+use super::salience::{Passage, Salience, Voice};
+
+/// A text that may be cut.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// Its passage; `None` for what has no text to read, which stays or goes as a whole.
+    pub passage: Option<usize>,
+    /// Its group.
+    pub group: usize,
+    /// Tokens of the text.
+    pub full: f32,
+    /// Tokens of what stands in its place when none of it stays.
+    pub shortest: f32,
+    /// What its parts are multiplied with.
+    pub weight: f32,
+    /// Tokens of the mark for its first gap.
+    pub mark: f32,
+    /// Whether it is taken as a whole, but for parts that are taken by name.
+    pub is_bundle: bool,
+}
+
+/// A group of messages that stay or go together.
+#[derive(Debug, Clone, Default)]
+pub struct Frame {
+    /// Tokens of the group when all its blocks are at their shortest.
+    pub tokens: f32,
+    /// Whether the group may go.
+    pub may_go: bool,
+    /// Passages that no choice changes.
+    pub passages: Vec<usize>,
+    /// Whether it is a message in words, and no call with its results.
+    pub is_talk: bool,
+    /// Messages from here to the end of the conversation.
+    pub age: f32,
+}
+
+/// What stays of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    Whole,
+    Some,
+    Nothing,
+}
+
+/// A part that may be taken.
+struct Unit {
+    block: u32,
+    part: u32,
+    terms: Range<u32>,
+    tokens: f32,
+    class: Class,
+    is_fixed: bool,
+    is_taken: bool,
+}
+
+/// Tokens of the mark for the first gap of a text, and of one for a later gap.
+pub const FIRST_MARK: f32 = 14.0;
+const GAP: f32 = 7.0;
+
+// What the following count against one term that the next step uses for certain. Found by trials on the recordings, in
+// steps of two.
+/// A token of a frame or of an attachment, of a result or a call, and of a message in words.
+const FRAME: f32 = 0.02;
+const TEXT: f32 = 0.004;
+const TALK: f32 = 0.0004;
+/// The relevance of a part of a result or a call.
+const RELEVANCE: f32 = 0.15;
+/// The relevance of what was said, what it names, and that it was said at all.
+const SAID: f32 = 3.0;
+const NAMED_IN_TALK: f32 = 0.01;
+const ANY_TALK: f32 = 0.1;
+/// What repeats and noise are multiplied with.
+const QUIET: f32 = 0.5;
+/// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
+const STRIKING: f32 = 0.5;
+const HELPFUL: f32 = 0.1;
+/// Errors and outliers of a text that count in full; of more than these each counts less.
+const CROWD: f32 = 8.0;
+/// With less room than this nothing more is looked for.
+const LEAST: f32 = 4.0;
+/// How fast a token's worth falls with the messages behind it.
+const AGING: f32 = 0.05;
+
+pub struct Choice<'s> {
+    salience: &'s mut Salience,
+    frames: Vec<Frame>,
+    blocks: Vec<Block>,
+    units: Vec<Unit>,
+    /// By block, its units.
+    ranges: Vec<Range<usize>>,
+    /// By block: units taken, tokens of those that are fixed, and units of a class that stands out.
+    taken: Vec<usize>,
+    fixed: Vec<f32>,
+    striking: Vec<f32>,
+    /// By group.
+    is_open: Vec<bool>,
+    blocks_of: Vec<Range<usize>>,
+    /// By group: what its frame is worth, as things were at the start.
+    frame_worths: Vec<f32>,
+    /// Tokens of a note between groups.
+    note: f32,
+    /// Tokens of all that stays.
+    used: f32,
+    /// What was taken, in order, with its tokens.
+    log: Vec<(Item, f32)>,
+    /// By group: whether what stays of it is not what it was when [`Choice::changed`] was last asked.
+    is_changed: Vec<bool>,
+    /// What [`Choice::grow_all`] goes on from, and what did not fit or was given up since.
+    queue: Option<Queue>,
+    left: Vec<Item>,
+    /// Entries of the log that are not given up.
+    settled: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Group(u32),
+    Unit(u32),
+}
+
+/// Items in the order of their worth for a token, in steps of a hundredth: finer would order noise.
+///
+/// Buckets rather than a heap, so that putting back and taking out cost the same however many there are.
+#[derive(Default)]
+struct Queue {
+    buckets: Vec<Vec<Item>>,
+    /// The highest bucket that may hold something.
+    top: usize,
+}
+
+/// Buckets for each doubling of the worth, and their number: from 2^-20 to 2^20 a token.
+const FINENESS: f32 = 64.0;
+const BUCKETS: usize = 2560;
+
+impl Queue {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped before
+    fn bucket(worth: f32) -> usize {
+        let step = (worth.max(f32::MIN_POSITIVE).log2() + 20.0) * FINENESS;
+        step.clamp(0.0, float(BUCKETS - 1)) as usize
+    }
+
+    fn push(&mut self, item: Item, bucket: usize) {
+        if self.buckets.is_empty() {
+            self.buckets.resize_with(BUCKETS, Vec::new);
+        }
+        self.buckets[bucket].push(item);
+        self.top = self.top.max(bucket);
+    }
+
+    /// Takes the newest item out of the highest bucket.
+    fn pop(&mut self) -> Option<(Item, usize)> {
+        loop {
+            match self.buckets.get_mut(self.top)?.pop() {
+                Some(item) => return Some((item, self.top)),
+                None => self.top = self.top.checked_sub(1)?,
+            }
+        }
+    }
+}
+
+impl<'s> Choice<'s> {
+    /// Starts with nothing taken. `blocks` come in the order of their groups.
+    pub fn new(salience: &'s mut Salience, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
+        let mut units = Vec::new();
+        let (mut ranges, mut fixed, mut striking) = (Vec::new(), Vec::new(), Vec::new());
+        let mut blocks_of = vec![0..0; frames.len()];
+        for (b, block) in blocks.iter().enumerate() {
+            let first = units.len();
+            let of = |part: usize, terms: Range<usize>, tokens: f32, class: Class, is_fixed: bool| Unit {
+                block: index(b),
+                part: index(part),
+                terms: index(terms.start)..index(terms.end),
+                tokens,
+                class,
+                is_fixed,
+                is_taken: false,
+            };
+            match block.passage {
+                None => units.push(of(0, 0..0, block.full, Class::Plain, false)),
+                Some(passage) => {
+                    let analysis = &salience.passages()[passage].analysis;
+                    let bytes: u32 = analysis.parts.iter().map(|part| part.bytes).sum();
+                    let for_byte = block.full / float(bytes as usize).max(1.0);
+                    units.extend(analysis.ranges().enumerate().map(|(i, (part, terms))| {
+                        of(i, terms, float(part.bytes as usize) * for_byte, part.class, part.is_fixed)
+                    }));
+                }
+            }
+            let new = &units[first..];
+            fixed.push(new.iter().filter(|unit| unit.is_fixed).map(|unit| unit.tokens).sum());
+            striking.push(float(new.iter().filter(|unit| stands_out(unit.class)).count()));
+            ranges.push(first..units.len());
+            let of_group = &mut blocks_of[block.group];
+            *of_group = if of_group.start == of_group.end { b..b + 1 } else { of_group.start..b + 1 };
+        }
+        let is_open: Vec<bool> = frames.iter().map(|frame| !frame.may_go).collect();
+        let is_changed = is_open.iter().map(|open| !open).collect();
+        let runs = is_open.chunk_by(|a, b| a == b).filter(|run| !run[0]).count();
+        let mut this = Self {
+            taken: vec![0; blocks.len()],
+            used: float(runs) * note,
+            salience,
+            frames,
+            blocks,
+            units,
+            ranges,
+            fixed,
+            striking,
+            is_open,
+            blocks_of,
+            note,
+            log: Vec::new(),
+            is_changed,
+            queue: None,
+            left: Vec::new(),
+            settled: 0,
+            frame_worths: Vec::new(),
+        };
+        this.frame_worths = (0..this.frames.len()).map(|group| this.frame_worth(group)).collect();
+        this
+    }
+
+    /// Returns the groups that have changed since the last time, at first all that may go.
+    pub fn changed(&mut self) -> Vec<usize> {
+        let groups = 0..self.is_changed.len();
+        groups.filter(|&group| std::mem::take(&mut self.is_changed[group])).collect()
+    }
+
+    /// See [`Salience::lost`].
+    pub fn lost(&self, min_chance: f32) -> Vec<(f32, usize, usize)> {
+        self.salience.lost(min_chance)
+    }
+
+    /// See [`Salience::cover_text`].
+    pub fn cover_text(&mut self, text: &str) {
+        self.salience.cover_text(text);
+    }
+
+    /// Returns whether a term of a passage is named in what stays.
+    pub fn is_covered(&self, passage: usize, term: usize) -> bool {
+        self.salience.is_covered(passage, term)
+    }
+
+    /// Returns a passage.
+    pub fn passage(&self, passage: usize) -> &Passage {
+        &self.salience.passages()[passage]
+    }
+
+    /// Returns the blocks of a group.
+    pub fn blocks(&self, group: usize) -> Range<usize> {
+        self.blocks_of[group].clone()
+    }
+
+    /// Makes what is taken now stay, come what may.
+    pub fn settle(&mut self) {
+        self.settled = self.log.len();
+    }
+
+    /// Returns whether nothing can be given up.
+    pub fn is_settled(&self) -> bool {
+        self.log.len() == self.settled
+    }
+
+    /// Returns whether a group stays.
+    pub fn is_open(&self, group: usize) -> bool {
+        self.is_open[group]
+    }
+
+    /// Returns what stays of a block, when its group stays.
+    pub fn kept(&self, block: usize) -> Kept {
+        match self.taken[block] {
+            0 => Kept::Nothing,
+            taken if taken == self.ranges[block].len() => Kept::Whole,
+            _ => Kept::Some,
+        }
+    }
+
+    /// Returns whether a part of a block stays.
+    pub fn stays(&self, block: usize, part: usize) -> bool {
+        let unit = &self.units[self.ranges[block].start + part];
+        unit.is_taken || (unit.is_fixed && self.taken[block] > 0)
+    }
+
+    /// Returns the tokens of all that stays, about.
+    pub fn used(&self) -> f32 {
+        self.used
+    }
+
+    /// Takes a group with all that is in it.
+    pub fn take_whole(&mut self, group: usize) {
+        if !self.is_open[group] {
+            self.open(group);
+        }
+        for block in self.blocks_of[group].clone() {
+            self.take_block(block);
+        }
+    }
+
+    fn take_block(&mut self, block: usize) {
+        let group = self.blocks[block].group;
+        if !self.is_open[group] {
+            self.open(group);
+        }
+        for unit in self.ranges[block].clone() {
+            if !self.units[unit].is_taken {
+                let tokens = self.unit_tokens(unit);
+                self.take(unit, tokens);
+            }
+        }
+    }
+
+    /// Takes a part of a block, and its group.
+    pub fn take_part(&mut self, block: usize, part: usize) {
+        let unit = self.ranges[block].start + part;
+        if !self.is_open[self.blocks[block].group] {
+            self.open(self.blocks[block].group);
+        }
+        if !self.units[unit].is_taken {
+            let tokens = self.unit_tokens(unit);
+            self.take(unit, tokens);
+        }
+    }
+
+    /// Takes what is worth most for its tokens, as long as it fits `room`; of the groups that `may` names.
+    pub fn grow(&mut self, room: f32, may: impl Fn(usize) -> bool) {
+        let mut queue = Queue::default();
+        for group in 0..self.frames.len() {
+            if may(group) {
+                self.push_group(group, &mut queue);
+            }
+        }
+        self.take_from(&mut queue, room);
+    }
+
+    /// As [`Choice::grow`] for all groups, and goes on from there when it is called again with more room.
+    pub fn grow_all(&mut self, room: f32) {
+        let mut queue = self.queue.take().unwrap_or_else(|| {
+            let mut queue = Queue::default();
+            for group in 0..self.frames.len() {
+                self.push_group(group, &mut queue);
+            }
+            queue
+        });
+        for item in std::mem::take(&mut self.left) {
+            self.push(item, &mut queue);
+        }
+        self.take_from(&mut queue, room);
+        self.queue = Some(queue);
+    }
+
+    fn take_from(&mut self, queue: &mut Queue, room: f32) {
+        while self.used + LEAST <= room {
+            let Some((item, bucket)) = queue.pop() else { break };
+            if self.is_taken(item) {
+                continue;
+            }
+            let (worth, tokens) = self.rate(item);
+            let now = Queue::bucket(worth);
+            if now < bucket {
+                queue.push(item, now);
+                continue;
+            }
+            if self.used + tokens > room {
+                self.left.push(item);
+                continue;
+            }
+            match item {
+                Item::Group(group) => {
+                    self.open(group as usize);
+                    self.push_units(group as usize, queue);
+                }
+                Item::Unit(unit) => self.take_rated(unit as usize, queue),
+            }
+        }
+    }
+
+    /// Takes a unit, or all of its bundle; what has become cheaper by it is put into the queue again.
+    fn take_rated(&mut self, unit: usize, queue: &mut Queue) {
+        let block = self.units[unit].block as usize;
+        let group = self.blocks[block].group;
+        let was_open = self.is_open[group];
+        if !was_open {
+            self.open(group);
+        }
+        if self.blocks[block].is_bundle {
+            self.take_block(block);
+        } else {
+            let tokens = self.unit_tokens(unit);
+            self.take(unit, tokens);
+        }
+        if !was_open {
+            self.push_units(group, queue);
+        }
+        for neighbour in [unit.wrapping_sub(1), unit + 1] {
+            if self.ranges[block].contains(&neighbour) && !self.units[neighbour].is_taken {
+                self.push(Item::Unit(index(neighbour)), queue);
+            }
+        }
+    }
+
+    /// Gives up what was taken last until `tokens` are free, or nothing is left.
+    pub fn shrink(&mut self, tokens: f32) {
+        let goal = self.used - tokens;
+        while self.used > goal {
+            if self.log.len() <= self.settled {
+                break;
+            }
+            let Some((item, tokens)) = self.log.pop() else { break };
+            self.used -= tokens;
+            self.left.push(item);
+            match item {
+                Item::Group(group) => {
+                    self.is_open[group as usize] = false;
+                    self.is_changed[group as usize] = true;
+                }
+                Item::Unit(unit) => {
+                    self.units[unit as usize].is_taken = false;
+                    let block = self.units[unit as usize].block as usize;
+                    self.taken[block] -= 1;
+                    self.is_changed[self.blocks[block].group] = true;
+                }
+            }
+        }
+    }
+
+    fn push_group(&self, group: usize, queue: &mut Queue) {
+        if !self.is_open[group] {
+            self.push(Item::Group(index(group)), queue);
+        }
+        self.push_units(group, queue);
+    }
+
+    fn push_units(&self, group: usize, queue: &mut Queue) {
+        for block in self.blocks_of[group].clone() {
+            for unit in self.ranges[block].clone().filter(|&unit| !self.units[unit].is_taken) {
+                self.push(Item::Unit(index(unit)), queue);
+            }
+        }
+    }
+
+    fn push(&self, item: Item, queue: &mut Queue) {
+        queue.push(item, Queue::bucket(self.rate(item).0));
+    }
+
+    fn is_taken(&self, item: Item) -> bool {
+        match item {
+            Item::Group(group) => self.is_open[group as usize],
+            Item::Unit(unit) => self.units[unit as usize].is_taken,
+        }
+    }
+
+    /// Returns what an item is worth for a token, and its tokens; those of its group included where it is still closed.
+    fn rate(&self, item: Item) -> (f32, f32) {
+        let (worth, tokens) = match item {
+            Item::Group(group) => (self.frame_worths[group as usize], self.frame_tokens(group as usize)),
+            Item::Unit(unit) => {
+                let block = self.units[unit as usize].block as usize;
+                let group = self.blocks[block].group;
+                let (worth, tokens) = if self.blocks[block].is_bundle {
+                    self.rate_bundle(block)
+                } else {
+                    (self.unit_worth(unit as usize), self.unit_tokens(unit as usize))
+                };
+                if self.is_open[group] {
+                    (worth, tokens)
+                } else {
+                    (worth + self.frame_worths[group], tokens + self.frame_tokens(group))
+                }
+            }
+        };
+        (worth / tokens.max(0.5), tokens)
+    }
+
+    fn frame_worth(&self, group: usize) -> f32 {
+        let frame = &self.frames[group];
+        let of_passage = |&passage: &usize| self.part_worth(passage, 0, 0..self.terms_of(passage), Class::Plain, 0.0);
+        let passages: f32 = frame.passages.iter().map(of_passage).sum();
+        passages + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
+    }
+
+    fn terms_of(&self, passage: usize) -> usize {
+        self.salience.passages()[passage].analysis.terms.len()
+    }
+
+    /// Returns the tokens that opening a group takes: its frame, and the notes at its sides instead of the one there was.
+    fn frame_tokens(&self, group: usize) -> f32 {
+        let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
+        let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
+        self.frames[group].tokens + (float(notes) - 1.0) * self.note
+    }
+
+    fn rate_bundle(&self, block: usize) -> (f32, f32) {
+        let units = self.ranges[block].clone().filter(|&unit| !self.units[unit].is_taken);
+        let (mut worth, mut tokens) = (0.0, 0.0);
+        for unit in units {
+            worth += self.unit_worth(unit);
+            tokens += self.units[unit].tokens;
+        }
+        // What is relevant in a message is all of it, in whatever parts it lies.
+        let parts = float(self.ranges[block].len());
+        (worth / parts, if self.taken[block] == 0 { tokens - self.blocks[block].shortest } else { tokens - GAP })
+    }
+
+    fn unit_worth(&self, unit: usize) -> f32 {
+        let unit = &self.units[unit];
+        let block = &self.blocks[unit.block as usize];
+        let Some(passage) = block.passage else { return block.weight * FRAME * unit.tokens };
+        let terms = unit.terms.start as usize..unit.terms.end as usize;
+        let crowd = (CROWD / self.striking[unit.block as usize].max(1.0)).min(1.0);
+        let worth = self.part_worth(passage, unit.part as usize, terms, unit.class, crowd);
+        let age = self.frames[block.group].age;
+        let base = if self.frames[block.group].is_talk { TALK } else { TEXT };
+        block.weight * (worth + base * recency(age) * unit.tokens)
+    }
+
+    fn part_worth(&self, passage: usize, part: usize, terms: Range<usize>, class: Class, crowd: f32) -> f32 {
+        let Self { salience, .. } = self;
+        let worth = salience.worth(passage, terms);
+        let (Voice::User | Voice::Assistant) = salience.passages()[passage].voice else {
+            let strikes = match class {
+                _ if !salience.has_classes() => 0.0,
+                Class::Error | Class::Outlier => STRIKING,
+                Class::Header if salience.is_end(passage, part) => STRIKING,
+                Class::NearError | Class::Header => HELPFUL,
+                _ => 0.0,
+            };
+            let is_quiet = salience.has_classes() && matches!(class, Class::Repeat | Class::Noise);
+            let quiet = if is_quiet { QUIET } else { 1.0 };
+            return quiet * (worth + RELEVANCE * salience.relevance(passage, part)) + crowd * strikes;
+        };
+        let message = salience.passages()[passage].message;
+        SAID * salience.said(message) + NAMED_IN_TALK * worth + ANY_TALK
+    }
+
+    /// Returns the tokens that taking a part of an open group adds, marks included.
+    fn unit_tokens(&self, unit: usize) -> f32 {
+        let Unit { block, tokens, is_fixed, .. } = self.units[unit];
+        let (block, range) = (&self.blocks[block as usize], &self.ranges[block as usize]);
+        let b = self.units[unit].block as usize;
+        if range.len() == 1 {
+            return tokens - block.shortest;
+        }
+        if self.taken[b] == 0 {
+            let fixed = if is_fixed { self.fixed[b] - tokens } else { self.fixed[b] };
+            return tokens + fixed + block.mark - block.shortest;
+        }
+        if is_fixed {
+            return 0.0;
+        }
+        let is_taken = |other: usize| self.units[other].is_taken || self.units[other].is_fixed;
+        let left = unit == range.start || is_taken(unit - 1);
+        let right = unit + 1 == range.end || is_taken(unit + 1);
+        tokens + GAP * (1.0 - f32::from(u8::from(left)) - f32::from(u8::from(right)))
+    }
+
+    fn open(&mut self, group: usize) {
+        let tokens = self.frame_tokens(group);
+        self.is_open[group] = true;
+        self.is_changed[group] = true;
+        self.used += tokens;
+        self.log.push((Item::Group(index(group)), tokens));
+        for passage in self.frames[group].passages.clone() {
+            self.salience.cover(passage, 0..self.terms_of(passage));
+        }
+    }
+
+    fn take(&mut self, unit: usize, tokens: f32) {
+        self.used += tokens;
+        self.log.push((Item::Unit(index(unit)), tokens));
+        let Unit { block, ref terms, .. } = self.units[unit];
+        let terms = terms.start as usize..terms.end as usize;
+        self.taken[block as usize] += 1;
+        if let Some(passage) = self.blocks[block as usize].passage {
+            self.salience.cover(passage, terms);
+        }
+        self.units[unit].is_taken = true;
+        self.is_changed[self.blocks[block as usize].group] = true;
+    }
+}
+
+fn stands_out(class: Class) -> bool {
+    matches!(class, Class::Error | Class::Outlier)
+}
+
+/// Returns how much of its base worth a group of this age still has.
+fn recency(age: f32) -> f32 {
+    1.0 / (1.0 + age * AGING)
+}
+
+#[allow(clippy::cast_precision_loss)] // tokens and counts are far below 2^24
+fn float(n: usize) -> f32 {
+    n as f32
+}
+
+fn index(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,144 @@
+//! A draft as the choice sees it: its texts, and the groups and blocks of those that may go.
+
+use crate::message::Role;
+
+use super::analysis::{Analysis, Form};
+use super::candidates::Candidate;
+use super::choice::{Block, FIRST_MARK, Frame};
+use super::draft::{Draft, Entry, Piece, Slot};
+use super::layout::{Layout, Tier};
+use super::rules::rules;
+use super::salience::{Passage, Voice};
+
+/// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
+const WHOLE_TOKENS: u64 = 400;
+
+/// A message of the user below this is not taken apart for the rule in it.
+const SHORT_RULE_TOKENS: u64 = 60;
+
+/// How much the request is about what the newest group names, and the words and calls of the messages before it.
+const IN_NEWEST: f32 = 0.7;
+const NEAR_NEWEST: f32 = 0.3;
+const NEAR: usize = 6;
+
+/// A draft as the choice sees it.
+#[derive(Default)]
+pub struct Conversation {
+    pub passages: Vec<Passage>,
+    /// By passage: where it stands.
+    pub places: Vec<Place>,
+    /// By group.
+    pub frames: Vec<Frame>,
+    /// By candidate.
+    pub blocks: Vec<Block>,
+}
+
+/// Where a passage stands in the draft, and its block where it may be cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    pub entry: usize,
+    pub piece: usize,
+    pub block: Option<usize>,
+}
+
+impl Conversation {
+    /// Takes every text of the draft apart; O(n) in those that are new.
+    pub fn of(draft: &Draft<'_, '_>, layout: &Layout, candidates: &[Candidate]) -> Self {
+        let mut this = Self::default();
+        let messages = draft.entries.len();
+        let newest = layout.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
+        let mut candidates = candidates.iter().peekable();
+        for (position, group) in layout.groups.iter().enumerate() {
+            let tier = layout.tiers[position];
+            let mut frame = Frame {
+                tokens: 0.0,
+                may_go: tier.is_some(),
+                passages: Vec::new(),
+                is_talk: Layout::is_talk(draft, *group),
+                age: float((messages - group.start) as u64),
+            };
+            for index in group.start..group.end {
+                let entry = &draft.entries[index];
+                if entry.dropped.is_some() {
+                    continue;
+                }
+                frame.tokens += float(entry.fixed_tokens);
+                let asks = asks(index, entry.role, layout, newest);
+                for (i, piece) in entry.pieces.iter().enumerate() {
+                    let candidate = candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (index, i));
+                    frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
+                    let place = Place { entry: index, piece: i, block: candidate.map(|_| this.blocks.len()) };
+                    let passage = voice(piece, entry).map(|voice| {
+                        let text = draft.text(index, i);
+                        let form = form(text, voice, piece.tokens, candidate.is_some());
+                        let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
+                        this.passages.push(Passage {
+                            message: index,
+                            voice,
+                            stays: tier.is_none() || tier == Some(Tier::Newest),
+                            asks: if is_near { asks } else { 0.0 },
+                            analysis: Analysis::of(text, form),
+                        });
+                        this.places.push(place);
+                        (this.passages.len() - 1, form)
+                    });
+                    match candidate {
+                        None => frame.passages.extend(passage.map(|(passage, _)| passage)),
+                        Some(candidate) => this.blocks.push(Block {
+                            passage: passage.map(|(passage, _)| passage),
+                            group: position,
+                            full: float(candidate.full),
+                            shortest: float(candidate.floor),
+                            weight: candidate.weight,
+                            mark: FIRST_MARK,
+                            is_bundle: entry.role == Role::User
+                                && piece.tokens <= WHOLE_TOKENS
+                                && passage.is_some_and(|(_, form)| form == Form::Outlined),
+                        }),
+                    }
+                }
+            }
+            this.frames.push(frame);
+        }
+        this
+    }
+}
+
+/// Returns how much the request is about what a message names.
+fn asks(index: usize, role: Role, layout: &Layout, newest: usize) -> f32 {
+    match role {
+        _ if Some(index) == layout.last_user => 1.0,
+        Role::System => 0.0,
+        _ if index >= newest => IN_NEWEST,
+        _ if index + NEAR >= newest => NEAR_NEWEST,
+        _ => 0.0,
+    }
+}
+
+/// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
+fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
+    match (piece.slot, entry.role) {
+        (Slot::Media(_) | Slot::Thinking | Slot::Reasoning, _) => None,
+        (Slot::Arguments(_), _) => Some(Voice::Call),
+        (_, Role::System) => Some(Voice::System),
+        (_, Role::User) => Some(Voice::User),
+        (_, Role::Assistant) => Some(Voice::Assistant),
+        (_, Role::Tool | Role::Function) => Some(Voice::Result),
+    }
+}
+
+fn form(text: &str, voice: Voice, tokens: u64, may_be_cut: bool) -> Form {
+    match voice {
+        Voice::System => Form::Outlined,
+        _ if !may_be_cut => Form::Whole,
+        Voice::Call => Form::Arguments,
+        Voice::User if tokens > SHORT_RULE_TOKENS && !rules(text).is_empty() => Form::Outlined,
+        Voice::User | Voice::Assistant if tokens <= WHOLE_TOKENS => Form::Whole,
+        _ => Form::Outlined,
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // tokens of a request are far below 2^53, and the sum is checked by counting
+fn float(tokens: u64) -> f32 {
+    tokens as f32
+}

@@ -1,0 +1,76 @@
+//! A hash of everything that a plan follows from.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::message::{Content, Media, Message, Part, Role, Text};
+use crate::tokens::content_seed;
+
+/// A hash under way; 128 bits, seeded anew in each process.
+pub struct Digest(Xxh3);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self(Xxh3::with_seed(content_seed()))
+    }
+}
+
+impl Digest {
+    pub fn finish(&self) -> u128 {
+        self.0.digest128()
+    }
+
+    pub fn number(&mut self, number: u64) {
+        self.0.update(&number.to_ne_bytes());
+    }
+
+    pub fn text(&mut self, text: &str) {
+        // The length keeps two texts apart from one.
+        self.number(text.len() as u64 + 1);
+        self.0.update(text.as_bytes());
+    }
+
+    fn optional(&mut self, text: Option<&Text<'_>>) {
+        match text {
+            None => self.number(0),
+            Some(text) => self.text(text.as_str()),
+        }
+    }
+
+    /// Adds a message; of a system message that it is one, unless `with_system`.
+    pub fn message(&mut self, message: &Message<'_>, with_system: bool) {
+        self.number(message.role as u64);
+        if message.role == Role::System && !with_system {
+            return;
+        }
+        match &message.content {
+            Content::Empty => self.number(u64::MAX),
+            Content::Text(text) => self.text(text.as_str()),
+            Content::Parts(parts) => {
+                self.number(u64::MAX - 1);
+                self.number(parts.len() as u64);
+                for part in parts {
+                    self.number(match part {
+                        Part::Text(_) => 0,
+                        Part::Media(Media::Image { low_detail: false }, _) => 1,
+                        Part::Media(Media::Image { low_detail: true }, _) => 2,
+                        Part::Media(Media::Audio, _) => 3,
+                        Part::Media(Media::File, _) => 4,
+                        Part::Other(_) => 5,
+                    });
+                    self.text(part.text().as_str());
+                }
+            }
+        }
+        self.number(message.tool_calls.len() as u64);
+        for call in &message.tool_calls {
+            for text in [&call.id, &call.name, &call.arguments] {
+                self.optional(text.as_ref());
+            }
+            self.number(u64::from(call.arguments_are_text));
+        }
+        let others = [message.tool_call_id.as_ref(), message.name.as_ref(), message.reasoning(), message.thinking()];
+        for text in others {
+            self.optional(text);
+        }
+    }
+}

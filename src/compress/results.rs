@@ -1,0 +1,58 @@
+//! The limit on all tool results together.
+
+use crate::message::Role;
+
+use super::archive;
+use super::candidates::{Candidate, candidates, shortest};
+use super::draft::{Draft, Origin};
+use super::layout::{Layout, Tier};
+use super::plan::Reason;
+
+/// Returns the highest level at which no more than `room` tokens are used; 0 where none is low enough.
+pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
+    let (mut low, mut high) = (0, room);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if used_at(middle) <= room { low = middle } else { high = middle - 1 }
+    }
+    low
+}
+
+/// Shortens tool results before the last round until all results together have at most `max_tokens`.
+///
+/// The results of the last round stay, and so may keep the sum above the limit.
+pub fn shrink_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
+    let layout = Layout::of(draft);
+    let mut candidates = candidates(draft, &layout);
+    candidates.retain(|candidate| {
+        draft.entries[candidate.entry].role == Role::Tool && layout.tiers[candidate.group] == Some(Tier::Older)
+    });
+    let total = result_tokens(draft);
+    let may_go: u64 = candidates.iter().map(|candidate| candidate.full).sum();
+    let room = max_tokens.saturating_sub(total - may_go);
+    let at = |candidate: &Candidate, level: u64| level.clamp(candidate.floor, candidate.full);
+    let level = highest(room, |level| candidates.iter().map(|candidate| at(candidate, level)).sum());
+    for candidate in &candidates {
+        if at(candidate, level) < candidate.full {
+            cut(draft, candidate, at(candidate, level), Reason::ManyResults);
+        }
+    }
+}
+
+/// Returns the tokens of all tool results, those included that a repair put in: the next time they are results like others.
+pub fn result_tokens(draft: &Draft<'_, '_>) -> u64 {
+    let kept = draft.entries.iter().filter(|entry| entry.role == Role::Tool && entry.dropped.is_none());
+    kept.map(|entry| match &entry.origin {
+        Origin::View(_) => entry.pieces.iter().map(|piece| piece.tokens).sum(),
+        Origin::Backfill(message) => u64::from(draft.counter.text(&message.content)),
+    })
+    .sum()
+}
+
+/// Shortens a result to at most `share` tokens, or to its shortest form.
+fn cut(draft: &mut Draft<'_, '_>, candidate: &Candidate, share: u64, reason: Reason) {
+    let (entry, piece) = (candidate.entry, candidate.piece);
+    let short = archive::to_tokens(draft, entry, piece, share).filter(|_| share > candidate.floor);
+    let (short, tokens) = short.unwrap_or_else(|| shortest(draft, candidate));
+    draft.set(entry, piece, short, tokens, reason);
+}

@@ -1,0 +1,441 @@
+//! How likely each part of a conversation is needed next: learned weights for what it names, and its relevance to what
+//! is asked now.
+//!
+//! What later steps use of earlier ones are mostly exact strings: paths, identifiers, numbers. So every term is given the
+//! chance that the next step uses it, by a linear model over a handful of features that can be read off the conversation
+//! ([`FEATURES`]); its weights were fitted to recorded agent runs (`training/`). What people and the model said in words is
+//! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use crate::tokens::BuildMixedHasher;
+
+use super::Mechanisms;
+use super::analysis::Analysis;
+use super::outline::Class;
+use super::terms::{KINDS, Term};
+
+/// Who brought a text into the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    User,
+    Assistant,
+    /// Arguments of a call.
+    Call,
+    Result,
+    /// System messages: they stay, and are no mention. A clock in them must not weigh, so that their parts with a time in
+    /// them count for nothing.
+    System,
+}
+
+/// A text of the conversation.
+pub struct Passage {
+    /// Index of its message.
+    pub message: usize,
+    pub voice: Voice,
+    /// Whether it stays for certain, so that nothing else need stay for what it names.
+    pub stays: bool,
+    /// How much the request is about what it names, from 0 to 1.
+    pub asks: f32,
+    pub analysis: Arc<Analysis>,
+}
+
+/// What the conversation knows of a term.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fact {
+    messages: u32,
+    mentions: u32,
+    /// Mentions by the model, in words or in calls.
+    uses: u32,
+    last_message: u32,
+    /// Names in the text of the last mention.
+    company: u32,
+    voices: u8,
+    is_error: bool,
+    is_header: bool,
+    is_noise: bool,
+    kind: u8,
+    relevance: f32,
+    asked: f32,
+}
+
+/// A term of a conversation with what is known of it, and whether the next step used it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Example {
+    /// The kind of term, by its number.
+    pub kind: u8,
+    /// See `training/README.md`.
+    pub features: [f32; FEATURES],
+    /// Whether it was used.
+    pub is_used: bool,
+}
+
+/// Features of a term.
+pub const FEATURES: usize = 14;
+
+/// Scores of a conversation's parts.
+pub struct Salience {
+    passages: Vec<Passage>,
+    /// The terms of all passages, numbered; those of a passage begin at its offset.
+    numbers: Vec<u32>,
+    offsets: Vec<usize>,
+    facts: Vec<Fact>,
+    known: HashMap<Term, u32, BuildMixedHasher>,
+    /// By term: the chance that the next step uses it.
+    chances: Vec<f32>,
+    /// By term: whether it is named in what stays.
+    covered: Vec<bool>,
+    /// By passage and part: relevance of results and calls.
+    relevance: Vec<Vec<f32>>,
+    /// By message: relevance of what was said, from 0 to 1.
+    said: Vec<f32>,
+    messages: usize,
+    /// What a term counts that something which stays names already.
+    named_again: f32,
+    /// Whether the class of a part counts.
+    has_classes: bool,
+}
+
+impl Salience {
+    /// Scores a conversation of `messages` messages; `question` is the index of the last message of the user.
+    pub fn new(passages: Vec<Passage>, messages: usize, question: Option<usize>, by: Mechanisms) -> Self {
+        let total = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
+        let mut this = Self {
+            passages,
+            numbers: Vec::with_capacity(total),
+            offsets: Vec::new(),
+            facts: Vec::new(),
+            known: HashMap::with_capacity_and_hasher(total / 4, BuildMixedHasher),
+            chances: Vec::new(),
+            covered: Vec::new(),
+            relevance: Vec::new(),
+            said: vec![0.0; messages],
+            messages,
+            named_again: if by.coverage { NAMED_AGAIN } else { 1.0 },
+            has_classes: by.outline,
+        };
+        this.gather();
+        this.relate();
+        this.ask(question.filter(|_| by.relevance));
+        let weights = if by.learned { &*LEARNED } else { &*BY_HAND };
+        this.chances = this.facts.iter().map(|fact| chance(fact, this.messages, weights)).collect();
+        this
+    }
+
+    fn gather(&mut self) {
+        for passage in &self.passages {
+            self.offsets.push(self.numbers.len());
+            let message = number(passage.message);
+            let is_system = passage.voice == Voice::System;
+            let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
+            let parts = passage.analysis.ranges().flat_map(|(part, terms)| terms.map(move |term| (part, term)));
+            for (part, term) in parts.map(|(part, index)| (part, passage.analysis.terms[index])) {
+                let facts = &mut self.facts;
+                let covered = &mut self.covered;
+                let id = *self.known.entry(term).or_insert_with(|| {
+                    facts.push(Fact { kind: term.kind() as u8, last_message: u32::MAX, ..Fact::default() });
+                    covered.push(false);
+                    number(facts.len() - 1)
+                });
+                self.numbers.push(id);
+                self.covered[id as usize] |= passage.stays && !(is_system && part.has_time);
+                if is_system {
+                    continue;
+                }
+                let fact = &mut self.facts[id as usize];
+                fact.messages += u32::from(fact.last_message != message);
+                fact.last_message = message;
+                fact.mentions += 1;
+                fact.uses += u32::from(is_use);
+                fact.company = passage.analysis.names;
+                fact.voices |= 1 << passage.voice as u8;
+                fact.asked = fact.asked.max(passage.asks);
+            }
+        }
+        self.offsets.push(self.numbers.len());
+    }
+
+    /// Rates every part of results and calls by how much of what the request is about it names.
+    fn relate(&mut self) {
+        let idf = Idf::of(self.messages);
+        let mut seen = vec![u32::MAX; self.facts.len()];
+        let mut stamp = 0;
+        for (passage, offset) in self.passages.iter().zip(&self.offsets) {
+            let mut of_parts = Vec::with_capacity(passage.analysis.parts.len());
+            for (part, range) in passage.analysis.ranges() {
+                let ids = &self.numbers[offset + range.start..offset + range.end];
+                let mut sum = 0.0;
+                for &id in ids {
+                    let fact = &self.facts[id as usize];
+                    if fact.asked > 0.0 && seen[id as usize] != stamp {
+                        seen[id as usize] = stamp;
+                        sum += fact.asked * idf.at(fact.messages);
+                    }
+                }
+                stamp += 1;
+                let relevance = 0.1 * sum / (1.0 + LENGTH * float(ids.len()));
+                for &id in ids {
+                    let fact = &mut self.facts[id as usize];
+                    fact.relevance = fact.relevance.max(relevance);
+                    fact.is_error = matches!(part.class, Class::Error | Class::NearError | Class::Outlier);
+                    fact.is_header = part.class == Class::Header;
+                    fact.is_noise = matches!(part.class, Class::Repeat | Class::Noise);
+                }
+                of_parts.push(relevance);
+            }
+            self.relevance.push(of_parts);
+        }
+    }
+
+    /// Rates what was said in words by BM25 for the question, with its neighbours.
+    fn ask(&mut self, question: Option<usize>) {
+        let mut asked = vec![false; self.facts.len()];
+        let mut lengths = (0, 0_usize);
+        for (position, passage) in self.passages.iter().enumerate() {
+            lengths = (lengths.0 + passage.analysis.terms.len(), lengths.1 + 1);
+            if Some(passage.message) == question {
+                for &id in self.ids(position) {
+                    asked[id as usize] = true;
+                }
+            }
+        }
+        let mean = float(lengths.0) / float(lengths.1.max(1));
+        let idf = Idf::of(self.messages);
+        let mut raw = vec![0.0_f32; self.messages];
+        let mut found: Vec<u32> = Vec::new();
+        for (position, passage) in self.passages.iter().enumerate() {
+            if !matches!(passage.voice, Voice::User | Voice::Assistant) || Some(passage.message) == question {
+                continue;
+            }
+            found.clear();
+            found.extend(self.ids(position).iter().filter(|&&id| asked[id as usize]));
+            found.sort_unstable();
+            let length = float(passage.analysis.terms.len()) / mean;
+            for same in found.chunk_by(|a, b| a == b) {
+                let frequency = float(same.len());
+                let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
+                raw[passage.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
+            }
+        }
+        let at = |index: usize, step: isize| index.checked_add_signed(step).and_then(|i| raw.get(i)).unwrap_or(&0.0);
+        self.said = (0..raw.len())
+            .map(|i| raw[i] + NEXT * (at(i, -1) + at(i, 1)) + NEXT_BUT_ONE * (at(i, -2) + at(i, 2)))
+            .collect();
+        let most = |all: &[f32]| all.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        let (alone, together) = (most(&raw), most(&self.said));
+        for (said, raw) in self.said.iter_mut().zip(&raw) {
+            *said = (*said / together).max(raw / alone).powi(2);
+        }
+    }
+
+    fn ids(&self, passage: usize) -> &[u32] {
+        &self.numbers[self.offsets[passage]..self.offsets[passage + 1]]
+    }
+
+    /// Returns whether the class of a part counts.
+    pub fn has_classes(&self) -> bool {
+        self.has_classes
+    }
+
+    /// Returns the texts.
+    pub fn passages(&self) -> &[Passage] {
+        &self.passages
+    }
+
+    /// Returns the expected number of terms of a part that the next step uses and that nothing which stays names;
+    /// of those that are named elsewhere, [`NAMED_AGAIN`] each.
+    pub fn worth(&self, passage: usize, terms: Range<usize>) -> f32 {
+        let ids = &self.ids(passage)[terms];
+        ids.iter()
+            .map(|&id| self.chances[id as usize] * if self.covered[id as usize] { self.named_again } else { 1.0 })
+            .sum()
+    }
+
+    /// Returns the relevance of a part of a result or call.
+    pub fn relevance(&self, passage: usize, part: usize) -> f32 {
+        // An empty text has no parts.
+        self.relevance[passage].get(part).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a part is the first or the last of its text.
+    pub fn is_end(&self, passage: usize, part: usize) -> bool {
+        part == 0 || part + 1 == self.passages[passage].analysis.parts.len()
+    }
+
+    /// Returns the relevance of what a message says in words, from 0 to 1.
+    pub fn said(&self, message: usize) -> f32 {
+        self.said[message]
+    }
+
+    /// Returns the names that nothing which stays has, as (chance, passage, index of the term): the newest mention of each.
+    pub fn lost(&self, min_chance: f32) -> Vec<(f32, usize, usize)> {
+        let mut seen = vec![false; self.facts.len()];
+        let mut lost = Vec::new();
+        let passages = self.passages.iter().enumerate().rev();
+        for (position, passage) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            for (index, (&id, term)) in self.ids(position).iter().zip(&passage.analysis.terms).enumerate() {
+                let id = id as usize;
+                if !self.covered[id] && self.chances[id] >= min_chance && term.kind().is_name() && !seen[id] {
+                    seen[id] = true;
+                    lost.push((self.chances[id], position, index));
+                }
+            }
+        }
+        lost
+    }
+
+    /// Returns whether a term of a passage is named in what stays.
+    pub fn is_covered(&self, passage: usize, term: usize) -> bool {
+        self.covered[self.ids(passage)[term] as usize]
+    }
+
+    /// Remembers that the terms of a text are named in what stays.
+    pub fn cover_text(&mut self, text: &str) {
+        super::terms::scan(text, |term, _| {
+            if let Some(&id) = self.known.get(&term) {
+                self.covered[id as usize] = true;
+            }
+        });
+    }
+
+    /// Remembers that a part stays.
+    pub fn cover(&mut self, passage: usize, terms: Range<usize>) {
+        let offset = self.offsets[passage];
+        for &id in &self.numbers[offset + terms.start..offset + terms.end] {
+            self.covered[id as usize] = true;
+        }
+    }
+
+    /// Returns an example for every term that could be kept or lost.
+    pub fn examples(&self, used: &dyn Fn(Term) -> bool) -> Vec<Example> {
+        let mut seen = vec![false; self.facts.len()];
+        let mut examples = Vec::new();
+        let passages = self.passages.iter().enumerate();
+        for (position, passage) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            for (&id, &term) in self.ids(position).iter().zip(&passage.analysis.terms) {
+                let is_new = !std::mem::replace(&mut seen[id as usize], true);
+                if is_new && !self.covered[id as usize] && term.kind().is_salient() {
+                    let fact = &self.facts[id as usize];
+                    let features = features(fact, self.messages);
+                    examples.push(Example { kind: fact.kind, features, is_used: used(term) });
+                }
+            }
+        }
+        examples
+    }
+}
+
+/// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
+/// Relevance Framework" (2009), section 3.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// Share of a message's relevance that the messages beside it have, and those one further.
+const NEXT: f32 = 0.8;
+const NEXT_BUT_ONE: f32 = 0.5;
+
+/// How much a term of a part of a result takes from the relevance of the others.
+const LENGTH: f32 = 0.02;
+
+/// What a term counts that something which stays names already.
+const NAMED_AGAIN: f32 = 0.15;
+
+/// Inverse document frequency, messages being the documents.
+struct Idf {
+    messages: f32,
+}
+
+impl Idf {
+    fn of(messages: usize) -> Self {
+        Self { messages: float(messages) }
+    }
+
+    fn at(&self, with_term: u32) -> f32 {
+        let with_term = float(with_term as usize);
+        (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // counts are far below 2^24, and nothing hangs on the last digit
+fn float(n: usize) -> f32 {
+    n as f32
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn features(fact: &Fact, messages: usize) -> [f32; FEATURES] {
+    let ln = |n: u32| float(n as usize).ln_1p();
+    let is = |condition: bool| f32::from(u8::from(condition));
+    let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
+    [
+        1.0,
+        ln(fact.messages),
+        float(messages.saturating_sub(fact.last_message as usize)).ln_1p(),
+        ln(fact.uses),
+        by(Voice::User),
+        by(Voice::Assistant),
+        by(Voice::Call),
+        ln(fact.company),
+        fact.relevance,
+        is(fact.asked > 0.0),
+        is(fact.is_error),
+        is(fact.is_header),
+        is(fact.is_noise),
+        ln(fact.mentions),
+    ]
+}
+
+fn chance(fact: &Fact, messages: usize, weights: &Weights) -> f32 {
+    let Some(weights) = &weights[fact.kind as usize] else { return 0.0 };
+    let sum: f32 = features(fact, messages).iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
+    1.0 / (1.0 + (-sum).exp())
+}
+
+/// By kind of term, the weight of each feature; `None` for kinds that are not worth keeping for their own sake.
+type Weights = [Option<[f32; FEATURES]>; KINDS];
+
+/// Fitted to recorded agent runs: see `training/README.md`.
+static LEARNED: LazyLock<Weights> = LazyLock::new(|| weights(include_str!("salience.tsv")));
+
+/// What one would guess: names more than words, the recent and the used more than others. The ablation of [`LEARNED`].
+static BY_HAND: LazyLock<Weights> = LazyLock::new(|| {
+    let guess = |bias: f32| {
+        let mut weights = [0.0; FEATURES];
+        (weights[0], weights[2], weights[3]) = (bias, -0.5, 0.5);
+        Some(weights)
+    };
+    let name = guess(-3.0);
+    [None, None, guess(-4.0), name, name, name, name, guess(-5.0)]
+});
+
+/// Reads a table of weights: a row for each kind of term, a column for each feature.
+fn weights(table: &str) -> Weights {
+    const NAMES: [&str; KINDS] = ["part", "word", "long_word", "ident", "joined", "path", "number", "pair"];
+    let mut weights = [None; KINDS];
+    for row in table.lines().filter(|line| !line.starts_with('#')) {
+        let mut cells = row.split('\t');
+        let kind = cells.next().and_then(|name| NAMES.iter().position(|known| *known == name));
+        let row: Vec<f32> = cells.filter_map(|cell| cell.trim().parse().ok()).collect();
+        if let (Some(kind), Ok(row)) = (kind, row.try_into()) {
+            weights[kind] = Some(row);
+        }
+    }
+    weights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_that_is_salient_has_weights() {
+        let salient = [false, false, true, true, true, true, true, true];
+        for weights in [&*LEARNED, &*BY_HAND] {
+            assert_eq!(weights.map(|row| row.is_some()), salient);
+        }
+    }
+}
