@@ -2,6 +2,7 @@
 #
 #   make demo     the same conversations through nanobot without and with the package
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
+#   make train    the learned weights of src/compress/salience.tsv, from the same recordings
 #   make test     all tests
 #   make check    what CI runs: format, lints, types, tests
 #
@@ -22,11 +23,11 @@ export CARGO_TERM_COLOR ?= auto
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot)
-TYPED := $(wildcard python tests/python tests/conformance scripts benches evaluation)
+TYPED := $(wildcard python tests/python tests/conformance scripts benches evaluation training)
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs test check lint lint-rust lint-python demo bench eval requirements clean
+.PHONY: help setup build wheel envs test check lint lint-rust lint-python demo bench eval train requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -53,9 +54,13 @@ $(VENV)/.bench.stamp: requirements/bench.txt $(VENV)/.dev.stamp
 	$(UV) pip install --quiet --python $(PY) --no-deps -r $<
 	@touch $@
 
+$(VENV)/.train.stamp: requirements/training.txt $(VENV)/.dev.stamp
+	$(UV) pip install --quiet --python $(PY) -r $<
+	@touch $@
+
 # The exact pins from the *.in files. The newest releases: `make requirements UPGRADE=--upgrade`.
 requirements: setup
-	cd requirements && for name in dev "vocabularies --no-deps" "bench --no-deps"; do \
+	cd requirements && for name in dev training "vocabularies --no-deps" "bench --no-deps"; do \
 		set -- $$name; \
 		UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(UV) pip compile --quiet --universal --python-version 3.11 \
 			--no-annotate --no-emit-index-url $(UPGRADE) $$2 $$1.in -o $$1.txt || exit 1; \
@@ -118,6 +123,10 @@ EVAL_TOOLS ?= ../shared/eval
 
 eval: setup build $(VENV)/.bench.stamp
 	$(PY) -m evaluation.run --data $(EVAL_DATA) --tools $(EVAL_TOOLS) $(EVAL_ARGUMENTS)
+
+# Part of the source: commit src/compress/salience.tsv and training/README.md together. See training/README.md.
+train: setup build $(VENV)/.train.stamp
+	$(PY) -m training.salience $(EVAL_DATA) $(TRAIN_ARGUMENTS)
 
 clean:
 	rm -rf $(VENV) .cache dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis
