@@ -129,7 +129,7 @@ impl Analysis {
 }
 
 /// Returns whether there is `12:34` or `2026-11-22` in a text, whatever the digits.
-fn has_time(text: &[u8]) -> bool {
+pub fn has_time(text: &[u8]) -> bool {
     let shape = |from: usize, shape: &[u8]| {
         let bytes = text.get(from..from + shape.len());
         bytes.is_some_and(|bytes| {

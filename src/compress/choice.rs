@@ -529,16 +529,15 @@ impl<'s> Choice<'s> {
         let Self { salience, .. } = self;
         let worth = salience.worth(passage, terms);
         let (Voice::User | Voice::Assistant) = salience.passages()[passage].voice else {
-            let strikes = match class {
-                _ if !salience.has_classes() => 0.0,
-                Class::Error | Class::Outlier => STRIKING,
-                Class::Header if salience.is_end(passage, part) => STRIKING,
-                Class::NearError | Class::Header => HELPFUL,
-                _ => 0.0,
+            let relevant = worth + RELEVANCE * salience.relevance(passage, part);
+            return match class {
+                _ if !salience.has_classes() => relevant,
+                Class::Error | Class::Outlier => relevant + crowd * STRIKING,
+                Class::Header if salience.is_end(passage, part) => relevant + STRIKING,
+                Class::NearError | Class::Header => relevant + crowd * HELPFUL,
+                Class::Repeat | Class::Noise => relevant * QUIET,
+                Class::Plain | Class::Edge => relevant,
             };
-            let is_quiet = salience.has_classes() && matches!(class, Class::Repeat | Class::Noise);
-            let quiet = if is_quiet { QUIET } else { 1.0 };
-            return quiet * (worth + RELEVANCE * salience.relevance(passage, part)) + crowd * strikes;
         };
         let message = salience.passages()[passage].message;
         SAID * salience.said(message) + NAMED_IN_TALK * worth + ANY_TALK

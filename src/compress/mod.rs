@@ -18,6 +18,7 @@ mod fit;
 mod gate;
 mod layout;
 mod ledger;
+mod lost;
 mod marks;
 mod outcome;
 mod outline;
@@ -45,6 +46,7 @@ use crate::tokens::TokenCounter;
 use draft::Draft;
 
 pub use archive::{Archive, Archived, names_in};
+pub use lost::{Lost, LostKind, lost};
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};

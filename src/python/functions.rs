@@ -75,11 +75,12 @@ impl<'py> Call<'py> {
     }
 
     fn carry_out(&self, plan: &Plan) -> PyResult<Fitted> {
-        let py = self.messages.py();
+        let before = self.messages.cast::<PyList>()?;
+        let messages = apply(before, plan)?;
         Ok(Fitted {
-            messages: apply(self.messages.cast::<PyList>()?, plan)?.unbind(),
             tokens: plan.receipt.tokens_after.unwrap_or_default(),
-            receipt: Py::new(py, Receipt::from(&plan.receipt))?,
+            receipt: Py::new(messages.py(), Receipt::new(&plan.receipt, before, &messages))?,
+            messages: messages.unbind(),
         })
     }
 

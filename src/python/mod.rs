@@ -30,7 +30,7 @@ mod core_module {
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error};
     #[pymodule_export]
-    use super::receipt::{Cut, Fitted, Receipt};
+    use super::receipt::{Cut, Fitted, Lost, Receipt};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it

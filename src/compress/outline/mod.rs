@@ -99,7 +99,8 @@ pub struct Piece {
 }
 
 impl Piece {
-    fn range(self) -> Range<usize> {
+    /// Returns its bytes.
+    pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 }
@@ -164,6 +165,11 @@ impl Outline {
         out.push_str(&text[covered.len()..]);
         out
     }
+}
+
+/// Returns whether a line of a result reports an error.
+pub fn is_error(line: &str) -> bool {
+    words::scan(line.as_bytes(), true).level >= words::Level::Weak
 }
 
 /// Returns the part of a text that pieces can address: all of it, below 4 GiB.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -167,6 +168,40 @@ def test_a_receipt_compares_and_shows_itself() -> None:
     assert repr(first.receipt.cuts[0]).startswith("Cut(index=3, reason='budget', tokens_before=")
     with pytest.raises(AttributeError):
         first.tokens = 5  # type: ignore[misc]
+
+
+def test_a_receipt_names_what_left_the_context_and_where_it_was() -> None:
+    logs = [
+        "".join(f"job_{n}_{i} left srv/{n}/{i}.csv\n" for i in range(99))
+        + f"ERROR in {n}\nall of it done\n"
+        for n in range(6)
+    ]
+    results = [m for n, text in enumerate(logs) for m in read(f"logs/{n}.txt", text, f"c{n}")]
+    messages = [user("Check the logs."), *results, user("What of job_1_1?")]
+    fitted = fit_messages(messages, 3_000, "gpt-4o")
+    said = "".join(str(m.get("content")) + str(m.get("tool_calls")) for m in fitted.messages)
+    told = [
+        (2 + 2 * n, kind, text)
+        for n in range(6)
+        for kind, text in [
+            *(
+                one
+                for i in range(99)
+                for one in (("id", f"job_{n}_{i}"), ("path", f"srv/{n}/{i}.csv"))
+            ),
+            ("error", f"ERROR in {n}"),
+        ]
+    ]
+    expected = [one for one in told if not re.search(rf"{one[2]}\b", said)]
+    receipt = fitted.receipt
+    assert len(expected) > 500
+    assert [(lost.index, lost.kind, lost.text) for lost in receipt.lost] == expected
+    assert fit_messages(messages, 100_000).receipt.lost == []
+    assert repr(receipt.lost[0]).startswith("Lost(index=2, kind='id', text=\"job_0_")
+    fitted.messages.clear()
+    assert len(fit_messages(messages, 3_000, "gpt-4o").receipt.lost) == len(expected)
+    messages.clear()
+    assert len(receipt.lost) == len(expected)
 
 
 def test_a_compressor_keeps_what_it_was_made_with_and_the_last_receipt() -> None:

@@ -1,0 +1,202 @@
+//! What a request no longer says: names and error lines that came in and stand nowhere in what goes out.
+//!
+//! It follows from the messages before and after alone, whatever was cut and how often.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::message::{Content, Message, Part, Role};
+use crate::tokens::BuildMixedHasher;
+
+use super::analysis::has_time;
+use super::outline::{Class, Outline, is_error};
+use super::terms::{self, Term, TermKind};
+
+/// Something exact that a request no longer says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// The index of the last message that said it, in the conversation that came in.
+    pub index: usize,
+    /// What it is.
+    pub kind: LostKind,
+    /// Its text, as that message has it.
+    pub text: String,
+}
+
+/// What was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LostKind {
+    /// Words joined by slashes.
+    Path,
+    /// Something with `://`.
+    Url,
+    /// An identifier: a word with a digit, an underscore or a hump in it, or words joined by punctuation.
+    Id,
+    /// A number of four digits or more, or one with a fraction.
+    Number,
+    /// A line of a tool result that reports an error.
+    Error,
+}
+
+impl LostKind {
+    /// Returns the kind as users see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Url => "url",
+            Self::Id => "id",
+            Self::Number => "number",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// Returns what `before` says and `after` does not, in the order of `before`, each once, where it was said last.
+///
+/// System messages and reasoning are not looked through, and neither are dates and times. O(bytes) of both.
+pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
+    let mut said: HashSet<Term, BuildMixedHasher> = HashSet::default();
+    let mut lines: HashSet<&str> = HashSet::new();
+    for message in after {
+        each_said(message, |text| {
+            terms::scan(text, |term, _| {
+                said.insert(term);
+            });
+            if is_result(message) {
+                lines.extend(text.lines().map(str::trim));
+            }
+        });
+    }
+    let mut lost = Vec::new();
+    for (index, message) in before.iter().enumerate().rev() {
+        let mut found: Vec<(usize, LostKind, &str)> = Vec::new();
+        each_said(message, |text| {
+            for name in names(text, &mut said) {
+                found.push((name.start, kind(&text[name.clone()]), &text[name]));
+            }
+            if is_result(message) {
+                for (start, line) in errors(text) {
+                    if lines.insert(line) {
+                        found.push((start, LostKind::Error, line));
+                    }
+                }
+            }
+        });
+        found.sort_by_key(|&(start, kind, _)| (std::cmp::Reverse(start), kind));
+        lost.extend(found.into_iter().map(|(_, kind, text)| Lost { index, kind, text: text.to_owned() }));
+    }
+    lost.reverse();
+    lost
+}
+
+fn is_result(message: &Message<'_>) -> bool {
+    matches!(message.role, Role::Tool | Role::Function)
+}
+
+fn each_said<'m>(message: &'m Message<'_>, mut visit: impl FnMut(&'m str)) {
+    match &message.content {
+        _ if message.role == Role::System => return,
+        Content::Empty => {}
+        Content::Text(text) => visit(text.as_str()),
+        Content::Parts(parts) => {
+            for part in parts {
+                if let Part::Text(text) | Part::Other(text) = part {
+                    visit(text.as_str());
+                }
+            }
+        }
+    }
+    message.tool_calls.iter().filter_map(|call| call.arguments.as_ref()).for_each(|text| visit(text.as_str()));
+}
+
+/// Returns where the names of `text` are that were not `said`, and remembers them; of one within another the outer one.
+fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<usize>> {
+    let mut names: Vec<(Range<usize>, Term)> = Vec::new();
+    terms::scan(text, |term, start| {
+        if term.kind().is_name()
+            && !said.contains(&term)
+            && let Some(name) = terms::text_at(text, start, term)
+        {
+            names.push((start..start + name.len(), term));
+        }
+    });
+    said.extend(names.iter().map(|(_, term)| *term));
+    names.sort_by_key(|(name, _)| (name.start, std::cmp::Reverse(name.end)));
+    let (mut end, mut seen) = (0, HashSet::new());
+    let outer = names.into_iter().filter(|(name, term)| {
+        let is_outer = name.start >= end;
+        end = end.max(name.end);
+        let is_time = term.kind() == TermKind::Joined && has_time(text[name.clone()].as_bytes());
+        is_outer && !is_time && seen.insert(*term)
+    });
+    outer.map(|(name, _)| name).collect()
+}
+
+/// Returns the lines of a result that report an error, with their places; of a template only its first lines.
+fn errors(text: &str) -> Vec<(usize, &str)> {
+    let mut errors = Vec::new();
+    let outline = Outline::of(text);
+    for piece in outline.pieces().iter().filter(|piece| piece.class == Class::Error) {
+        let mut at = piece.start as usize;
+        // Short lines are one piece with their neighbours.
+        for line in text[piece.range()].split_inclusive('\n') {
+            if is_error(line) {
+                errors.push((at, line.trim()));
+            }
+            at += line.len();
+        }
+    }
+    errors
+}
+
+fn kind(name: &str) -> LostKind {
+    match name {
+        name if name.contains("://") => LostKind::Url,
+        name if name.contains(['/', '\\']) => LostKind::Path,
+        name if name.bytes().any(|byte| byte.is_ascii_alphabetic()) => LostKind::Id,
+        _ => LostKind::Number,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Text, ToolCall};
+
+    fn found(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<(usize, &'static str, String)> {
+        lost(before, after).into_iter().map(|lost| (lost.index, lost.kind.name(), lost.text)).collect()
+    }
+
+    #[test]
+    fn names_and_errors_that_are_gone_are_named_with_their_message() {
+        let arguments = Some(Text::new(r#"{"path": "src/load_config.py"}"#));
+        let call = ToolCall { id: None, name: None, arguments, arguments_are_text: true };
+        let calling = Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) };
+        let log = "starting run_77 of build 202611\nsee https://ci.example.org/runs/77\nERROR disk full on sdb1\nat 12:30:01 it took 1.75 s\n";
+        let before = [
+            Message::new(Role::System, "Your id is bot_1."),
+            Message::new(Role::User, "Look at run_77, please."),
+            calling,
+            Message::new(Role::Tool, log),
+        ];
+        let expected = [
+            (2, "path", "src/load_config.py"),
+            (3, "id", "run_77"),
+            (3, "number", "202611"),
+            (3, "url", "https://ci.example.org/runs/77"),
+            (3, "error", "ERROR disk full on sdb1"),
+            (3, "id", "sdb1"),
+            (3, "number", "1.75"),
+        ]
+        .map(|(index, kind, text)| (index, kind, text.to_owned()));
+        assert_eq!(found(&before, &before[..1]), expected);
+        assert_eq!(found(&before, &before), []);
+    }
+
+    #[test]
+    fn what_is_said_elsewhere_is_not_lost() {
+        let before = [Message::new(Role::Tool, "wrote a/b.txt\nERROR: no a/b.txt\n"), Message::new(Role::User, "ok")];
+        let short = [Message::new(Role::User, "Names: a/b.txt"), Message::new(Role::User, "ok")];
+        assert_eq!(found(&before, &short), [(0, "error", "ERROR: no a/b.txt".to_owned())]);
+    }
+}
