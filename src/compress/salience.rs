@@ -219,14 +219,15 @@ impl Salience {
                 raw[passage.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
             }
         }
-        let at = |index: usize, step: isize| index.checked_add_signed(step).and_then(|i| raw.get(i)).unwrap_or(&0.0);
+        let at = |index: Option<usize>| index.and_then(|index| raw.get(index)).copied().unwrap_or_default();
+        let beside = |i: usize, step: usize| at(i.checked_sub(step)) + at(i.checked_add(step));
         self.said = (0..raw.len())
-            .map(|i| raw[i] + NEXT * (at(i, -1) + at(i, 1)) + NEXT_BUT_ONE * (at(i, -2) + at(i, 2)))
+            .map(|i| raw[i] + (1..).zip(BESIDE).map(|(step, share)| share * beside(i, step)).sum::<f32>())
             .collect();
         let most = |all: &[f32]| all.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
         let (alone, together) = (most(&raw), most(&self.said));
         for (said, raw) in self.said.iter_mut().zip(&raw) {
-            *said = (*said / together).max(raw / alone).powi(2);
+            *said = (TOGETHER * *said / together).max(raw / alone).powi(2);
         }
     }
 
@@ -332,9 +333,10 @@ impl Salience {
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// Share of a message's relevance that the messages beside it have, and those one further.
-const NEXT: f32 = 0.8;
-const NEXT_BUT_ONE: f32 = 0.5;
+/// Share of a message's relevance that the messages beside it have, by their distance: a talk stays at a subject.
+const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
+/// What the most relevant place counts against the most relevant message by itself, which may stand anywhere.
+const TOGETHER: f32 = 0.75;
 
 /// How much a term of a part of a result takes from the relevance of the others.
 const LENGTH: f32 = 0.02;
