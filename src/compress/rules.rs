@@ -29,14 +29,16 @@ pub fn rules(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut from = 0;
     while let Some(word) = RULE.find_at(text, from) {
-        let start = text[..word.start()].char_indices().rev().find(|&(at, c)| ends(text, at, c));
+        // A match may open with the end of the sentence before.
+        let opening = usize::from(word.as_str().starts_with(['.', '!', '\n']));
+        let start = text[..word.start() + opening].char_indices().rev().find(|&(at, c)| ends(text, at, c));
         let start = start.map_or(0, |(at, c)| at + c.len_utf8());
-        let stop = text[word.end()..].char_indices().find(|&(at, c)| ends(text, word.end() + at, c));
-        let stop = stop.map_or(text.len(), |(at, c)| word.end() + at + c.len_utf8());
+        let end = text[word.end()..].char_indices().find(|&(at, c)| ends(text, word.end() + at, c));
+        let stop = end.map_or(text.len(), |(at, c)| word.end() + at + c.len_utf8());
         if stop - start <= MAX_RULE_BYTES && !REPORT.is_match(&text[start..stop]) {
             found.push(start..stop);
         }
-        from = stop;
+        from = end.map_or(text.len(), |(at, _)| word.end() + at);
     }
     found
 }
@@ -78,5 +80,44 @@ mod tests {
     #[test]
     fn rules_are_compared_by_their_letters() {
         assert_eq!(normal("Never push, OK?"), normal("never push ok"));
+    }
+
+    #[test]
+    fn a_rule_is_no_more_than_its_sentence() {
+        for (text, rule) in [
+            ("Fine. Do not touch main. Thanks.", "Do not touch main."),
+            ("Notes\nDon't use tabs\nBye", "Don't use tabs"),
+            ("Great! Please don't rename files! OK", "Please don't rename files!"),
+            ("From now on, reply in French. Look at a.b.", "From now on, reply in French."),
+            ("看日志。禁止删除数据；谢谢", "禁止删除数据；"),
+            ("先看看\n请记住：端口是 8080\n再说", "请记住：端口是 8080"),
+            ("你好！从现在起不要自动提交。", "从现在起不要自动提交。"),
+        ] {
+            assert_eq!(found(text), [rule], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_or_asked_is_no_rule() {
+        for text in [
+            "The build is green.",
+            "She said they must leave.",
+            "Why does it never finish?",
+            "I don't know what it does.",
+            "今天的报告写好了。",
+            "为什么不要缓存呢",
+        ] {
+            assert_eq!(found(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_rule_of_a_text_is_found_once() {
+        let text = "Always test. Hello.\nNever push. You must, must rebase.";
+        assert_eq!(found(text), ["Always test.", "Never push.", "You must, must rebase."]);
+        let list = "Rules:\nDon't push\nDo not rebase\nDon't squash. Don't ask! Please do not merge.";
+        let rules = ["Don't push", "Do not rebase", "Don't squash.", "Don't ask!", "Please do not merge."];
+        assert_eq!(found(list), rules);
+        assert_eq!(found("I never said that. Don't push."), ["Don't push."]);
     }
 }
