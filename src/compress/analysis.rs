@@ -148,3 +148,57 @@ pub fn has_time(text: &[u8]) -> bool {
 fn bytes(range: Range<usize>) -> u32 {
     u32::try_from(range.len()).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_term_is_counted_to_the_part_it_starts_in() {
+        let line = |i: usize| format!("line {i:02} opens src/part_{i:02}.rs and closes it again\n");
+        let text: String = (0..20).map(line).collect();
+        let analysis = Analysis::of(&text, Form::Outlined);
+        assert_eq!(analysis.parts.len(), 20);
+        let (mut start, mut terms) = (0, 0);
+        for (part, range) in analysis.ranges() {
+            let end = start + part.bytes;
+            assert!(range.start == terms && !range.is_empty());
+            assert!(analysis.starts[range.clone()].iter().all(|at| (start..end).contains(at)), "{range:?}");
+            (start, terms) = (end, range.end);
+        }
+        assert_eq!((start as usize, terms), (text.len(), analysis.terms.len()));
+        // The identifier, the path and its last segment.
+        assert_eq!(analysis.names, 3 * 20);
+    }
+
+    #[test]
+    fn a_text_that_is_not_taken_apart_is_one_part() {
+        let text = "one line\nand another one\n".repeat(20);
+        let analysis = Analysis::of(&text, Form::Whole);
+        assert_eq!((analysis.parts.len(), analysis.kind()), (1, None));
+        assert_eq!(analysis.render(&text, &|_| true, None), text);
+    }
+
+    #[test]
+    fn of_arguments_only_the_inside_of_long_strings_may_go() {
+        let line = |i: usize| format!("line {i} of a file that is written\\n");
+        let lines: String = (0..30).map(line).collect();
+        let text = format!(r#"{{"path": "a.py", "content": "{lines}", "mode": "w"}}"#);
+        let analysis = Analysis::of(&text, Form::Arguments);
+        let fixed = |kept: &dyn Fn(bool) -> bool| analysis.render(&text, &|i| kept(analysis.parts[i].is_fixed), None);
+        let short: serde_json::Value = serde_json::from_str(&fixed(&|is_fixed| is_fixed)).unwrap();
+        assert_eq!((&short["path"], &short["mode"]), (&"a.py".into(), &"w".into()));
+        assert!(short["content"].as_str().is_some_and(|content| content.len() < lines.len() / 4), "{short}");
+        assert_eq!(fixed(&|_| true), text);
+    }
+
+    #[test]
+    fn a_clock_or_a_date_is_a_time() {
+        for text in ["It is 12:34.", "at 9:05", "2026-11-22", "日期：2026-11-22"] {
+            assert!(has_time(text.as_bytes()), "{text}");
+        }
+        for text in ["src/a.rs:12", "1:2", "12-34", "key: value", "v1.2-3", ""] {
+            assert!(!has_time(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -606,3 +606,123 @@ fn float(n: usize) -> f32 {
 fn index(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::compress::Mechanisms;
+    use crate::compress::analysis::{Analysis, Form};
+
+    const NOTE: f32 = 9.0;
+    const LINES: usize = 12;
+
+    /// Three groups of one text each, of lines of the same length.
+    fn salience() -> Salience {
+        let line = |i: usize| format!("worker {} reports job_{:04} as finished and waits\n", i % 7, 1_000 + i);
+        let passage = |message: usize| {
+            let text: String = (message * LINES..(message + 1) * LINES).map(line).collect();
+            let analysis = Analysis::of(&text, Form::Outlined);
+            assert_eq!(analysis.parts.len(), LINES);
+            Passage { message, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(&analysis) }
+        };
+        Salience::new((0..3).map(passage).collect(), 3, None, Mechanisms::default())
+    }
+
+    fn choice(salience: &mut Salience) -> Choice<'_> {
+        let frame = |group: u8| Frame { tokens: 10.0, may_go: true, age: f32::from(3 - group), ..Frame::default() };
+        let block = |group: usize| Block {
+            passage: Some(group),
+            group,
+            full: 180.0,
+            shortest: 8.0,
+            weight: 1.0,
+            mark: FIRST_MARK,
+            is_bundle: false,
+        };
+        Choice::new(salience, (0..3).map(frame).collect(), (0..3).map(block).collect(), NOTE)
+    }
+
+    fn parts(choice: &Choice<'_>) -> usize {
+        let stays = |(block, part): &(usize, usize)| choice.stays(*block, *part);
+        (0..3).flat_map(|block| (0..LINES).map(move |part| (block, part))).filter(stays).count()
+    }
+
+    #[test]
+    fn what_is_taken_is_within_the_room_and_grows_with_it() {
+        let mut salience = salience();
+        let mut choice = choice(&mut salience);
+        let mut before = 0;
+        for room in [60.0, 120.0, 240.0, 480.0] {
+            choice.grow_all(room);
+            assert!(choice.used() <= room && choice.used() > room - 40.0, "{} of {room}", choice.used());
+            assert!(parts(&choice) > before);
+            before = parts(&choice);
+        }
+        choice.grow_all(1_000.0);
+        assert_eq!(parts(&choice), 3 * LINES);
+        assert!((0..3).all(|block| choice.kept(block) == Kept::Whole));
+    }
+
+    #[test]
+    fn what_is_given_up_can_be_taken_again() {
+        let mut salience = salience();
+        let mut choice = choice(&mut salience);
+        choice.grow_all(300.0);
+        let (taken, used) = (parts(&choice), choice.used());
+        choice.shrink(100.0);
+        assert!(parts(&choice) < taken && choice.used() <= used - 100.0);
+        choice.grow_all(300.0);
+        assert!(parts(&choice) + 2 >= taken && choice.used() <= 300.0);
+    }
+
+    #[test]
+    fn what_is_settled_is_never_given_up() {
+        let mut salience = salience();
+        let mut choice = choice(&mut salience);
+        choice.take_whole(1);
+        choice.settle();
+        let used = choice.used();
+        choice.grow_all(1_000.0);
+        choice.shrink(10_000.0);
+        assert!(choice.is_settled() && (choice.used() - used).abs() < 0.1);
+        assert_eq!([0, 1, 2].map(|group| choice.is_open(group)), [false, true, false]);
+        assert_eq!(choice.kept(1), Kept::Whole);
+    }
+
+    #[test]
+    fn a_part_between_two_that_stay_saves_a_mark() {
+        let mut salience = salience();
+        let mut choice = choice(&mut salience);
+        let mut cost = |part| {
+            let before = choice.used();
+            choice.take_part(0, part);
+            choice.used() - before
+        };
+        let (_, apart, between) = (cost(3), cost(5), cost(4));
+        assert!((apart - between - 2.0 * GAP).abs() < 0.1, "{apart} {between}");
+    }
+
+    #[test]
+    fn groups_that_have_changed_are_named_once() {
+        let mut salience = salience();
+        let mut choice = choice(&mut salience);
+        assert_eq!(choice.changed(), [0, 1, 2]);
+        choice.take_part(2, 0);
+        assert_eq!((choice.changed(), choice.changed()), (vec![2], vec![]));
+    }
+
+    #[test]
+    fn the_queue_gives_back_the_highest_worth_first() {
+        let mut queue = Queue::default();
+        for worth in [0.5_f32, 1e-9, 40.0, 0.0, 0.001] {
+            queue.push(Item::Unit(worth.to_bits()), Queue::bucket(worth));
+        }
+        let order = std::iter::from_fn(|| queue.pop()).map(|(item, _)| match item {
+            Item::Unit(bits) | Item::Group(bits) => f32::from_bits(bits),
+        });
+        // What is next to nothing is in one bucket, the newest first.
+        assert_eq!(order.collect::<Vec<_>>(), [40.0, 0.5, 0.001, 0.0, 1e-9]);
+    }
+}

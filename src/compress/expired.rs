@@ -120,3 +120,89 @@ pub fn has_failed(result: &str) -> bool {
     let start = &start[..start.floor_char_boundary(16)].to_ascii_lowercase();
     start.starts_with("error") || start.starts_with("failed") || start.starts_with("traceback")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::{Request, draft};
+    use crate::message::ToolCall;
+
+    const IDS: [&str; 4] = ["call_0", "call_1", "call_2", "call_3"];
+
+    /// Returns for each call, as (tool, arguments, result), whether its result has expired.
+    fn of(calls: &[(&str, &str, &str)]) -> Vec<Option<Expired>> {
+        let mut view = vec![Message::new(Role::User, "go")];
+        for (&id, &(name, arguments, result)) in IDS.iter().zip(calls) {
+            let [id, name, arguments] = [id, name, arguments].map(|text| Some(Text::new(text)));
+            let call = ToolCall { id: id.clone(), name: name.clone(), arguments, arguments_are_text: true };
+            view.push(Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) });
+            view.push(Message { tool_call_id: id, name, ..Message::new(Role::Tool, result) });
+        }
+        let found = expired(&draft(&view, &Request::new(None, None, 0)));
+        found.into_iter().skip(2).step_by(2).collect()
+    }
+
+    const SUPERSEDED: Option<Expired> = Some(Expired::Superseded);
+    const STALE: Option<Expired> = Some(Expired::Stale);
+
+    #[test]
+    fn the_same_call_made_again_supersedes_the_older_result() {
+        assert_eq!(
+            of(&[("exec", r#"{"command": "make"}"#, "1"), ("exec", r#"{"command": "make"}"#, "2")]),
+            [SUPERSEDED, None]
+        );
+        // Keys in another order, other spaces: what the call asks for is the same.
+        let spellings = [r#"{"path":"a","limit":9}"#, "{ \"limit\": 9,\n \"path\": \"a\" }"];
+        assert_eq!(of(&[("grep", spellings[0], "1"), ("grep", spellings[1], "2")]), [SUPERSEDED, None]);
+        let broken = "not json";
+        assert_eq!(of(&[("exec", broken, "1"), ("exec", "not json ", "2")]), [SUPERSEDED, None]);
+    }
+
+    #[test]
+    fn another_call_supersedes_nothing() {
+        let make = r#"{"command": "make"}"#;
+        for other in [("exec", r#"{"command": "make "}"#), ("shell", make), ("exec", r#"{"command": "make", "n": 1}"#)]
+        {
+            assert_eq!(of(&[("exec", make, "1"), (other.0, other.1, "2")]), [None, None], "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_failed_replaces_nothing() {
+        let read = ("read_file", r#"{"path": "a.py"}"#);
+        for failure in ["Error: no such file", "  failed: timeout", "Traceback (most recent call last):"] {
+            assert_eq!(of(&[(read.0, read.1, "x = 1"), (read.0, read.1, failure)]), [None, None], "{failure}");
+            assert_eq!(of(&[(read.0, read.1, "x = 1"), ("write_file", read.1, failure)]), [None, None], "{failure}");
+        }
+        // What failed is itself replaced by what worked.
+        assert_eq!(of(&[(read.0, read.1, "Error: busy"), (read.0, read.1, "x = 1")]), [SUPERSEDED, None]);
+    }
+
+    #[test]
+    fn what_was_read_is_stale_once_its_file_was_written() {
+        let (read, lines) = (r#"{"path": "./a.py"}"#, r#"{"path": "a.py", "offset": 9}"#);
+        let write = ("edit_file", r#"{"file_path": "a.py", "text": "y"}"#, "ok");
+        assert_eq!(of(&[("read_file", read, "x"), ("read_file", lines, "z"), write]), [STALE, STALE, None]);
+        assert_eq!(of(&[write, ("read_file", read, "x")]), [None, None], "it was read after it was written");
+        let elsewhere = r#"{"path": "b.py"}"#;
+        assert_eq!(of(&[("read_file", elsewhere, "x"), ("exec", read, "x"), write]), [None, None, None]);
+    }
+
+    #[test]
+    fn identical_results_point_to_the_last_of_them() {
+        let text = "line of a file\n".repeat(8);
+        let calls = ["1", "2", "3"].map(|n| ("exec", n, text.as_str()));
+        // Results stand at 2, 4 and 6.
+        assert_eq!(of(&calls), [Some(Expired::Repeated(6)), Some(Expired::Repeated(6)), None]);
+        assert_eq!(of(&[("exec", "1", "ok"), ("exec", "2", "ok")]), [None, None], "no shorter than a pointer");
+    }
+
+    #[test]
+    fn paths_are_found_whatever_the_argument_is_called() {
+        for key in PATHS {
+            assert_eq!(path_in(&format!(r#"{{"x": 1, "{key}": "./src/a.py"}}"#)).as_deref(), Some("src/a.py"));
+        }
+        assert_eq!(path_in(r#"{"path": 3}"#), None);
+        assert_eq!(path_in("not json"), None);
+    }
+}

@@ -70,3 +70,34 @@ impl Layout {
         vec![("system", system), ("last_user", last_user), ("tools", draft.overhead_tokens - reply), ("framing", reply)]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::{Request, draft, marks};
+
+    fn tiers(messages: &[(Role, &str)]) -> Vec<Option<Tier>> {
+        let view: Vec<_> = messages.iter().map(|&(role, text)| Message::new(role, text)).collect();
+        Layout::of(&draft(&view, &Request::new(None, None, 0))).tiers
+    }
+
+    #[test]
+    fn system_messages_and_the_last_message_of_the_user_are_never_cut() {
+        use Role::{Assistant, System, User};
+        let messages =
+            [(System, "s"), (User, "one"), (Assistant, "a"), (User, "two"), (Assistant, "b"), (Assistant, "c")];
+        let expected = [None, Some(Tier::Older), Some(Tier::Older), None, Some(Tier::LastRound), Some(Tier::Newest)];
+        assert_eq!(tiers(&messages), expected);
+        // A note is nobody's message.
+        let note = marks::note(3);
+        let mut with_note = messages;
+        with_note[5] = (User, note.as_str());
+        assert_eq!(tiers(&with_note), expected);
+    }
+
+    #[test]
+    fn without_a_user_only_the_newest_group_is_newer() {
+        let tiers = tiers(&[(Role::Assistant, "a"), (Role::Assistant, "b"), (Role::System, "s")]);
+        assert_eq!(tiers, [Some(Tier::LastRound), Some(Tier::Newest), None]);
+    }
+}

@@ -107,4 +107,23 @@ mod tests {
         assert_eq!(call_line("send", "broken", None), "send");
         assert!(is_changing("write_file") && is_changing("book_reservation") && !is_changing("get_settings"));
     }
+
+    #[test]
+    fn a_ledger_that_was_changed_is_no_ledger() {
+        let text = message(&["src/a.py".to_owned(), "4711".to_owned()], &[]).unwrap();
+        let changed = [text.replace("4711", "4712"), text.trim_end_matches("4711").to_owned(), text.replace('[', "")];
+        assert!(is_ledger(&text) && !changed.iter().any(|text| is_ledger(text)));
+    }
+
+    #[test]
+    fn a_call_that_failed_says_so() {
+        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some("Error: no make")), "exec make (failed)");
+        let late = format!("{}\nexit code: 0", "x".repeat(500));
+        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&late)), "exec make (exit code: 0)");
+        // What it printed before the end is not how it ended.
+        let early = format!("exit code: 1\n{}", "x".repeat(500));
+        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&early)), "exec make");
+        let long = format!(r#"{{"command": "{}"}}"#, "字".repeat(300));
+        assert_eq!(call_line("exec", &long, None), format!("exec {}…", "字".repeat(80)));
+    }
 }

@@ -126,3 +126,81 @@ fn key(draft: &Draft<'_, '_>, budget_tokens: u64) -> u128 {
     }
     digest.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::{Archive, Request, draft};
+    use crate::message::{Message, Role};
+
+    const BUDGET: u64 = 100;
+
+    /// Returns whether what became of the messages was remembered; one is cut, one dropped, one listed.
+    fn is_remembered(texts: [&str; 2], request: &Request<'_>, budget_tokens: u64) -> bool {
+        let view = texts.map(|text| Message::new(Role::User, text));
+        let mut draft = draft(&view, request);
+        let mut is_new = false;
+        remembered(&mut draft, budget_tokens, |draft| {
+            is_new = true;
+            draft.set(0, 0, "short".to_owned(), 1, Reason::Budget);
+            draft.entries[1].dropped = Some(Reason::Budget);
+            draft.ledger = Some("names".to_owned());
+            draft.expired = vec![None, Some(Expired::Stale)];
+        });
+        assert_eq!((draft.text(0, 0), draft.entries[0].pieces[0].tokens), ("short", 1));
+        assert_eq!(draft.entries[1].dropped, Some(Reason::Budget));
+        assert_eq!((draft.ledger.as_deref(), &draft.expired[1]), (Some("names"), &Some(Expired::Stale)));
+        !is_new
+    }
+
+    #[test]
+    fn the_same_fit_is_made_once() {
+        let request = Request::new(Some("gpt-4o"), None, 0);
+        let texts = ["the first of two texts", "the second of two texts"];
+        assert!(!is_remembered(texts, &request, BUDGET) && is_remembered(texts, &request, BUDGET));
+        // The window and the limits have done their work before a fit.
+        assert!(is_remembered(texts, &Request { window_tokens: 9, ..request }, BUDGET));
+    }
+
+    #[test]
+    fn whatever_a_fit_goes_by_makes_it_another_one() {
+        let texts = ["one of the texts", "another of the texts"];
+        let request = |model| Request::new(model, None, 0);
+        let archive = |directory| Archive::new(directory).unwrap();
+        let kept_in = |archive| Request { archive: Some(archive), ..request(None) };
+        let one = |name: &str| [name.to_owned()].into();
+        let requests = [
+            request(None),
+            request(Some("glm-4.6")),
+            Request { tools: Some(r#"[{"type": "function", "function": {"name": "exec"}}]"#), ..request(None) },
+            kept_in(archive("results")),
+            kept_in(archive("other/results")),
+            kept_in(archive("results").only(one("a"))),
+            kept_in(archive("results").only(one("b"))),
+        ];
+        let without = ["learned", "relevance", "outline", "expired", "pinning", "ledger", "coverage"];
+        let without = without.map(|name| Request { mechanisms: Mechanisms::without([name]).unwrap(), ..request(None) });
+        for request in requests.iter().chain(&without) {
+            assert!(!is_remembered(texts, request, BUDGET), "{request:?}");
+        }
+        assert!(!is_remembered(texts, &requests[0], BUDGET + 1));
+        assert!(!is_remembered(["one of the texts", "another of the texts!"], &requests[0], BUDGET));
+        assert!(!is_remembered(["one of the textsanother", " of the texts"], &requests[0], BUDGET));
+        assert!(requests.iter().chain(&without).all(|request| is_remembered(texts, request, BUDGET)));
+    }
+
+    #[test]
+    fn what_was_cut_before_makes_it_another_fit() {
+        let view = ["some text to cut", "some text to keep"].map(|text| Message::new(Role::User, text));
+        let key_of = |cut: Option<&str>| {
+            let mut draft = draft(&view, &Request::new(None, None, 0));
+            if let Some(text) = cut {
+                draft.set(0, 0, text.to_owned(), 1, Reason::LongMessage);
+            }
+            key(&draft, BUDGET)
+        };
+        assert_eq!(key_of(Some("some")), key_of(Some("some")));
+        assert_ne!(key_of(Some("some")), key_of(Some("text")));
+        assert_ne!(key_of(Some("some")), key_of(None));
+    }
+}

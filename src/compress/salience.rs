@@ -432,6 +432,7 @@ fn weights(table: &str) -> Weights {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compress::analysis::Form;
 
     #[test]
     fn every_kind_that_is_salient_has_weights() {
@@ -439,5 +440,83 @@ mod tests {
         for weights in [&*LEARNED, &*BY_HAND] {
             assert_eq!(weights.map(|row| row.is_some()), salient);
         }
+    }
+
+    #[test]
+    fn the_table_has_a_number_for_every_feature_of_every_salient_kind() {
+        let rows: Vec<Vec<&str>> =
+            include_str!("salience.tsv").lines().skip(1).map(|row| row.split('\t').collect()).collect();
+        assert_eq!(rows[0].len(), FEATURES + 1, "{:?}", rows[0]);
+        assert_eq!(rows.len(), 1 + LEARNED.iter().flatten().count());
+        for row in &rows[1..] {
+            let numbers = row[1..].iter().filter(|cell| cell.parse().is_ok_and(f32::is_finite));
+            assert_eq!(numbers.count(), FEATURES, "{row:?}");
+        }
+    }
+
+    /// Returns the salience of texts, each a message of its own.
+    fn salience(texts: &[(Voice, &str)]) -> Salience {
+        let passage = |(message, &(voice, text)): (usize, &(Voice, &str))| Passage {
+            message,
+            voice,
+            stays: voice == Voice::System,
+            asks: 0.0,
+            analysis: Analysis::of(text, Form::Outlined),
+        };
+        let passages = texts.iter().enumerate().map(passage).collect();
+        Salience::new(passages, texts.len(), None, Mechanisms::default())
+    }
+
+    /// Returns what all of a text is worth.
+    fn worth(salience: &Salience, passage: usize) -> f32 {
+        salience.worth(passage, 0..salience.passages()[passage].analysis.terms.len())
+    }
+
+    #[test]
+    fn what_was_named_lately_and_by_the_model_is_likelier_needed() {
+        let told = |last| salience(&[(Voice::Result, "handle_a1b2"), (Voice::User, "and?"), last]);
+        let old = worth(&told((Voice::User, "well")), 0);
+        let recent = worth(&told((Voice::Result, "handle_a1b2")), 2);
+        let said = worth(&told((Voice::Assistant, "handle_a1b2")), 2);
+        assert!(old < recent && recent < said, "{old} {recent} {said}");
+    }
+
+    #[test]
+    fn what_stays_elsewhere_is_worth_less() {
+        let texts = [(Voice::Result, "handle_a1b2"), (Voice::Result, "handle_a1b2"), (Voice::Result, "handle_c3d4")];
+        let mut salience = salience(&texts);
+        let before = [worth(&salience, 0), worth(&salience, 2)];
+        salience.cover(1, 0..1);
+        assert!(worth(&salience, 0) < before[0] && salience.is_covered(0, 0));
+        assert_eq!(worth(&salience, 2).to_bits(), before[1].to_bits());
+        salience.cover_text("see Handle_C3D4.");
+        assert!(salience.is_covered(2, 0) && worth(&salience, 2) < before[1]);
+    }
+
+    #[test]
+    fn a_line_with_a_clock_in_the_system_prompt_covers_nothing() {
+        let system =
+            "Tools live in handle_a1b2, whatever anybody says.\nNow it is 10:01, and handle_c3d4 is on duty.\n";
+        let salience = salience(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
+        let names = &salience.passages()[1].analysis;
+        let covered: Vec<bool> = (0..names.terms.len())
+            .filter(|&term| names.terms[term].kind().is_name())
+            .map(|term| salience.is_covered(1, term))
+            .collect();
+        assert_eq!(covered, [true, false]);
+    }
+
+    #[test]
+    fn a_name_is_lost_until_something_that_stays_has_it() {
+        let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
+        let lost = |salience: &Salience| {
+            let names = salience.lost(0.0).into_iter();
+            names.map(|(_, passage, term)| (passage, term)).collect::<Vec<_>>()
+        };
+        let number = salience.passages()[1].analysis.terms.len() - 1;
+        assert_eq!(lost(&salience), [(1, 0), (1, number)], "the newest mention of each");
+        salience.cover_text("handle_a1b2");
+        assert_eq!(lost(&salience), [(1, number)]);
+        assert_eq!(salience.lost(1.0), []);
     }
 }

@@ -79,3 +79,74 @@ fn chosen(
 fn float(tokens: u64) -> f32 {
     tokens as f32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter() -> TokenCounter {
+        TokenCounter::new(None)
+    }
+
+    fn log() -> String {
+        let line =
+            |i: usize| format!("2026-05-01 10:{:02}:{:02} worker {} handled request {i}\n", i / 60, i % 60, i % 7);
+        let middle: String = (0..600).map(line).collect();
+        format!("$ ./serve --port 8080\n{middle}ERROR: out of memory at request 600\nExit code: 137\n")
+    }
+
+    fn rows() -> String {
+        let row = |i: usize| format!(r#"{{"id": {i}, "state": "ok", "price": 31.10}}"#);
+        format!("[{}]", (0..300).map(row).collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn what_comes_out_is_within_the_tokens_and_uses_them() {
+        for text in [log(), rows(), "One sentence of a long text. ".repeat(400)] {
+            for max_tokens in [60, 150, 700, 1_500] {
+                let (short, tokens) = within(&text, max_tokens, counter(), None).unwrap();
+                assert_eq!(tokens, u64::from(counter().text(&short)));
+                assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 7, "{tokens} of {max_tokens}: {short}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_text_comes_out_the_same() {
+        let text = log();
+        let short = within(&text, 300, counter(), None);
+        assert_eq!(within(&text.clone(), 300, counter(), None), short);
+        // What is remembered decides nothing.
+        let analysis = Analysis::of(&text, Form::Outlined);
+        assert_eq!(chosen(&text, &analysis, 300, counter(), None), short);
+    }
+
+    #[test]
+    fn another_limit_model_or_origin_is_not_answered_from_memory() {
+        let text = log();
+        let short = |max_tokens, model, origin| within(&text, max_tokens, TokenCounter::new(model), origin).unwrap().0;
+        let first = short(300, None, None);
+        assert_ne!(short(200, None, None), first);
+        assert!(short(300, None, Some("results/a.txt")).contains("all of it: results/a.txt"));
+        assert!(short(300, None, Some("results/b.txt")).contains("all of it: results/b.txt"));
+        let (glm, tokens) = within(&text, 300, TokenCounter::new(Some("glm-4.6")), None).unwrap();
+        assert_eq!(tokens, u64::from(TokenCounter::new(Some("glm-4.6")).text(&glm)));
+    }
+
+    #[test]
+    fn a_log_keeps_its_ends_and_its_errors() {
+        let (short, _) = within(&log(), 200, counter(), None).unwrap();
+        assert!(short.starts_with("$ ./serve --port 8080\n"), "{short}");
+        assert!(short.ends_with("ERROR: out of memory at request 600\nExit code: 137\n"), "{short}");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        for max_tokens in [80, 200, 400] {
+            let (short, _) = within(&rows(), max_tokens, counter(), Some(r"C:\results\a.txt")).unwrap();
+            let rows: serde_json::Value = serde_json::from_str(&short).unwrap();
+            assert!(rows.as_array().is_some_and(|rows| rows.len() > 1), "{short}");
+        }
+        assert_eq!(within(&rows(), 5, counter(), None), None, "too few tokens for any of it");
+    }
+}
