@@ -5,9 +5,13 @@
 
 mod archive;
 mod bad_input;
+mod choice;
 mod counting;
 mod documents;
+mod expired;
+mod fitted;
 mod generate;
+mod ledger;
 mod owned;
 mod promises;
 mod steady;

@@ -1,0 +1,298 @@
+//! What stays when not all of a conversation can.
+
+use std::collections::BTreeSet;
+
+use nanobot_context::Role;
+use nanobot_context::compress::{self, Archive, Mechanisms, Request};
+
+use crate::fitted::{conversation, fit, fit_without, lines, percent_of, said, text, tokens};
+use crate::owned::{Owned, apply, view};
+use crate::texts::Kind;
+
+/// A log of 300 lines, three of them of something that went wrong.
+fn log() -> String {
+    lines(300, |i| match i {
+        87 => "2026-05-01 10:11:12 ERROR worker 3: connection to db-17 was refused".to_owned(),
+        164 => "2026-05-01 10:13:02 FATAL out of memory in the parser".to_owned(),
+        231 => "thread 'main' panicked at src/queue.rs:88: index out of bounds".to_owned(),
+        _ => format!(
+            "2026-05-01 10:{:02}:{:02} INFO worker_{} finished job_{i:04} of tenant_{}",
+            10 + i / 60,
+            i % 60,
+            i % 7,
+            i * 37 % 90
+        ),
+    })
+}
+
+/// Numbers that a parser for floating-point numbers would change.
+const NUMBERS: [&str; 4] = ["123456789012345678901234", "31.10", "1.50e-7", "-0.0"];
+
+/// Rows of which one differs from the others.
+fn rows() -> String {
+    let row = |i: usize| {
+        let state = if i == 97 { "unreachable" } else { "ok" };
+        let [big, price, share, zero] = NUMBERS;
+        format!(
+            r#"{{"id": {i}, "big": {big}, "state": "{state}", "price": {price}, "share": {share}, "zero": {zero}}}"#
+        )
+    };
+    format!("[{}]", (0..200).map(row).collect::<Vec<_>>().join(",\n "))
+}
+
+/// Something of everything.
+fn mixed() -> Vec<Owned> {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+    messages.extend(conversation(
+        &[
+            ("exec", r#"{"command": "tail -n 300 server.log"}"#, &log()),
+            ("http_get", r#"{"url": "https://example.com/hosts"}"#, &rows()),
+            ("read_file", r#"{"path": "src/main.rs"}"#, &Kind::Code.text(9_000, 3)),
+            ("web_fetch", r#"{"url": "https://example.com"}"#, &Kind::Prose.text(9_000, 4)),
+            ("exec", r#"{"command": "make"}"#, "cc -c a.c\ncc -c b.c\nExit code: 2\n"),
+        ],
+        "So which worker was it?",
+    ));
+    messages
+}
+
+#[test]
+fn every_budget_is_met_and_used() {
+    let messages = mixed();
+    for percent in (5..100).step_by(5) {
+        let (budget, left) = (percent_of(&messages, percent), tokens(&fit(&messages, percent)));
+        assert!(left <= budget && left * 10 >= budget * 9, "{left} of {budget} at {percent} %");
+    }
+}
+
+#[test]
+fn the_errors_of_a_log_stay_at_a_fifth() {
+    let messages = conversation(&[("exec", r#"{"command": "tail server.log"}"#, &log())], "What happened?");
+    let short = text(&fit(&messages, 20));
+    for error in log().lines().filter(|line| !line.contains("INFO")) {
+        assert!(short.contains(error), "{error} is not in {short}");
+    }
+    let blind = text(&fit_without("outline", &messages, 20));
+    assert!(!log().lines().filter(|line| !line.contains("INFO")).all(|error| blind.contains(error)), "{blind}");
+}
+
+/// Calls `visit` with every number of a JSON value.
+fn each_number(value: &serde_json::Value, visit: &mut dyn FnMut(String)) {
+    match value {
+        serde_json::Value::Number(number) => visit(number.to_string()),
+        serde_json::Value::Array(values) => values.iter().for_each(|value| each_number(value, visit)),
+        serde_json::Value::Object(members) => members.values().for_each(|value| each_number(value, visit)),
+        _ => {}
+    }
+}
+
+#[test]
+fn json_stays_json_with_its_outlier_and_exact_numbers() {
+    let messages = conversation(&[("http_get", "{}", &rows())], "And now?");
+    for percent in [10, 15, 20, 40, 70] {
+        let short = fit(&messages, percent);
+        let json: serde_json::Value = serde_json::from_str(said(&short, 2)).unwrap();
+        assert!(said(&short, 2).contains(r#""id": 97, "big": 123456789012345678901234, "state": "unreachable""#));
+        let mut seen = BTreeSet::new();
+        each_number(&json, &mut |number| {
+            seen.insert(number);
+        });
+        assert!(NUMBERS.iter().all(|number| seen.remove(*number)), "{percent}: {}", said(&short, 2));
+        // What is left are the ids.
+        assert!(seen.iter().all(|number| number.parse::<usize>().is_ok_and(|id| id < 200)), "{seen:?}");
+    }
+}
+
+#[test]
+fn the_line_that_is_asked_for_stays_and_its_neighbours_go() {
+    // All alike but for their names, which are in no order.
+    let name = |i: usize| format!("order_{:05x}", (i * 40_503 + 9_001) % 0xf_ffff);
+    let list = lines(400, |i| format!("{} was sent to the northern warehouse", name(i)));
+    for asked in [100, 160, 220] {
+        let question = format!("Where did {} go?", name(asked));
+        let messages = conversation(&[("list_orders", "{}", &list)], &question);
+        let short = text(&fit(&messages, 15));
+        let stays = |i: usize| short.contains(&format!("{} was sent", name(i)));
+        assert!(stays(asked), "{asked}: {short}");
+        for other in [100, 160, 220].into_iter().filter(|&other| other != asked) {
+            assert!(!stays(other), "{asked} keeps {other}: {short}");
+        }
+    }
+}
+
+#[test]
+fn what_is_asked_for_in_words_is_found_by_them() {
+    const COLOURS: [&str; 12] =
+        ["red", "green", "blue", "black", "white", "grey", "brown", "pink", "golden", "orange", "purple", "silver"];
+    const THINGS: [&str; 12] = [
+        "anchor", "violin", "teapot", "ladder", "mirror", "candle", "basket", "hammer", "pillow", "saddle", "wagon",
+        "kettle",
+    ];
+    let thing = |i: usize| format!("the {} {} stands", COLOURS[i % 12], THINGS[i / 12]);
+    let list = lines(144, |i| format!("in the second hall {} by the wall", thing(i)));
+    for asked in [40, 65, 90] {
+        let question = format!("Where is the {} {}?", COLOURS[asked % 12], THINGS[asked / 12]);
+        let messages = conversation(&[("list_things", "{}", &list), ("exec", "{}", &log())], &question);
+        let short = text(&fit(&messages, 12));
+        let stays: Vec<bool> = [40, 65, 90].into_iter().map(|i| short.contains(&thing(i))).collect();
+        assert_eq!(stays, [asked == 40, asked == 65, asked == 90], "{asked}: {short}");
+    }
+}
+
+/// A list whose names the system prompt has and an older one of the same size whose names nothing else has.
+fn named_elsewhere() -> Vec<Owned> {
+    let list = |name: &str| lines(80, |i| format!("handle_{name}{:04x} is in use", i * 977 + 4_096));
+    let mut messages = vec![Owned::new(Role::System, list("known"))];
+    messages
+        .extend(conversation(&[("list_own", "{}", &list("own")), ("list_known", "{}", &list("known"))], "And now?"));
+    messages
+}
+
+fn handles(messages: &[Owned], name: &str) -> usize {
+    let results = messages.iter().filter(|message| message.role == Role::Tool);
+    results.flat_map(Owned::texts).map(|text| text.matches(&format!("handle_{name}")).count()).sum()
+}
+
+#[test]
+fn a_name_that_stays_elsewhere_need_not_stay_twice() {
+    let messages = named_elsewhere();
+    let short = fit(&messages, 60);
+    assert!(handles(&short, "own") > 3 * handles(&short, "known"), "{}", text(&short[1..]));
+    let twice = fit_without("coverage", &messages, 60);
+    assert!(handles(&twice, "known") > handles(&twice, "own"), "{}", text(&twice[1..]));
+}
+
+/// Chinese small talk, with one turn about visas.
+fn talk() -> Vec<Owned> {
+    const TOPICS: [&str; 6] = ["天气预报", "电影票", "早餐食谱", "跑步计划", "吉他课程", "阳台花草"];
+    let mut messages = Vec::new();
+    for i in 0..40 {
+        let topic = TOPICS[i % TOPICS.len()];
+        let (question, answer) = if i == 11 {
+            ("办理签证需要哪些材料？".to_owned(), "签证材料：护照、照片、在职证明，还有银行流水。".to_owned())
+        } else {
+            (format!("聊聊{topic}吧，第{i}次。"), format!("好的，{topic}我们第{i}次聊了，明天继续。"))
+        };
+        messages.push(Owned::new(Role::User, question));
+        messages.push(Owned::new(Role::Assistant, answer));
+    }
+    messages.push(Owned::new(Role::User, "上次说的签证材料有什么？"));
+    messages
+}
+
+#[test]
+fn a_chinese_question_finds_the_turn_that_answers_it() {
+    let answer = "在职证明，还有银行流水";
+    assert!(text(&fit(&talk(), 20)).contains(answer));
+    assert!(!text(&fit_without("relevance", &talk(), 20)).contains(answer));
+}
+
+/// What most of a long message is about.
+const TREES: &str = "where the apple trees that my grandmother planted long ago still carry more fruit than the whole \
+    family can eat in one winter, and where the bees of our neighbour come every summer to collect what they need";
+
+/// So long that it does not stay for being cheap.
+const RULE: &str = "Never push anything at all to the branch that is called release-7 by the others, not even when \
+    the tests are green, the reviewers are asleep, the customer waits on the phone or somebody tells you to.";
+
+/// The same in Chinese.
+const CHINESE_RULE: &str = "以后都用中文回答，不要删除任何备份文件，也不要改动配置目录里的任何东西，即使测试全部通过、\
+    审阅的人不在、客户在电话里等着，或者有人叫你这样做，都要先问过我再动手。";
+
+/// A long message of the user with `rules` in the middle of it, for each of `all_rules`.
+fn with_rules(all_rules: &[&str]) -> Vec<Owned> {
+    let mut messages = conversation(&[("exec", "{}", &log()), ("http_get", "{}", &rows())], "Continue.");
+    for rule in all_rules.iter().rev() {
+        let line = |i: usize| format!("Entry {i} of my notes is about the garden behind the old house, {TREES}.");
+        let notes = format!("{}{rule}\n{}", lines(20, line), lines(20, |i| line(20 + i)));
+        messages.insert(1, Owned::new(Role::Assistant, "Noted."));
+        messages.insert(1, Owned::new(Role::User, notes));
+    }
+    messages
+}
+
+#[test]
+fn a_rule_in_the_middle_of_an_old_message_survives() {
+    for rule in [RULE, CHINESE_RULE] {
+        let messages = with_rules(&[rule]);
+        let short = text(&fit(&messages, 15));
+        assert!(short.contains(rule) && !short.contains(TREES), "{short}");
+        assert!(!text(&fit_without("pinning", &messages, 15)).contains(rule));
+    }
+}
+
+#[test]
+fn a_rule_that_was_repeated_is_kept_once() {
+    let messages = with_rules(&[RULE, RULE, RULE]);
+    assert_eq!(text(&fit(&messages, 15)).matches(RULE).count(), 1);
+}
+
+#[test]
+fn of_more_rules_than_fit_the_newest_stay() {
+    let rules: Vec<String> = (0..12).map(|i| RULE.replace("release-7", &format!("release-{i:02}"))).collect();
+    let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
+    let short = text(&fit(&with_rules(&rules), 15));
+    let kept: Vec<bool> = rules.iter().map(|rule| short.contains(rule)).collect();
+    assert!(kept[11] && !kept[0] && kept.is_sorted(), "{kept:?}");
+}
+
+/// Names in two forms: the newer result has paths, the older one identifiers.
+fn paths_and_identifiers() -> Vec<Owned> {
+    let identifiers = lines(90, |i| format!("{:03} take val{:03}", i, i * 37 % 1_000));
+    let paths =
+        lines(90, |i| format!("{:03} take {}/{}", i, ["usr", "lib", "bin"][i % 3], ["top", "sub", "map"][i / 3 % 3]));
+    conversation(&[("list_a", "{}", &identifiers), ("list_b", "{}", &paths)], "And now?")
+}
+
+#[test]
+fn every_mechanism_changes_what_stays_where_it_has_a_say() {
+    let log = conversation(&[("exec", "{}", &log())], "What happened?");
+    let expired = conversation(&[("exec", "{}", &Kind::Logs.text(6_000, 1)), ("exec", "{}", "done")], "And now?");
+    let rule = with_rules(&[RULE]);
+    for (mechanism, messages, percent) in [
+        ("learned", paths_and_identifiers(), 40),
+        ("relevance", talk(), 20),
+        ("outline", log, 20),
+        ("expired", expired, 50),
+        ("pinning", rule, 15),
+        ("ledger", crate::ledger::builds(), 15),
+        ("coverage", named_elsewhere(), 60),
+    ] {
+        let short = fit(&messages, percent);
+        assert_ne!(short, fit_without(mechanism, &messages, percent), "{mechanism}");
+        assert!(tokens(&fit_without(mechanism, &messages, percent)) <= percent_of(&messages, percent), "{mechanism}");
+    }
+    assert_eq!(Mechanisms::without([]).unwrap(), Mechanisms::default());
+    assert!(Mechanisms::without(["learned", "luck"]).is_err());
+}
+
+#[test]
+fn what_is_remembered_of_a_fit_decides_nothing() {
+    let messages = mixed();
+    let mut other = mixed();
+    other[3] = Owned::result("call_0", "exec", log().replace("db-17", "db-18"));
+    let archive = |directory: &str| Archive::new(directory).unwrap();
+    for messages in [&messages, &other] {
+        let plan = |request: &Request<'_>, max_tokens| compress::fit(&view(messages), request, max_tokens).unwrap();
+        // Which names an archive may give tells requests apart, also where it makes no difference.
+        let afresh = |request: &Request<'static>, archive: Archive, names: &[&str]| {
+            let only: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
+            Request { archive: Some(archive.only(only)), ..request.clone() }
+        };
+        for (model, percent) in [(None, 20), (None, 21), (Some("glm-4.6"), 20)] {
+            let (request, max_tokens) = (Request::new(model, None, 0), percent_of(messages, percent));
+            let first = plan(&request, max_tokens);
+            assert_eq!(plan(&request, max_tokens), first);
+            assert_eq!(plan(&afresh(&request, archive("results"), &[]), max_tokens), first, "{model:?} {percent}");
+            for directory in ["one/results", "two/results"] {
+                let kept = Request { archive: Some(archive(directory)), ..request.clone() };
+                let first = plan(&kept, max_tokens);
+                assert!(text(&apply(messages, &first)).contains(&format!("all of it: {directory}/")));
+                assert_eq!(plan(&kept, max_tokens), first);
+                let names: Vec<&str> = first.archived.iter().map(|archived| &*archived.name).collect();
+                assert_eq!(plan(&afresh(&kept, archive(directory), &names), max_tokens), first, "{directory}");
+            }
+        }
+    }
+    assert!(text(&fit(&other, 20)).contains("db-18") && !text(&fit(&other, 20)).contains("db-17"));
+}

@@ -1,0 +1,84 @@
+//! Results that a later one has replaced make room for the others.
+
+use nanobot_context::Role;
+
+use crate::fitted::{conversation, fit, fit_without, lines, text};
+use crate::owned::Owned;
+
+const A: &str = r#"{"path": "src/a.log"}"#;
+const B: &str = r#"{"path": "src/b.log"}"#;
+
+/// Lines that only this file has.
+fn file(name: &str) -> String {
+    lines(120, |i| format!("{name} step {i}: wrote item_{name}{:03} to the table", i * 7 % 1_000))
+}
+
+/// Returns how many lines of [`file`] are left.
+fn left(messages: &[Owned], name: &str) -> usize {
+    text(messages).matches(&format!("{name} step ")).count()
+}
+
+/// Two files of the same size that were read, and then a call that may replace the newer.
+fn read_twice(last: (&str, &str, &str)) -> Vec<Owned> {
+    conversation(&[("read_file", B, &file("live")), ("read_file", A, &file("old")), last], "And now?")
+}
+
+#[test]
+fn an_expired_result_leaves_its_room_to_a_live_one() {
+    for (why, last) in [
+        ("read again", ("read_file", r#"{ "path": "src/a.log" }"#, "It is empty by now.")),
+        ("written", ("write_file", r#"{"path": "src/a.log", "content": ""}"#, "ok")),
+    ] {
+        let messages = read_twice(last);
+        let short = fit(&messages, 40);
+        assert!(left(&short, "live") > 60 && left(&short, "old") < 10, "{why}: {}", text(&short));
+        let by_age = fit_without("expired", &messages, 40);
+        assert!(left(&by_age, "old") > 60 && left(&by_age, "live") < 10, "{why}: {}", text(&by_age));
+    }
+}
+
+#[test]
+fn a_result_that_nothing_has_replaced_keeps_its_share() {
+    for (why, last) in [
+        ("another file", ("read_file", r#"{"path": "src/c.log"}"#, "It is empty by now.")),
+        ("it failed", ("read_file", A, "Error: src/a.log is locked")),
+        ("another tool", ("write_note", A, "ok")),
+    ] {
+        let messages = read_twice(last);
+        assert_eq!(fit(&messages, 40), fit_without("expired", &messages, 40), "{why}");
+    }
+}
+
+#[test]
+fn what_stands_for_an_expired_result_says_why() {
+    // Both in one group, so that the one result stays while the other goes.
+    let both = |last: (&str, &str, &str), second: &str| {
+        let mut messages = conversation(&[("read_file", A, &file("old")), last], "And now?");
+        messages[1].calls.extend(Owned::calling(&["call_x"], "read_file", B).calls);
+        messages.insert(3, Owned::result("call_x", "read_file", second));
+        messages
+    };
+    for (last, word) in [
+        (("read_file", A, "It is empty by now."), "superseded below"),
+        (("edit_file", A, "ok"), "changed since"),
+        (("exec", "{}", file("old").as_str()), "same as below"),
+    ] {
+        let messages = both(last, &file("live"));
+        let short = fit(&messages, 30);
+        let mark = format!("[read_file src/a.log result ({word}) left out: ");
+        assert!(text(&short).contains(&mark), "{}", text(&short));
+        assert_eq!(short.iter().filter(|message| message.role == Role::Tool).count(), 3);
+    }
+}
+
+#[test]
+fn of_identical_results_the_last_stays() {
+    let messages = conversation(
+        &[("exec", r#"{"command": "a"}"#, &file("same")), ("exec", r#"{"command": "b"}"#, &file("same"))],
+        "And now?",
+    );
+    let short = fit(&messages, 60);
+    let results: Vec<_> = short.iter().filter(|message| message.role == Role::Tool).collect();
+    assert_eq!(results.last().unwrap().texts(), [file("same")]);
+    assert!(left(&short, "same") < 150, "{}", text(&short));
+}

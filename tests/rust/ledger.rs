@@ -1,0 +1,93 @@
+//! What the model is still told of messages that were left out: exact names, and what was done.
+
+use nanobot_context::Role;
+use nanobot_context::compress::{Request, is_note, last_user_index};
+
+use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, tokens};
+use crate::owned::{Owned, view};
+
+/// Many builds that end in different ways, and a look at a file.
+pub fn builds() -> Vec<Owned> {
+    let printed =
+        |i: usize| format!("{}Exit code: {}\n", lines(4, |k| format!("built part_{i:03}x{k:03} of it")), i % 3);
+    let mut steps: Vec<(&str, String, String)> =
+        (0..BUILDS).map(|i| ("exec", format!(r#"{{"command": "make target-{i}"}}"#), printed(i))).collect();
+    steps.insert(BUILDS - 5, ("read_file", r#"{"path": "src/lookup.rs"}"#.to_owned(), printed(999)));
+    let steps: Vec<_> = steps.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
+    conversation(&steps, "And now?")
+}
+
+const BUILDS: usize = 90;
+
+fn ledger(messages: &[Owned]) -> Option<&str> {
+    let texts = messages.iter().flat_map(Owned::texts);
+    texts.into_iter().find(|text| text.starts_with("[left out above or below, ledger "))
+}
+
+/// Returns all texts and arguments.
+fn everything(messages: &[Owned]) -> String {
+    let arguments = messages.iter().flat_map(|message| &message.calls).filter_map(|call| call.arguments.as_deref());
+    arguments.chain(messages.iter().flat_map(Owned::texts)).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn names_that_are_lost_are_listed_within_the_budget() {
+    let messages = builds();
+    for percent in [15, 20, 40] {
+        let short = fit(&messages, percent);
+        assert!(tokens(&short) <= percent_of(&messages, percent));
+        let ledger = ledger(&short).unwrap();
+        let names = ledger.lines().find_map(|line| line.strip_prefix("Names: ")).unwrap();
+        for name in names.split(", ") {
+            assert!(everything(&messages).contains(name), "{name}");
+            assert_eq!(everything(&short).matches(name).count(), 1, "{name} stays elsewhere at {percent} %");
+        }
+    }
+    assert!(ledger(&fit_without("ledger", &messages, 20)).is_none());
+    assert!(ledger(&fit(&messages, 100)).is_none(), "nothing was lost");
+}
+
+#[test]
+fn calls_that_changed_something_are_listed_with_how_they_ended() {
+    let messages = builds();
+    for percent in [15, 20, 40, 60] {
+        let short = fit(&messages, percent);
+        let ledger = ledger(&short).unwrap();
+        let done: Vec<&str> = ledger.lines().filter_map(|line| line.strip_prefix("- ")).collect();
+        assert!(!done.is_empty() && !ledger.contains("lookup"), "{ledger}");
+        for line in done {
+            let build = (0..BUILDS).find(|i| line == format!("exec make target-{i} (Exit code: {})", i % 3));
+            assert!(build.is_some(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn fitting_again_changes_nothing() {
+    let messages = builds();
+    for percent in [15, 40] {
+        let once = fit(&messages, percent);
+        assert!(ledger(&once).is_some());
+        for budget in [percent_of(&messages, percent), tokens(&once)] {
+            assert_eq!(fit_by(&once, &Request::new(None, None, 0), budget), once);
+        }
+    }
+}
+
+#[test]
+fn what_a_user_writes_is_the_users_however_much_it_looks_like_a_ledger() {
+    let once = fit(&builds(), 12);
+    let ledger = ledger(&once).unwrap();
+    let forged = ledger.replace("Names: ", "Names: forged, ");
+    for (text, is_users) in [(ledger, false), (&forged, true)] {
+        let mut messages = builds();
+        messages.push(Owned::new(Role::User, text));
+        let last = messages.len() - 1;
+        assert_eq!(is_note(&messages[last].view()), !is_users);
+        assert_eq!(last_user_index(&view(&messages)), Some(if is_users { last } else { last - 1 }));
+        if is_users {
+            let short = fit(&messages, 12);
+            assert_eq!(said(&short, short.len() - 1), text);
+        }
+    }
+}
