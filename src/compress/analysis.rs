@@ -15,6 +15,8 @@ pub enum Form {
     Whole,
     /// By its content.
     Outlined,
+    /// As [`Form::Outlined`], and parts with a date or a time in them are known: system messages.
+    Dated,
     /// JSON of which only the inside of long strings goes: the arguments of a call.
     Arguments,
 }
@@ -26,7 +28,7 @@ pub struct Part {
     pub class: Class,
     /// Whether it stays whenever anything of the text does.
     pub is_fixed: bool,
-    /// Whether there is a date or a time in it.
+    /// Whether there is a date or a time in it; `false` where that was not asked for.
     pub has_time: bool,
     terms_end: u32,
 }
@@ -75,7 +77,7 @@ impl Analysis {
                     bytes: end - start,
                     class,
                     is_fixed,
-                    has_time: has_time(&text.as_bytes()[start as usize..end as usize]),
+                    has_time: form == Form::Dated && has_time(&text.as_bytes()[start as usize..end as usize]),
                     terms_end: 0,
                 };
                 let is_fixed = |i| form == Form::Arguments && !outline.is_within_string(i);

@@ -129,7 +129,7 @@ fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
 
 fn form(text: &str, voice: Voice, tokens: u64, may_be_cut: bool) -> Form {
     match voice {
-        Voice::System => Form::Outlined,
+        Voice::System => Form::Dated,
         _ if !may_be_cut => Form::Whole,
         Voice::Call => Form::Arguments,
         Voice::User if tokens > SHORT_RULE_TOKENS && !rules(text).is_empty() => Form::Outlined,

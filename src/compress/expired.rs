@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::message::{Content, Message, Role, Text};
@@ -97,20 +98,30 @@ fn call_of<'d>(draft: &'d Draft<'_, '_>, answers: Option<(usize, usize)>) -> Opt
 /// Longer arguments are compared as they are.
 const MAX_CANONICAL_BYTES: usize = 4096;
 
-/// Returns arguments with their keys in order and without spaces between values, so that equal ones are equal texts.
+/// Returns arguments with all keys in order and without spaces between values, so that equal ones are equal texts.
 fn canonical(arguments: &str) -> String {
-    if arguments.len() > MAX_CANONICAL_BYTES {
-        return arguments.trim().to_owned();
+    let value = Some(arguments).filter(|arguments| arguments.len() <= MAX_CANONICAL_BYTES);
+    match value.and_then(|arguments| serde_json::from_str(arguments).ok()) {
+        Some(value) => in_order(value).to_string(),
+        None => arguments.trim().to_owned(),
     }
-    match serde_json::from_str::<BTreeMap<String, serde_json::Value>>(arguments) {
-        Ok(values) => values.iter().fold(String::new(), |all, (key, value)| format!("{all}{key}={value};")),
-        Err(_) => arguments.trim().to_owned(),
+}
+
+fn in_order(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<String, Value> =
+                members.into_iter().map(|(key, value)| (key, in_order(value))).collect();
+            Value::Object(sorted.into_iter().collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(in_order).collect()),
+        other => other,
     }
 }
 
 /// Returns the file that a call names.
 pub fn path_in(arguments: &str) -> Option<String> {
-    let values: serde_json::Value = serde_json::from_str(arguments).ok()?;
+    let values: Value = serde_json::from_str(arguments).ok()?;
     PATHS.iter().find_map(|key| values.get(key)?.as_str()).map(|path| path.trim_start_matches("./").to_owned())
 }
 
@@ -152,7 +163,8 @@ mod tests {
             [SUPERSEDED, None]
         );
         // Keys in another order, other spaces: what the call asks for is the same.
-        let spellings = [r#"{"path":"a","limit":9}"#, "{ \"limit\": 9,\n \"path\": \"a\" }"];
+        let spellings =
+            [r#"{"path":"a","in":[{"x":1,"y":2}]}"#, "{ \"in\": [{\"y\": 2, \"x\": 1}],\n \"path\": \"a\" }"];
         assert_eq!(of(&[("grep", spellings[0], "1"), ("grep", spellings[1], "2")]), [SUPERSEDED, None]);
         let broken = "not json";
         assert_eq!(of(&[("exec", broken, "1"), ("exec", "not json ", "2")]), [SUPERSEDED, None]);

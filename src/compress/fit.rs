@@ -19,7 +19,7 @@ use super::expired::expired;
 use super::layout::{Layout, Tier};
 use super::outcome::remembered;
 use super::plan::Reason;
-use super::rounds::Group;
+use super::rounds::{Group, is_note};
 use super::salience::{Passage, Salience};
 use super::within::within;
 use super::{archive, ledger, rules, terms};
@@ -154,7 +154,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Returns the groups in which the user says what is wanted, the first and then the newest first, within their share of
     /// the room; none where the conversation is mostly talk, so that what is relevant now decides.
     fn requests(&self) -> Vec<usize> {
-        let of_user = |group: &Group| group.role == Role::User;
+        let of_user = |group: &Group| {
+            group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))
+        };
         let mut older: Vec<(usize, Group)> = self.layout.tier(Tier::Older).collect();
         older.extend(self.layout.tier(Tier::LastRound));
         let talk: f32 = older

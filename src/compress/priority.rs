@@ -31,14 +31,15 @@ const WRITING_TOOLS: [&str; 2] = ["write_file", "edit_file"];
 /// Bytes of a message that are searched for keywords; a rule is stated early, and a paste must not cost more than it.
 const SEARCHED_BYTES: usize = 16_384;
 
-/// Compiled once; the patterns are literals, and `the_patterns_compile` proves them.
+/// Compiled once; the patterns are literals, and `the_patterns_compile` proves them. Words end where ASCII letters end:
+/// Chinese has no spaces around them, and every other boundary is ten times slower.
 #[allow(clippy::expect_used)]
 fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("the pattern is a literal")
 }
 
 static LOW_COMMAND: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*(?:ls|cat|head|tail|grep|rg|find|wc|file|stat|pwd|echo|which)\b"));
+    LazyLock::new(|| pattern(r"^\s*(?:ls|cat|head|tail|grep|rg|find|wc|file|stat|pwd|echo|which)(?-u:\b)"));
 
 /// Words that make a message matter.
 struct Keywords {
@@ -58,7 +59,7 @@ static KEYWORD: Keywords = Keywords {
     salt: 0xfe,
     pattern: LazyLock::new(|| {
         pattern(
-            r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|\b(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)\b",
+            r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|(?-u:\b)(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)(?-u:\b)",
         )
     }),
 };
@@ -66,7 +67,7 @@ static KEYWORD: Keywords = Keywords {
 static ASSISTANT_KEYWORD: Keywords = Keywords {
     salt: 0xff,
     pattern: LazyLock::new(|| {
-        pattern(r"(?i)决定|架构|约束|\b(?:todo|decide[sd]?|decision|architecture|constraints?)\b")
+        pattern(r"(?i)决定|架构|约束|(?-u:\b)(?:todo|decide[sd]?|decision|architecture|constraints?)(?-u:\b)")
     }),
 };
 

@@ -9,7 +9,7 @@ use regex::Regex;
 #[allow(clippy::expect_used)] // the pattern is a literal, and a test compiles it
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)\b(?:never|always|must|mustn't|remember|from now on)\b|(?:^|[.!\n] ?|please )(?:do not|don't)\b|禁止|不要|必须|请记住|以后都|从现在起",
+        r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't))(?-u:\b)|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起",
     )
     .expect("the pattern is a literal")
 });
@@ -17,8 +17,10 @@ static RULE: LazyLock<Regex> = LazyLock::new(|| {
 /// What makes it a report or a question instead.
 #[allow(clippy::expect_used)] // as above
 static REPORT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\b(?:I|he|she|they|it)(?:'\w+)?\b[^,.;]{0,24}\b(?:never|always|must|remember)\b|[?？]\s*$|[吗呢]")
-        .expect("the pattern is a literal")
+    Regex::new(
+        r"(?i)(?-u:\b)(?:I|he|she|they|it)(?:'[a-z]+)?(?-u:\b)[^,.;]{0,24}(?-u:\b)(?:never|always|must|remember)(?-u:\b)|[?？]\s*$|[吗呢]",
+    )
+    .expect("the pattern is a literal")
 });
 
 /// Longest sentence that is a rule; longer ones are texts that someone pasted.
@@ -26,19 +28,15 @@ const MAX_RULE_BYTES: usize = 400;
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut from = 0;
-    while let Some(word) = RULE.find_at(text, from) {
-        // A match may open with the end of the sentence before.
-        let opening = usize::from(word.as_str().starts_with(['.', '!', '\n']));
-        let start = text[..word.start() + opening].char_indices().rev().find(|&(at, c)| ends(text, at, c));
-        let start = start.map_or(0, |(at, c)| at + c.len_utf8());
-        let end = text[word.end()..].char_indices().find(|&(at, c)| ends(text, word.end() + at, c));
-        let stop = end.map_or(text.len(), |(at, c)| word.end() + at + c.len_utf8());
-        if stop - start <= MAX_RULE_BYTES && !REPORT.is_match(&text[start..stop]) {
+    let mut start = 0;
+    let mut found = Vec::new();
+    let stops = text.char_indices().filter(|&(at, c)| ends(text, at, c)).map(|(at, c)| at + c.len_utf8());
+    for stop in stops.chain([text.len()]) {
+        let sentence = &text[start..stop];
+        if sentence.len() <= MAX_RULE_BYTES && RULE.is_match(sentence) && !REPORT.is_match(sentence) {
             found.push(start..stop);
         }
-        from = end.map_or(text.len(), |(at, _)| word.end() + at);
+        start = stop;
     }
     found
 }
@@ -119,5 +117,6 @@ mod tests {
         let rules = ["Don't push", "Do not rebase", "Don't squash.", "Don't ask!", "Please do not merge."];
         assert_eq!(found(list), rules);
         assert_eq!(found("I never said that. Don't push."), ["Don't push."]);
+        assert_eq!(found("1. Look\n- don't push\n* Do not rebase"), ["- don't push", "* Do not rebase"]);
     }
 }

@@ -6,7 +6,7 @@
 //! ([`FEATURES`]); its weights were fitted to recorded agent runs (`training/`). What people and the model said in words is
 //! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -78,7 +78,7 @@ pub const FEATURES: usize = 14;
 /// Scores of a conversation's parts.
 pub struct Salience {
     passages: Vec<Passage>,
-    /// The terms of all passages, numbered; those of a passage begin at its offset.
+    /// The terms of all passages, numbered, [`NOTHING`] being all that do not count; those of a passage begin at its offset.
     numbers: Vec<u32>,
     offsets: Vec<usize>,
     facts: Vec<Fact>,
@@ -100,16 +100,21 @@ pub struct Salience {
 
 impl Salience {
     /// Scores a conversation of `messages` messages; `question` is the index of the last message of the user.
-    pub fn new(passages: Vec<Passage>, messages: usize, question: Option<usize>, by: Mechanisms) -> Self {
+    pub fn new(mut passages: Vec<Passage>, messages: usize, question: Option<usize>, by: Mechanisms) -> Self {
+        if !by.relevance {
+            for passage in &mut passages {
+                passage.asks = 0.0;
+            }
+        }
         let total = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
         let mut this = Self {
             passages,
             numbers: Vec::with_capacity(total),
             offsets: Vec::new(),
-            facts: Vec::new(),
+            facts: vec![Fact::default()],
             known: HashMap::with_capacity_and_hasher(total / 4, BuildMixedHasher),
             chances: Vec::new(),
-            covered: Vec::new(),
+            covered: vec![true],
             relevance: Vec::new(),
             said: vec![0.0; messages],
             messages,
@@ -125,6 +130,9 @@ impl Salience {
     }
 
     fn gather(&mut self) {
+        let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
+        let asked: HashSet<Term, BuildMixedHasher> =
+            asking.flat_map(|passage| passage.analysis.terms.to_vec()).collect();
         for passage in &self.passages {
             self.offsets.push(self.numbers.len());
             let message = number(passage.message);
@@ -132,6 +140,11 @@ impl Salience {
             let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
             let parts = passage.analysis.ranges().flat_map(|(part, terms)| terms.map(move |term| (part, term)));
             for (part, term) in parts.map(|(part, index)| (part, passage.analysis.terms[index])) {
+                // Most words are nothing to anyone.
+                if !term.kind().is_salient() && !asked.contains(&term) {
+                    self.numbers.push(NOTHING);
+                    continue;
+                }
                 let facts = &mut self.facts;
                 let covered = &mut self.covered;
                 let id = *self.known.entry(term).or_insert_with(|| {
@@ -196,8 +209,8 @@ impl Salience {
         for (position, passage) in self.passages.iter().enumerate() {
             lengths = (lengths.0 + passage.analysis.terms.len(), lengths.1 + 1);
             if Some(passage.message) == question {
-                for &id in self.ids(position) {
-                    asked[id as usize] = true;
+                for (&id, term) in self.ids(position).iter().zip(&passage.analysis.terms) {
+                    asked[id as usize] = !STOP_WORDS.contains(term);
                 }
             }
         }
@@ -328,10 +341,27 @@ impl Salience {
     }
 }
 
+/// The number of terms that are worth nothing and that nobody asks for.
+const NOTHING: u32 = 0;
+
 /// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
 /// Relevance Framework" (2009), section 3.
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
+
+/// Words that ask for nothing: those of three letters and more in the usual English lists.
+static STOP_WORDS: LazyLock<HashSet<Term>> = LazyLock::new(|| {
+    let words = "about after all also and any are because been before being between both but can could did does doing down \
+        during each few for from further get had has have having her here hers him his how into its just let may me might \
+        more most much must not now off once only other our out over own please same she should some such tell than that \
+        the their them then there these they this those through too under until very was were what when where which while \
+        who whom whose why will with would yes you your";
+    let mut terms = HashSet::new();
+    super::terms::scan(words, |term, _| {
+        terms.insert(term);
+    });
+    terms
+});
 
 /// Share of a message's relevance that the messages beside it have, by their distance: a talk stays at a subject.
 const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
@@ -444,8 +474,8 @@ mod tests {
 
     #[test]
     fn the_table_has_a_number_for_every_feature_of_every_salient_kind() {
-        let rows: Vec<Vec<&str>> =
-            include_str!("salience.tsv").lines().skip(1).map(|row| row.split('\t').collect()).collect();
+        let rows = include_str!("salience.tsv").lines().filter(|row| !row.starts_with('#'));
+        let rows: Vec<Vec<&str>> = rows.map(|row| row.split('\t').collect()).collect();
         assert_eq!(rows[0].len(), FEATURES + 1, "{:?}", rows[0]);
         assert_eq!(rows.len(), 1 + LEARNED.iter().flatten().count());
         for row in &rows[1..] {
@@ -461,7 +491,7 @@ mod tests {
             voice,
             stays: voice == Voice::System,
             asks: 0.0,
-            analysis: Analysis::of(text, Form::Outlined),
+            analysis: Analysis::of(text, Form::Dated),
         };
         let passages = texts.iter().enumerate().map(passage).collect();
         Salience::new(passages, texts.len(), None, Mechanisms::default())
@@ -479,6 +509,18 @@ mod tests {
         let recent = worth(&told((Voice::Result, "handle_a1b2")), 2);
         let said = worth(&told((Voice::Assistant, "handle_a1b2")), 2);
         assert!(old < recent && recent < said, "{old} {recent} {said}");
+    }
+
+    #[test]
+    fn a_question_of_common_words_asks_for_nothing() {
+        let texts =
+            [(Voice::User, "The disk and the key of it"), (Voice::Assistant, "Fine."), (Voice::User, "And now?")];
+        let said = |question: &str| {
+            let [old, answer, _] = texts;
+            let passages = salience(&[old, answer, (Voice::User, question)]).passages;
+            Salience::new(passages, 3, Some(2), Mechanisms::default()).said(0)
+        };
+        assert!(said("And now?") == 0.0 && said("And the disk?") > 0.9);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Model name to the way its tokens are counted.
 
-use super::class::Class;
+use super::class::classify;
 use super::media::ImageRule;
 use super::vocabulary::Encoding;
 
@@ -157,9 +157,9 @@ impl Family {
         }
     }
 
-    /// Returns the factor for a text of this class, safety included; `None` where the vocabulary is the family's own.
-    pub fn factor(&self, class: Class) -> Option<f32> {
-        self.factors.map(|factors| factors[class as usize] * SAFETY_FACTOR)
+    /// Returns the factor for a text, by its class, safety included; `None` where the vocabulary is the family's own.
+    pub fn factor(&self, text: &str) -> Option<f32> {
+        self.factors.map(|factors| factors[classify(text) as usize] * SAFETY_FACTOR)
     }
 
     /// Returns whether counts of text are those of the family's own vocabulary.

@@ -15,7 +15,7 @@ use crate::message::{Media, Message, Text};
 
 pub use cache::IdentityCache;
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, content_seed, cut_by_content};
-pub use class::{Class, classify};
+pub use class::Class;
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
 pub use vocabulary::{Encoding, Vocabulary};
@@ -86,13 +86,13 @@ impl TokenCounter {
     }
 
     fn count_now(&self, text: &str) -> u32 {
-        scaled(self.vocabulary().count(text), self.family.factor(classify(text)))
+        scaled(self.vocabulary().count(text), self.family.factor(text))
     }
 
     /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // tokens are < 2^53
     pub(crate) fn bare(&self, tokens: usize, like: &str) -> usize {
-        self.family.factor(classify(like)).map_or(tokens, |factor| (tokens as f64 / f64::from(factor)) as usize)
+        self.family.factor(like).map_or(tokens, |factor| (tokens as f64 / f64::from(factor)) as usize)
     }
 
     /// Returns the vocabulary that texts are counted with, before any factor.
@@ -166,7 +166,7 @@ impl TokenCounter {
     fn text_within(&self, text: &str, max_tokens: u64) -> Option<u32> {
         /// Bytes between two looks at the limit.
         const STEP_BYTES: usize = 4096;
-        let factor = self.family.factor(classify(text));
+        let factor = self.family.factor(text);
         let mut raw = 0;
         for segment in segments(text, STEP_BYTES) {
             raw += self.vocabulary().count(segment);

@@ -36,7 +36,7 @@ impl Form {
 }
 
 /// Lines that are looked at: from the start, the middle and the end.
-const SAMPLE: [usize; 3] = [80, 60, 30];
+const SAMPLE: [usize; 3] = [40, 24, 16];
 /// Bytes of a line that are looked at.
 const LINE_BYTES: usize = 400;
 
@@ -47,7 +47,7 @@ pub fn form(text: &str) -> Form {
     if lines.is_empty() {
         return plain(Kind::Plain);
     }
-    let share = |test: &dyn Fn(&str) -> bool| lines.iter().filter(|line| test(line)).count() * 100 / lines.len();
+    let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
     let trimmed = text.trim_start();
     if diff::is_diff(&lines) {
         return plain(Kind::Diff);
@@ -55,22 +55,20 @@ pub fn form(text: &str) -> Form {
     if markup::is_html(trimmed, &lines) {
         return plain(Kind::Html);
     }
-    if lines.len() >= 3 && share(&|line| is_hit(line).is_some()) >= 60 {
+    if lines.len() >= 3 && most(60, &|line| is_hit(line).is_some()) {
         return plain(Kind::Search);
     }
-    let is_numbered =
-        lines.len() >= 3 && share(&|line| code::without_number(line).is_some()) >= 70 && is_counted(&lines);
+    let is_numbered = lines.len() >= 3 && most(70, &|line| code::without_number(line).is_some()) && is_counted(&lines);
+    if most(30, &is_log_line) {
+        return plain(Kind::Log);
+    }
     let bare = lines.iter().map(|line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line));
     let bare: Vec<&str> = bare.filter(|line| !line.trim().is_empty()).collect();
-    let is_log = share(&is_log_line);
-    if is_log < 30 && code::is_code(&bare) {
+    if code::is_code(&bare) {
         return Form { kind: Kind::Code, is_numbered, is_prose: false };
     }
-    if is_log < 30 && !is_numbered && table::is_table(&lines) {
+    if !is_numbered && table::is_table(&lines) {
         return plain(Kind::Table);
-    }
-    if is_log >= 30 {
-        return plain(Kind::Log);
     }
     if markup::is_markdown(&bare) {
         return Form { kind: Kind::Markdown, is_numbered, is_prose: false };
@@ -80,6 +78,20 @@ pub fn form(text: &str) -> Form {
         return Form { kind: Kind::Code, is_numbered, is_prose: false };
     }
     Form { kind: Kind::Plain, is_numbered: false, is_prose: is_prose(&lines) }
+}
+
+/// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes.
+fn reaches(lines: &[&str], percent: usize, test: &dyn Fn(&str) -> bool) -> bool {
+    let needed = (lines.len() * percent).div_ceil(100);
+    let (mut passed, mut left) = (0, lines.len());
+    for line in lines {
+        left -= 1;
+        passed += usize::from(test(line));
+        if passed >= needed || passed + left < needed {
+            break;
+        }
+    }
+    passed >= needed
 }
 
 /// Returns whether the numbers before most lines go up by one; a column of numbers does not.
@@ -176,7 +188,8 @@ fn is_log_line(line: &str) -> bool {
 /// `2026-05-01T10:00`, `10:00:59`, `May  1 10:00:00`, within the first bytes of a line.
 fn has_time(start: &[u8]) -> bool {
     let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
-    (0..start.len()).any(|at| {
+    let mut at_digits = (0..start.len()).filter(|&at| start[at].is_ascii_digit());
+    at_digits.any(|at| {
         let is_date = digits(at, 4) && matches!(start.get(at + 4), Some(b'-' | b'/')) && digits(at + 5, 2);
         let is_clock =
             digits(at, 2) && start.get(at + 2) == Some(&b':') && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');

@@ -33,10 +33,10 @@ fn between(lines: &[&str]) -> Option<Between> {
     let lines = if lines.len() > MIN_LINES + 1 { &lines[..lines.len() - 1] } else { lines };
     let fits = |between: Between| {
         let expected = cells(lines[0], between).count();
-        let same = lines.iter().filter(|line| cells(line, between).count() == expected).count();
         let least = if between == Between::Comma { 3 } else { 2 };
         let is_strict = !matches!(between, Between::Spaces);
-        expected >= least && same * 100 >= lines.len() * if is_strict { 85 } else { 70 }
+        let same = || lines.iter().filter(|line| cells(line, between).count() == expected).count();
+        expected >= least && same() * 100 >= lines.len() * if is_strict { 85 } else { 70 }
     };
     let all_piped = || lines.iter().filter(|line| line.trim_start().starts_with('|')).count() * 10 > lines.len() * 8;
     match () {
