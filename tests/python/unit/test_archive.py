@@ -326,7 +326,7 @@ def test_the_second_call_writes_nothing(archive: Archive, monkeypatch: pytest.Mo
     assert again == once
     assert nanobot_context.fit_messages(once, 3_000, archive=archive).messages == once
     shorter = nanobot_context.fit_messages(once, 1_500, archive=archive).messages
-    assert named(shorter) == named(once)
+    assert set() < set(named(shorter)) <= set(named(once))
 
 
 def test_what_could_not_be_written_is_not_named(
