@@ -29,7 +29,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "tests" / "nanobot" / "locks"
 CACHE = ROOT / ".cache" / "nanobot"
-RELEASES = ("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5")
+RELEASES = (
+    *("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5"),
+    *("0.1.4.post6", "0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3"),
+    *("0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"),
+)
 
 
 def main(argv: list[str] | None = None) -> int:
