@@ -115,6 +115,8 @@ pub struct Choice<'s> {
     used: f32,
     /// What was taken, in order, with its tokens.
     log: Vec<(Item, f32)>,
+    /// By group: whether it stays out, come what may.
+    is_shut: Vec<bool>,
     /// By group: whether what stays of it is not what it was when [`Choice::changed`] was last asked.
     is_changed: Vec<bool>,
     /// What [`Choice::grow_all`] goes on from, and what did not fit or was given up since.
@@ -210,6 +212,7 @@ impl<'s> Choice<'s> {
         let runs = is_open.chunk_by(|a, b| a == b).filter(|run| !run[0]).count();
         let mut this = Self {
             taken: vec![0; blocks.len()],
+            is_shut: vec![false; frames.len()],
             used: float(runs) * note,
             salience,
             frames,
@@ -271,6 +274,11 @@ impl<'s> Choice<'s> {
     /// Returns whether nothing can be given up.
     pub fn is_settled(&self) -> bool {
         self.log.len() == self.settled
+    }
+
+    /// Keeps a group out that does not stay now.
+    pub fn shut(&mut self, group: usize) {
+        self.is_shut[group] = true;
     }
 
     /// Returns whether a group stays.
@@ -363,7 +371,7 @@ impl<'s> Choice<'s> {
     fn take_from(&mut self, queue: &mut Queue, room: f32) {
         while self.used + LEAST <= room {
             let Some((item, bucket)) = queue.pop() else { break };
-            if self.is_taken(item) {
+            if self.is_taken(item) || self.is_shut[self.group_of(item)] {
                 continue;
             }
             let (worth, tokens) = self.rate(item);
@@ -452,6 +460,13 @@ impl<'s> Choice<'s> {
 
     fn push(&self, item: Item, queue: &mut Queue) {
         queue.push(item, Queue::bucket(self.rate(item).0));
+    }
+
+    fn group_of(&self, item: Item) -> usize {
+        match item {
+            Item::Group(group) => group as usize,
+            Item::Unit(unit) => self.blocks[self.units[unit as usize].block as usize].group,
+        }
     }
 
     fn is_taken(&self, item: Item) -> bool {

@@ -221,8 +221,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 continue;
             }
             for index in (group.start..group.end).rev() {
-                let Some((at, position)) = self.draft.entries[index].answers else { continue };
-                let call = &self.draft.view[at].tool_calls[position];
+                let Some((at, number)) = self.draft.entries[index].answers else { continue };
+                let call = &self.draft.view[at].tool_calls[number];
                 let Some(name) = call.name.as_ref().filter(|name| ledger::is_changing(name.as_str())) else { continue };
                 let arguments = call.arguments.as_ref().map_or("", Text::as_str);
                 let answer = &self.draft.entries[index];
@@ -232,6 +232,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 if cost <= left && left > tokens / 2.0 {
                     left -= cost;
                     choice.cover_text(&line);
+                    choice.shut(position);
                     calls.push(line);
                 }
             }
