@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import log, provider_chat, safe_chat
+from nanobot_context.shim import governance, log, provider_chat, safe_chat
 from nanobot_context.shim.archives import Archives, read_file_knows_the_workspace
 from nanobot_context.shim.config import nanobot_config_path, provider_prefixes
 from nanobot_context.shim.detect import Detection, detect_generation, load_classes, nanobot_version
@@ -88,7 +89,9 @@ def install(settings: Settings | None = None) -> Status:
         windows = Windows(loaded, provider_prefixes())
 
         def error_response(text: str) -> Any:
-            return classes.response(content=text, finish_reason="error")
+            known = inspect.signature(classes.response).parameters
+            final = {"error_should_retry": False} if "error_should_retry" in known else {}
+            return classes.response(content=text, finish_reason="error", **final)
 
         archives = None
         if loaded.settings.archive:
@@ -102,9 +105,14 @@ def install(settings: Settings | None = None) -> Status:
                 "_run_subagent",
                 lambda original: wrap_run_subagent(original, patches),
             )
-            patches.replace(
-                classes.session, "get_history", lambda original: wrap_get_history(original, patches)
-            )
+            history = classes.session.__dict__["get_history"]
+            if "max_tokens" not in inspect.signature(history).parameters:
+                patches.replace(
+                    classes.session,
+                    "get_history",
+                    lambda original: wrap_get_history(original, patches),
+                )
+            governance.patch(classes.provider, windows, patches)
         except BaseException:
             patches.restore()
             raise

@@ -54,7 +54,9 @@ def provider_prefixes() -> frozenset[str]:
     """
     try:
         providers = importlib.import_module("nanobot.providers.registry").PROVIDERS
-        names = [name for spec in providers for name in (spec.name, spec.litellm_prefix) if name]
+        # Releases without LiteLLM have no prefix for it.
+        pairs = [(spec.name, getattr(spec, "litellm_prefix", "")) for spec in providers]
+        names = [name for pair in pairs for name in pair if name]
     except (ImportError, AttributeError, TypeError):
         return frozenset()
     return frozenset(re.sub(r"[-.]", "_", str(name).lower()) for name in names)

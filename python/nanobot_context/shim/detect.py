@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Literal
 
+from nanobot_context.shim.governance import own_cuts
 from nanobot_context.shim.state import PatchPoint
 
 __all__ = [
@@ -20,10 +21,10 @@ __all__ = [
     "nanobot_version",
 ]
 
-Generation = Literal["provider-chat", "safe-chat"]
+Generation = Literal["provider-chat", "safe-chat", "safe-chat-stream"]
 
 # What each generation covers, for messages.
-SUPPORTED = "0.1.3.post7 to 0.1.4.post5"
+SUPPORTED = "0.1.3.post7 to 0.3.5"
 
 _CHAT_PARAMETERS = ["messages", "tools", "model", "max_tokens", "temperature"]
 _SUBAGENT_PARAMETERS = ["task_id", "task", "label", "origin"]
@@ -83,27 +84,35 @@ def load_classes() -> NanobotClasses:
 def detect_generation(classes: NanobotClasses) -> Detection:
     """Return the generation of `classes`. A single point that is not as expected means none."""
     provider = classes.provider
-    if "_safe_chat" in provider.__dict__:
-        generation: Generation = "safe-chat"
-        choke_point = _point(provider, "_safe_chat", "every model call", _safe_chat_problem)
-    else:
+    choke_points = [
+        name for name in ("_safe_chat", "_safe_chat_stream") if name in provider.__dict__
+    ]
+    generation: Generation = "safe-chat-stream" if len(choke_points) > 1 else "safe-chat"
+    points = [
+        _point(provider, name, "every model call", _safe_chat_problem) for name in choke_points
+    ]
+    if not choke_points:
         generation = "provider-chat"
-        choke_point = _point(provider, "chat", "every model call", _chat_problem)
-    points = (
-        choke_point,
+        points = [_point(provider, "chat", "every model call", _chat_problem)]
+    points += (
         _point(
             classes.subagents, "_run_subagent", "a subagent's overflow is a failure", _run_problem
         ),
         _point(classes.session, "get_history", "history within `max_tokens`", _history_problem),
         _point(classes.response, "__init__", "nanobot's own error response", _response_problem),
     )
+    if generation == "safe-chat-stream":
+        points += [
+            _point(owner, name, "nanobot's own cut leaves room to the guard", _cut_problem)
+            for owner, name, _ in own_cuts()
+        ]
     missing = [point for point in points if point.state == "missing"]
     if not missing:
-        return Detection(generation, points)
+        return Detection(generation, tuple(points))
     reason = "; ".join(f"`{point.name}` {point.why}" for point in missing)
     return Detection(
         None,
-        points,
+        tuple(points),
         f"nanobot {nanobot_version() or '(unknown version)'} is not known to this version of "
         f"nanobot-context and was left untouched: {reason}\n"
         f"hint: supported are nanobot {SUPPORTED}; a newer nanobot-context may know more",
@@ -122,14 +131,13 @@ def _point(
 
 
 def _safe_chat_problem(owner: type, function: Any) -> str:
-    if "_safe_chat_stream" in owner.__dict__:
-        return "has a streaming twin (`_safe_chat_stream`), as nanobot 0.1.4.post6 and later"
     if not inspect.iscoroutinefunction(function):
         return "is not `async`"
     kinds = [parameter.kind for parameter in _parameters(function)]
     if kinds != [inspect.Parameter.VAR_KEYWORD]:
         return f"takes {inspect.signature(function)} instead of keywords only"
-    overriding = [cls.__qualname__ for cls in subclasses(owner) if "_safe_chat" in cls.__dict__]
+    name = function.__name__
+    overriding = [cls.__qualname__ for cls in subclasses(owner) if name in cls.__dict__]
     return f"is overridden by {', '.join(overriding)}" if overriding else ""
 
 
@@ -143,7 +151,14 @@ def _run_problem(_: type, function: Any) -> str:
 
 def _history_problem(_: type, function: Any) -> str:
     names = [parameter.name for parameter in _parameters(function)]
-    return "" if names == ["max_messages"] else f"takes {inspect.signature(function)}"
+    known = names == ["max_messages"] or (names[:1] == ["max_messages"] and "max_tokens" in names)
+    return "" if known else f"takes {inspect.signature(function)}"
+
+
+def _cut_problem(_: type, function: Any) -> str:
+    names = [parameter.name for parameter in _parameters(function)]
+    known = names[:1] in (["spec"], ["config"]) and names[1:2] == ["messages"]
+    return "" if known else f"takes {inspect.signature(function)}"
 
 
 def _response_problem(_: type, function: Any) -> str:

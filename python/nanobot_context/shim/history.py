@@ -1,4 +1,4 @@
-"""`Session.get_history` with a token budget."""
+"""`Session.get_history` with a token budget, for releases that have none of their own."""
 
 from __future__ import annotations
 

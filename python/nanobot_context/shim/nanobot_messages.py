@@ -6,11 +6,11 @@ that is kept above all, and the user's request would be an old message. So the l
 out before compressing and put back behind the tool results that are still there.
 
 **Consolidation.** nanobot's memory consolidation sends one user message that holds the whole old
-conversation. A last user message is never cut, so it would fail for ever once it is larger than
-the window, and with it `/new` (0.1.4.post2 to post4 clear a session only after a successful
-consolidation). Here the long entries of that conversation are shortened in their middle; the
-long-term memory in the same message stays whole, because nanobot overwrites its memory file with
-the answer.
+conversation, to 0.1.4.post6 behind the long-term memory and a heading. A last user message is never
+cut, so it would fail for ever once it is larger than the window, and with it `/new` (0.1.4.post2 to
+post4 clear a session only after a successful consolidation). Here the long entries of that
+conversation are shortened in their middle; the long-term memory in the same message stays whole,
+because nanobot overwrites its memory file with the answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ REFLECTION_TOKENS = (
     20  # 9 to 11 in the vocabularies, framing and the factor of an estimate included
 )
 
-_CONSOLIDATION_SYSTEM = "You are a memory consolidation agent."
+# What its system prompt begins with: to 0.1.4.post6, and from 0.1.5 on. From 0.1.5.post3 on nanobot
+# cuts the conversation to its window itself.
+_CONSOLIDATION_SYSTEMS = (
+    "You are a memory consolidation agent.",
+    "Extract key facts from this conversation.",
+)
 _CONSOLIDATION_HEADING = "\n## Conversation to Process\n"
 _CONSOLIDATION_END = (
     "\n\nRespond with ONLY valid JSON, no markdown fences."  # 0.1.3.post7 and 0.1.4
@@ -72,9 +77,9 @@ def is_consolidation(messages: Sequence[Message]) -> bool:
     system, user = messages[0].get("content"), messages[1].get("content")
     return (
         isinstance(system, str)
-        and system.startswith(_CONSOLIDATION_SYSTEM)
+        and system.startswith(_CONSOLIDATION_SYSTEMS)
         and isinstance(user, str)
-        and _CONSOLIDATION_HEADING in user
+        and (_CONSOLIDATION_HEADING in user or _ENTRY.match(user) is not None)
     )
 
 

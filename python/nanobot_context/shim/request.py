@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 __all__ = ["Call", "Message", "Request", "positional_names"]
@@ -72,6 +72,10 @@ class Call:
             changes: dict[str, Any] = {}
             if new_messages is not messages:
                 changes["messages"] = new_messages
+                context = self.get("provider_context")
+                if getattr(context, "conversation_state", None) is not None:
+                    # It stands for messages that may not be among the new ones (0.3.5).
+                    changes["provider_context"] = replace(context, conversation_state=None)
             if new_limit != limit:
                 changes["max_tokens"] = new_limit
             args, kwargs = self.replaced(**changes)

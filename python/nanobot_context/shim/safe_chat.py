@@ -1,10 +1,10 @@
-"""Generation "safe-chat": nanobot 0.1.4.post5.
+"""Generations "safe-chat" (nanobot 0.1.4.post5) and "safe-chat-stream" (0.1.4.post6 and later).
 
-Every model call goes through `LLMProvider._safe_chat(**kwargs)`, which no provider overrides. It
-stands inside `chat_with_retry`, whose check for transient errors looks for "429", "503" and the
-like anywhere in an error's text: a refusal of "70503 tokens" was sent four times. Seen from there
-a recovered request has never failed, and the friendly text of a request that was given up has no
-digits.
+Every model call goes through `LLMProvider._safe_chat(**kwargs)` or, from 0.1.4.post6 on, its twin
+`_safe_chat_stream(**kwargs)`, which no provider overrides. They stand inside `chat_with_retry`,
+whose check for transient errors looks for "429", "503" and the like anywhere in an error's text: a
+refusal of "70503 tokens" was sent four times. Seen from there a recovered request has never failed,
+and the friendly text of a request that was given up has no digits.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ from nanobot_context.shim.guard import Guard, in_flight
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.request import Call
 
-__all__ = ["CLEAR_COMMAND", "patch"]
+__all__ = ["CLEAR_COMMAND", "METHODS", "patch"]
 
 CLEAR_COMMAND = "/new"
 
 SafeChat = Callable[..., Awaitable[Any]]
 
 
+METHODS = ("_safe_chat", "_safe_chat_stream")
+
+
 def patch(provider: type, guard: Guard, patches: PatchSet) -> None:
-    """Protect `provider._safe_chat`, which serves every subclass."""
-    patches.replace(provider, "_safe_chat", lambda original: _wrap(original, guard, patches))
+    """Protect those of `METHODS` that this release has, which serve every subclass."""
+    for name in METHODS:
+        if name in provider.__dict__:
+            patches.replace(provider, name, lambda original: _wrap(original, guard, patches))
 
 
 def _wrap(original: SafeChat, guard: Guard, patches: PatchSet) -> SafeChat:

@@ -114,12 +114,26 @@ def with_safe_chat(classes: NanobotClasses) -> NanobotClasses:
     return classes
 
 
+def with_stream(classes: NanobotClasses) -> NanobotClasses:
+    """Turn the classes into the shape of 0.1.4.post6 and later."""
+    with_safe_chat(classes)
+
+    async def _safe_chat_stream(self: Any, **kwargs: Any) -> Any:
+        try:
+            return await self.chat(**kwargs)
+        except Exception as error:
+            return LLMResponse(f"Error: {error}", finish_reason="error")
+
+    classes.provider._safe_chat_stream = _safe_chat_stream  # type: ignore[attr-defined]
+    return classes
+
+
 @pytest.fixture
 def classes() -> NanobotClasses:
     return make_classes()
 
 
-@pytest.fixture(params=["provider-chat", "safe-chat"])
+@pytest.fixture(params=["provider-chat", "safe-chat", "safe-chat-stream"])
 def generation(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -177,7 +191,10 @@ def make_provider(classes: NanobotClasses, script: Script) -> Any:
 
 def call(provider: Any, *args: Any, **kwargs: Any) -> Any:
     async def run() -> Any:
-        chat: Callable[..., Awaitable[Any]] = getattr(provider, "_safe_chat", provider.chat)
+        names = ("_safe_chat_stream", "_safe_chat", "chat")
+        chat: Callable[..., Awaitable[Any]] = next(
+            getattr(provider, name) for name in names if hasattr(provider, name)
+        )
         return await chat(*args, **kwargs)
 
     return asyncio.run(run())
@@ -211,9 +228,22 @@ def test_the_shape_with_safe_chat_is_the_safe_chat_generation(classes: NanobotCl
     assert detect_generation(with_safe_chat(classes)).generation == "safe-chat"
 
 
-def _stream(classes: NanobotClasses) -> None:
-    with_safe_chat(classes)
-    classes.provider._safe_chat_stream = None  # type: ignore[attr-defined]
+def test_the_shape_with_a_streaming_twin_is_the_safe_chat_stream_generation(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    def get_history(self: Any, max_messages: int = 120, *, max_tokens: int = 0) -> None: ...
+
+    classes.session.get_history = get_history  # type: ignore[attr-defined]
+    state = install(with_stream(classes))
+    assert state.generation == "safe-chat-stream"
+    patched = {point.name.rpartition(".")[2] for point in state.points if point.state == "patched"}
+    assert patched == {"_safe_chat", "_safe_chat_stream", "_run_subagent"}
+    assert classes.session.get_history is get_history  # type: ignore[attr-defined]
+
+
+def _stream_not_async(classes: NanobotClasses) -> None:
+    with_stream(classes)
+    classes.provider._safe_chat_stream = lambda self: None  # type: ignore[attr-defined]
 
 
 def _chat_not_async(classes: NanobotClasses) -> None:
@@ -224,8 +254,8 @@ def _no_run_subagent(classes: NanobotClasses) -> None:
     del classes.subagents._run_subagent  # type: ignore[attr-defined]
 
 
-def _history_with_tokens(classes: NanobotClasses) -> None:
-    def get_history(self: Any, max_messages: int = 120, *, max_tokens: int = 0) -> None: ...
+def _other_history(classes: NanobotClasses) -> None:
+    def get_history(self: Any, limit: int = 120, *, max_tokens: int = 0) -> None: ...
 
     classes.session.get_history = get_history  # type: ignore[attr-defined]
 
@@ -239,10 +269,10 @@ def _positional_safe_chat(classes: NanobotClasses) -> None:
 @pytest.mark.parametrize(
     ("bend", "named"),
     [
-        (_stream, "_safe_chat` has a streaming twin"),
+        (_stream_not_async, "_safe_chat_stream` is not `async`"),
         (_chat_not_async, "chat` is not `async`"),
         (_no_run_subagent, "_run_subagent` does not exist"),
-        (_history_with_tokens, "get_history` takes (self"),
+        (_other_history, "get_history` takes (self"),
         (_positional_safe_chat, "_safe_chat` takes (self"),
     ],
 )
@@ -271,7 +301,8 @@ def snapshot(classes: NanobotClasses) -> list[dict[str, Any]]:
 
 
 def shaped(classes: NanobotClasses, generation: str) -> NanobotClasses:
-    return with_safe_chat(classes) if generation == "safe-chat" else classes
+    shapes = {"safe-chat": with_safe_chat, "safe-chat-stream": with_stream}
+    return shapes[generation](classes) if generation in shapes else classes
 
 
 def test_uninstall_puts_every_attribute_back(
@@ -727,6 +758,20 @@ def test_a_consolidation_that_is_too_long_keeps_the_memory_and_part_of_every_ent
     assert "The user likes tea. " * 40 in text
     assert all(f"USER: entry {number} " in text for number in range(30))
     assert "characters omitted" in text
+
+
+def test_a_consolidation_without_a_heading_is_all_entries() -> None:
+    _, user = consolidation(30, 600)
+    entries = user["content"].partition("## Conversation to Process\n")[2]
+    system = {"role": "system", "content": "Extract key facts from this conversation. Only …"}
+    messages = [system, {"role": "user", "content": entries}]
+    assert is_consolidation(messages)
+    shorter = shorten_consolidation(messages, lambda m: len(m[1]["content"]) < 20_000)
+    assert shorter is not None
+    text = shorter[1]["content"]
+    assert 15_000 < len(text) < 20_000
+    assert all(f"USER: entry {number} " in text for number in range(30))
+    assert not is_consolidation([system, {"role": "user", "content": "What do you think?"}])
 
 
 def test_a_consolidation_of_short_entries_that_cannot_fit_is_not_cut() -> None:

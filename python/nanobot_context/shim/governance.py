@@ -1,0 +1,104 @@
+"""What nanobot cuts out of a request by itself, before the request comes to the guard.
+
+From 0.1.5 on the runner cuts each request to its window: whole messages from the front, without a
+look at what they say (`_snip_history`, `snip_history`); 0.3.0 takes out tool results
+(`compact_inflight_overflow`); 0.3.5 has a model write a summary, which forgets what the user asked
+for, and gives a request up that is still too long (`request_pressure`, `ensure_request_fits`). All
+of them work on the copy for the model. Here they leave it alone, and the guard fits what comes out,
+by the window of the model. Where no window is known nanobot goes by its own.
+
+Its estimate of a prompt downloads a vocabulary, and counts nothing where that fails;
+`estimate_prompt_tokens` is the hook that it looks for on a provider.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from nanobot_context._core import count_tokens
+from nanobot_context.shim.patching import PatchSet
+from nanobot_context.shim.windows import Windows
+
+__all__ = ["own_cuts", "patch"]
+
+_RUNNER = ("nanobot.agent.runner", "AgentRunner")
+_GOVERNOR = ("nanobot.agent.context_governance", "ContextGovernor")
+_RETURN_MESSAGES = (
+    (_RUNNER, "_snip_history"),
+    (_GOVERNOR, "compact_inflight_overflow"),
+    (_GOVERNOR, "snip_history"),
+    (_GOVERNOR, "ensure_request_fits"),
+)
+_RETURN_NOTHING = ((_GOVERNOR, "request_pressure"),)
+
+
+def own_cuts() -> list[tuple[type, str, bool]]:
+    """Return the methods that this release has, as (class, name, whether it returns messages)."""
+    found = []
+    for places, returns_messages in ((_RETURN_MESSAGES, True), (_RETURN_NOTHING, False)):
+        for (module, name), method in places:
+            try:
+                owner = getattr(importlib.import_module(module), name)
+            except (ImportError, AttributeError):
+                continue
+            if method in owner.__dict__:
+                found.append((owner, method, returns_messages))
+    return found
+
+
+def patch(provider: type, windows: Windows, patches: PatchSet) -> None:
+    """Keep nanobot's own cuts from requests that the guard will fit, and count prompts for it."""
+    for owner, name, returns_messages in own_cuts():
+        make = functools.partial(
+            _leave_alone, windows=windows, patches=patches, returns_messages=returns_messages
+        )
+        patches.replace(owner, name, make)
+    if _asks_the_provider() and not hasattr(provider, "estimate_prompt_tokens"):
+        patches.replace(provider, "estimate_prompt_tokens", lambda _: _estimate(patches))
+
+
+def _leave_alone(
+    original: Callable[..., Any], *, windows: Windows, patches: PatchSet, returns_messages: bool
+) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    def left_alone(*args: Any, **kwargs: Any) -> Any:
+        if patches.active:
+            given = signature.bind(*args, **kwargs).arguments
+            # The run's specification in releases with a runner of its own, else the governor's.
+            config = given.get("spec", given.get("config"))
+            if windows.of(getattr(config, "model", None)).tokens:
+                return given["messages"] if returns_messages else None
+        return original(*args, **kwargs)
+
+    return left_alone
+
+
+def _asks_the_provider() -> bool:
+    try:
+        helpers = importlib.import_module("nanobot.utils.helpers")
+    except ImportError:
+        return False
+    return hasattr(helpers, "estimate_prompt_tokens_chain")
+
+
+def _estimate(patches: PatchSet) -> Callable[..., tuple[int, str]]:
+    def estimate_prompt_tokens(
+        self: Any,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        model: str | None = None,
+    ) -> tuple[int, str]:
+        """Return the tokens of a prompt and who counted them; 0 leaves it to nanobot."""
+        if not patches.active:
+            return 0, "none"
+        default = self.get_default_model()
+        name = model or (default if isinstance(default, str) else None)
+        return count_tokens(messages, name, tools=tools), "nanobot-context"
+
+    return estimate_prompt_tokens
