@@ -16,7 +16,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from nanobot_context import activation
+from nanobot_context.shim.config import nanobot_config_path
 from nanobot_context.shim.doctor import Finding, Report, examine
+from nanobot_context.shim.learned import learned_file
 
 __all__ = ["app", "run"]
 
@@ -74,6 +76,20 @@ def status(as_json: Json = False) -> None:
 
 
 @app.command()
+def forget() -> None:
+    """Forget what providers taught: windows, limits of answers, and how they count."""
+    file = learned_file(nanobot_config_path())
+    try:
+        file.unlink()
+    except FileNotFoundError:
+        typer.echo("nothing to forget")
+    except OSError as error:
+        _fail(error)
+    else:
+        typer.echo(f"removed: {file}")
+
+
+@app.command()
 def doctor(as_json: Json = False) -> None:
     """Look for common problems and name the fix for each. Imports nanobot."""
     report = examine()
@@ -109,6 +125,9 @@ def _print_status(console: Console, report: Report) -> None:
     _print_row(console, "config", ", ".join(report.config_files) or "no files; defaults")
     for name, source in (shim.sources or {}).items():
         _print_row(console, "set", f"{name} by {source}")
+    for name, lesson in (shim.learned or {}).items():
+        known = ", ".join(f"{key} {value}" for key, value in lesson.items() if value is not None)
+        _print_row(console, "learned", f"{name}: {known}")
     if shim.reason:
         _print_row(console, "not installed", shim.reason)
     for point in shim.points:

@@ -23,6 +23,7 @@ from nanobot_context.shim.config import nanobot_config_path, provider_prefixes
 from nanobot_context.shim.detect import Detection, detect_generation, load_classes, nanobot_version
 from nanobot_context.shim.guard import Guard
 from nanobot_context.shim.history import wrap_get_history
+from nanobot_context.shim.learned import Learned, learned_file
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.state import PatchPoint, Status
 from nanobot_context.shim.subagent import wrap_run_subagent
@@ -86,7 +87,8 @@ def install(settings: Settings | None = None) -> Status:
             return _refuse(replace(refusal, reason=detection.reason))
 
         generation = provider_chat if detection.generation == "provider-chat" else safe_chat
-        windows = Windows(loaded, provider_prefixes())
+        learned = Learned.load(learned_file(nanobot_config_path()))
+        windows = Windows(loaded, provider_prefixes(), learned)
 
         def error_response(text: str) -> Any:
             known = inspect.signature(classes.response).parameters
@@ -173,6 +175,7 @@ def status() -> Status:
         window_tokens=window.tokens if window else None,
         window_source=window.source if window else "each request's model",
         model=model if isinstance(model, str) else None,
+        learned=current.windows.learned.to_dict(),
     )
 
 

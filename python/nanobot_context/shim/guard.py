@@ -25,6 +25,7 @@ from nanobot_context._core import (
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.overflow import detect_overflow
 from nanobot_context.shim import friendly, log
+from nanobot_context.shim.learned import name_of
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION_TOKENS,
     is_consolidation,
@@ -32,7 +33,7 @@ from nanobot_context.shim.nanobot_messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.shim.windows import Windows
+from nanobot_context.shim.windows import Window, Windows
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
@@ -139,7 +140,7 @@ class Guard:
                     attempt = replace(attempt, max_tokens=lower)
                     if lower and error.overflow.used_tokens is None:
                         # A cap of the model's own, not what this request happens to leave free.
-                        self.windows.learn_output(request.model, lower)
+                        self.windows.learn_output(request.model, lower, request.endpoint)
                     log.warning(
                         "the provider caps the output; trying again with max_tokens {}",
                         attempt.max_tokens,
@@ -167,6 +168,7 @@ class Guard:
             raise _ProviderOverflowError(overflow, refusal=error, model=request.model) from error
         overflow = _overflow_of(response)
         if overflow is None:
+            self._learn_ratio(request, attempt, response)
             return response
         # Raised here, around the provider's own `except Exception`, which would swallow it inside.
         raise _ProviderOverflowError(overflow, refusal=response, model=request.model)
@@ -189,7 +191,7 @@ class Guard:
 
     def _compressed(self, request: Request) -> list[Message]:
         """Return the messages to send: the caller's own list when nothing has to be cut."""
-        window = self.windows.of(request.model)
+        window = self._window(request)
         if window.tokens == 0:
             return request.messages
         max_tokens = _prompt_first(self._output_limit(request), window.tokens)
@@ -243,12 +245,17 @@ class Guard:
             # nanobot asks for 8,192 tokens of answer whatever the model; half of a small window is
             # the prompt's.
             max_tokens = stated // 2
-            self.windows.learn_output(request.model, max_tokens)
-        window = self.windows.of(request.model)
+            self.windows.learn_output(request.model, max_tokens, request.endpoint)
+        window = self._window(request)
         counted = count_tokens(attempt.messages, request.model, tools=request.tools)
         budget = self._emergency_budget(overflow, counted, window.tokens, max_tokens)
         if stated:
-            self.windows.learn(request.model, stated)
+            self.windows.learn(request.model, stated, request.endpoint)
+        elif overflow.kind == "input" and not overflow.used_tokens:
+            self.windows.assume(request.model, counted, request.endpoint)
+        if overflow.kind == "input" and overflow.used_tokens:
+            name = name_of(request.model, request.endpoint)
+            self.windows.learned.counted(name, counted, overflow.used_tokens, refused=True)
         log.warning(
             "the provider refused {} tokens as too long (window {}, {}; stated limit {}); "
             "compressing to {} and trying once more",
@@ -319,13 +326,27 @@ class Guard:
     def _archive(self, request: Request) -> Archive | None:
         return self.archives.of(request.messages) if self.archives else None
 
+    def _window(self, request: Request) -> Window:
+        """Return the window of a request, in our own counting."""
+        window = self.windows.smallest((request.model, *request.fallbacks), request.endpoint)
+        ratio = self.windows.ratio(request.model, request.endpoint)
+        return replace(window, tokens=int(window.tokens / ratio))
+
+    def _learn_ratio(self, request: Request, attempt: _Attempt, response: Any) -> None:
+        """Compare the provider's count of an accepted prompt with ours."""
+        theirs = _prompt_tokens(getattr(response, "usage", None))
+        if theirs:
+            ours = count_tokens(attempt.messages, request.model, tools=request.tools)
+            name = name_of(request.model, request.endpoint)
+            self.windows.learned.counted(name, ours, theirs)
+
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
         reserve = int(window_tokens * self.settings.context_reserve_ratio)
         return max(window_tokens - max(reserve, max_tokens or 0), 0)
 
     def _output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""
-        learned = self.windows.output_of(request.model)
+        learned = self.windows.output_of(request.model, request.endpoint)
         if learned is None or request.max_tokens is None:
             return request.max_tokens
         return min(request.max_tokens, learned)
@@ -350,7 +371,7 @@ class Guard:
 
     def _give_up(self, request: Request, error: ContextOverflowError) -> Any:
         """End the request with words a user can act on; the sizes go to the log."""
-        window = self.windows.of(request.model)
+        window = self._window(request)
         log.error(
             "the request cannot be made small enough: it needs {} tokens of at most {} "
             "(model {}, window {}, {}; parts {})",
@@ -402,6 +423,15 @@ def _overflow_of(response: Any) -> Overflow | None:
         # Anthropic's and z.ai's way to refuse without an error.
         return detect_overflow("model_context_window_exceeded")
     return None
+
+
+def _prompt_tokens(usage: Any) -> int:
+    """Return the prompt's tokens by nanobot's record of a response's usage; 0 for none."""
+    if isinstance(usage, dict):
+        tokens = usage.get("prompt_tokens")
+    else:
+        tokens = getattr(usage, "input_tokens", None)  # 0.3.5
+    return tokens if isinstance(tokens, int) else 0
 
 
 def _unchanged(error: _ProviderOverflowError) -> Any:

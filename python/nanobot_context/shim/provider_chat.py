@@ -60,14 +60,8 @@ def _wrap(original: Chat, guard: Guard, patches: PatchSet) -> Chat:
     async def chat(self: Any, *args: Any, **kwargs: Any) -> Any:
         if patches.active and not in_flight():
             call = Call(names, defaults, args, kwargs)
-            bound = functools.partial(original, self)
-            if request := call.request(bound, model=_default_model(self)):
+            if request := call.request(functools.partial(original, self), provider=self):
                 return await guard.run(request)
         return await original(self, *args, **kwargs)
 
     return chat
-
-
-def _default_model(provider: Any) -> str | None:
-    model = provider.get_default_model()
-    return model if isinstance(model, str) else None

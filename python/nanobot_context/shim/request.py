@@ -28,6 +28,10 @@ class Request:
     model: str | None
     max_tokens: int | None
     send: Callable[[list[Message], int | None], Awaitable[Any]]
+    fallbacks: tuple[str, ...] = ()
+    """The models that get the same messages when this one fails."""
+    endpoint: str = ""
+    """The provider's address, where it has been given one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +63,12 @@ class Call:
         return tuple(args), kwargs
 
     def request(
-        self, original: Callable[..., Awaitable[Any]], *, model: str | None
+        self,
+        original: Callable[..., Awaitable[Any]],
+        *,
+        provider: Any,
     ) -> Request | None:
-        """Return this call as a request to `original`; `None` when it has no message list."""
+        """Return this call of `provider` as a request to `original`; `None` without messages."""
         messages = self.get("messages")
         if not isinstance(messages, list):
             return None
@@ -84,10 +91,23 @@ class Call:
         return Request(
             messages=messages,
             tools=self.get("tools") or None,
-            model=self.get("model") or model,
+            model=self.get("model") or _text(provider.get_default_model()),
             max_tokens=limit,
             send=send,
+            fallbacks=_fallbacks(provider),
+            endpoint=_text(getattr(provider, "api_base", None)) or "",
         )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _fallbacks(provider: Any) -> tuple[str, ...]:
+    """Return the models of nanobot's `FallbackProvider` (0.2.0 and later) behind the first."""
+    presets = getattr(provider, "_fallback_presets", None) or ()
+    models = (getattr(preset, "model", None) for preset in presets)
+    return tuple(model for model in models if isinstance(model, str))
 
 
 def positional_names(function: Callable[..., Any]) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -39,9 +39,7 @@ def _wrap(original: SafeChat, guard: Guard, patches: PatchSet) -> SafeChat:
     async def safe_chat(self: Any, **kwargs: Any) -> Any:
         if patches.active and not in_flight():
             call = Call((), {}, (), kwargs)
-            model = self.get_default_model()
-            bound = functools.partial(original, self)
-            if request := call.request(bound, model=model if isinstance(model, str) else None):
+            if request := call.request(functools.partial(original, self), provider=self):
                 return await guard.run(request)
         return await original(self, **kwargs)
 

@@ -39,6 +39,7 @@ class Status:
             settings say that none is known.
         window_source: Where that number comes from.
         model: The model named in nanobot's config file.
+        learned: What providers taught, by model: `window_tokens`, `output_tokens`, `ratio`.
     """
 
     installed: bool
@@ -51,6 +52,7 @@ class Status:
     window_tokens: int | None = None
     window_source: str = "each request's model"
     model: str | None = None
+    learned: dict[str, dict[str, Any]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nanobot_context._core import get_context_window
 from nanobot_context.settings import LoadedSettings
+from nanobot_context.shim.learned import Learned, name_of
 
 __all__ = ["Window", "Windows"]
 
@@ -32,11 +33,11 @@ class Windows:
 
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
-    _learned: dict[str, int] = field(default_factory=dict)
-    _learned_outputs: dict[str, int] = field(default_factory=dict)
+    learned: Learned = field(default_factory=Learned)
+    _assumed: dict[str, int] = field(default_factory=dict)
 
-    def of(self, model: str | None) -> Window:
-        """Return the window for requests to `model`."""
+    def of(self, model: str | None, endpoint: str = "") -> Window:
+        """Return the window for requests to `model` at a provider's address."""
         override = self.loaded.settings.context_window_override
         if override is not None:
             source = self.loaded.sources.get("context_window_override", "context_window_override")
@@ -46,28 +47,44 @@ class Windows:
             value = defaults.get(key)
             if isinstance(value, int) and value > 0 and value not in NANOBOT_DEFAULT_WINDOWS:
                 return Window(value, f"agents.defaults.{key}")
-        name = model or ""
-        listed = self._listed(name)
-        learned = self._learned.get(name)
-        if learned is not None and learned < listed.tokens:
-            return Window(learned, "learned from the provider's error")
+        listed = self._listed(model or "")
+        name = name_of(model, endpoint)
+        stated, assumed = self.learned.of(name).window_tokens, self._assumed.get(name)
+        if stated is not None and stated < min(listed.tokens, assumed or stated + 1):
+            return Window(stated, "learned from the provider's error")
+        if assumed is not None and assumed < listed.tokens:
+            return Window(assumed, "more was refused without a number")
         return listed
 
-    def learn(self, model: str | None, limit_tokens: int) -> None:
-        """Remember for this process that `model` stated a limit; it only ever gets lower."""
-        name = model or ""
-        self._learned[name] = min(limit_tokens, self._learned.get(name, limit_tokens))
+    def smallest(self, models: Sequence[str | None], endpoint: str = "") -> Window:
+        """Return the smallest window that is known of `models`, which all get the same messages.
 
-    def output_of(self, model: str | None) -> int | None:
+        Only the first is at `endpoint`.
+        """
+        windows = [self.of(model, "" if n else endpoint) for n, model in enumerate(models)]
+        known = [window for window in windows if window.tokens]
+        return min(known, key=lambda window: window.tokens) if known else windows[0]
+
+    def ratio(self, model: str | None, endpoint: str = "") -> float:
+        """Return how many tokens the provider counts where we count one."""
+        return self.learned.of(name_of(model, endpoint)).ratio
+
+    def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
+        """Remember that `model` stated a limit; it only ever gets lower."""
+        self.learned.window(name_of(model, endpoint), limit_tokens)
+
+    def assume(self, model: str | None, refused_tokens: int, endpoint: str = "") -> None:
+        """Remember for this process that so many tokens were refused, and no limit was stated."""
+        name = name_of(model, endpoint)
+        self._assumed[name] = min(refused_tokens, self._assumed.get(name, refused_tokens))
+
+    def output_of(self, model: str | None, endpoint: str = "") -> int | None:
         """Return the output limit learned for `model`, or `None`."""
-        return self._learned_outputs.get(model or "")
+        return self.learned.of(name_of(model, endpoint)).output_tokens
 
-    def learn_output(self, model: str | None, limit_tokens: int) -> None:
-        """Remember for this process that `model` refused to answer with more than that."""
-        name = model or ""
-        self._learned_outputs[name] = min(
-            limit_tokens, self._learned_outputs.get(name, limit_tokens)
-        )
+    def learn_output(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
+        """Remember that `model` refused to answer with more than that."""
+        self.learned.output(name_of(model, endpoint), limit_tokens)
 
     def _listed(self, model: str) -> Window:
         for name in self._spellings(model):

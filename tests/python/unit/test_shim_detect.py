@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import shim
+from nanobot_context import count_tokens, shim
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.settings import LoadedSettings, Settings
 from nanobot_context.shim import friendly
@@ -743,6 +743,54 @@ def consolidation(entries: int, words: int) -> list[Message]:
     )
     system = "You are a memory consolidation agent. Call the save_memory tool."
     return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+
+
+def test_the_smallest_window_of_a_chain_of_models_counts(
+    classes: NanobotClasses, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shim, "load_classes", lambda: with_stream(classes))
+    monkeypatch.setattr(shim, "nanobot_config_path", lambda: tmp_path / "config.json")
+    shim.install(Settings())
+    try:
+        provider = make_provider(classes, script := Script(*[LLMResponse("fine")] * 2))
+        messages = conversation(20, 900)
+        call(provider, messages=messages)
+        provider._fallback_presets = [types.SimpleNamespace(model="gpt-3.5-turbo")]
+        call(provider, messages=messages)
+    finally:
+        shim.uninstall()
+    alone, in_chain = script.sent
+    assert alone is messages
+    assert count_tokens(in_chain, "gpt-4o") <= 0.85 * 16_385 < count_tokens(messages, "gpt-4o")
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_after_one_refusal_no_longer_prompt_is_sent(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, stated: bool
+) -> None:
+    """The provider counts 1.5 times what we do, and says so or not."""
+    install(shaped(classes, generation), context_window_override=None)
+    window = 100_000
+    refused = 0
+
+    class Strict(Script):
+        def next(self, messages: list[Message], max_tokens: int) -> Any:
+            nonlocal refused
+            used = int(count_tokens(messages, "gpt-4o") * 1.5)
+            self.sent.append(messages)
+            if used <= window:
+                return LLMResponse("fine")
+            refused += 1
+            numbers = f"maximum context length is {window} tokens, you requested {used} tokens"
+            return error(numbers if stated else "context_length_exceeded")
+
+    script = Strict()
+    provider = make_provider(classes, script)
+    messages = conversation(40, 500)
+    for number in range(60):
+        assert call(provider, messages=messages).content == "fine"
+        messages = [*messages, *conversation(1, 500)[1:3], {"role": "user", "content": f"{number}"}]
+    assert refused == 1
 
 
 def test_a_consolidation_that_is_too_long_keeps_the_memory_and_part_of_every_entry(

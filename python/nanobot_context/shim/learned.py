@@ -1,0 +1,165 @@
+"""What providers have taught about their models, kept from one process to the next.
+
+The window and the largest answer that an error stated, and how many tokens a provider counts where
+this package counts one. One small JSON file in nanobot's data folder; it holds names of models and
+addresses of servers, and nothing of any conversation. Without it everything is learned again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from nanobot_context.shim import log
+
+__all__ = ["Learned", "Lesson", "learned_file", "name_of"]
+
+# Counts of fewer tokens are mostly framing.
+_LEAST_TOKENS = 1_000
+# Counts that agree on a provider's ratio before it is believed; a refusal is believed at once.
+_EVIDENCE = 3
+# Share of a new count in the moving average.
+_WEIGHT = 0.2
+# A provider that counts fewer tokens than we do is not trusted to go on doing so, and no vocabulary
+# is wrong by more than a factor of two.
+_RATIOS = (1.0, 2.0)
+# The ratio in use moves in these steps, and down only when it is this far above the average: a
+# budget that changes with every request would move every cut.
+_STEP = 0.05
+_TOO_HIGH = 0.15
+
+
+@dataclass(slots=True)
+class Lesson:
+    """What is known of one model at one provider.
+
+    Attributes:
+        window_tokens: The smallest window that an error stated.
+        output_tokens: The smallest limit for an answer that was stated or worked.
+        ratio: Tokens of the provider's for one of ours, as it is used.
+        average: The moving average of it.
+        counts: How many counts went into that.
+    """
+
+    window_tokens: int | None = None
+    output_tokens: int | None = None
+    ratio: float = 1.0
+    average: float = 1.0
+    counts: int = 0
+
+
+@dataclass(slots=True)
+class Learned:
+    """Lessons by model; `file` is where they are kept, `None` for this process only."""
+
+    file: Path | None = None
+    lessons: dict[str, Lesson] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, file: Path) -> Learned:
+        """Return what `file` holds; what cannot be read is learned again."""
+        try:
+            models = json.loads(file.read_text(encoding="utf-8"))["models"]
+            return cls(file, {name: _lesson(given) for name, given in models.items()})
+        except FileNotFoundError:
+            return cls(file)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("`{}` cannot be read and is made anew: {}", file, error)
+            return cls(file)
+
+    def of(self, name: str) -> Lesson:
+        """Return what is known of a model."""
+        return self.lessons.get(name) or Lesson()
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Return what is used of each lesson, as JSON values."""
+        used = ("window_tokens", "output_tokens", "ratio")
+        return {
+            name: {key: getattr(lesson, key) for key in used}
+            for name, lesson in sorted(self.lessons.items())
+        }
+
+    def window(self, name: str, limit_tokens: int) -> None:
+        """Remember a window; it only ever gets lower."""
+        lesson = self._own(name)
+        if lesson.window_tokens is None or limit_tokens < lesson.window_tokens:
+            lesson.window_tokens = limit_tokens
+            self._save()
+
+    def output(self, name: str, limit_tokens: int) -> None:
+        """Remember a limit for answers; it only ever gets lower."""
+        lesson = self._own(name)
+        if lesson.output_tokens is None or limit_tokens < lesson.output_tokens:
+            lesson.output_tokens = limit_tokens
+            self._save()
+
+    def counted(self, name: str, ours: int, theirs: int, *, refused: bool = False) -> None:
+        """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
+        if ours < _LEAST_TOKENS or theirs <= 0:
+            return
+        low, high = _RATIOS
+        ratio = min(max(theirs / ours, low), high)
+        lesson = self._own(name)
+        if refused:
+            lesson.average, lesson.counts = max(lesson.average, ratio), lesson.counts + _EVIDENCE
+        else:
+            weight = _WEIGHT if lesson.counts else 1.0
+            lesson.average += weight * (ratio - lesson.average)
+            lesson.counts += 1
+        wrong = lesson.average > lesson.ratio or lesson.average < lesson.ratio - _TOO_HIGH
+        if lesson.counts >= _EVIDENCE and wrong:
+            steps = math.ceil(round(lesson.average / _STEP, 6))
+            lesson.ratio = round(min(steps * _STEP, high), 2)
+            self._save()
+
+    def _own(self, name: str) -> Lesson:
+        return self.lessons.setdefault(name, Lesson())
+
+    def _save(self) -> None:
+        """Write the file whole or not at all; a full disk costs a warning."""
+        if self.file is None:
+            return
+        models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
+        text = json.dumps({"models": models}, indent=2) + "\n"
+        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(self.file)
+        except OSError as error:
+            log.warning("`{}` cannot be written: {}", self.file, error)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def name_of(model: str | None, endpoint: str) -> str:
+    """Return the name of a model at an address; what could be a secret in it is left out."""
+    try:
+        parts = urlsplit(endpoint)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return model or "default"
+    where = f"{parts.hostname or ''}{port}{parts.path}".rstrip("/")
+    return f"{model or 'default'} at {where}" if where else model or "default"
+
+
+def learned_file(config: Path) -> Path:
+    """Return where lessons are kept: beside nanobot's config file."""
+    return config.parent / "nanobot-context" / "learned.json"
+
+
+def _lesson(given: dict[str, Any]) -> Lesson:
+    lesson = Lesson(**given)
+    low, high = _RATIOS
+    for tokens in (lesson.window_tokens, lesson.output_tokens):
+        if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
+            raise ValueError(f"{tokens!r} is no number of tokens")
+    if not (low <= lesson.ratio <= high and low <= lesson.average <= high):
+        raise ValueError(f"ratio {lesson.ratio!r}, average {lesson.average!r}")
+    return lesson

@@ -1,0 +1,130 @@
+"""What providers taught is used, kept and forgotten as it should be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nanobot_context.cli import app
+from nanobot_context.shim.learned import Learned, learned_file, name_of
+
+NAME = "m at host:1/v1"
+
+
+def test_a_ratio_is_believed_after_three_counts_or_one_refusal() -> None:
+    learned = Learned()
+    for _ in range(2):
+        learned.counted(NAME, 10_000, 12_000)
+        assert learned.of(NAME).ratio == 1.0
+    learned.counted(NAME, 10_000, 12_000)
+    assert learned.of(NAME).ratio == 1.2
+    learned.counted("other", 10_000, 15_000, refused=True)
+    assert learned.of("other").ratio == 1.5
+    assert learned.of("nobody").ratio == 1.0
+
+
+def test_a_ratio_moves_in_steps_and_stays_within_bounds() -> None:
+    learned = Learned()
+    seen = []
+    for theirs in [12_000, 12_100, 12_050, 12_150, 11_900, 12_000] * 5:
+        learned.counted(NAME, 10_000, theirs)
+        seen.append(learned.of(NAME).ratio)
+    assert set(seen[2:]) == {1.25}
+    for _ in range(40):
+        learned.counted(NAME, 10_000, 90_000)
+    assert learned.of(NAME).ratio == 2.0
+    for _ in range(80):
+        learned.counted(NAME, 10_000, 7_000)
+    assert learned.of(NAME).ratio == pytest.approx(1.0, abs=0.15)
+
+
+def test_small_prompts_and_empty_counts_say_nothing() -> None:
+    learned = Learned()
+    for ours, theirs in [(999, 1_998), (10_000, 0), (10_000, -1)] * 3:
+        learned.counted(NAME, ours, theirs)
+    assert learned.of(NAME).ratio == 1.0
+    assert learned.of(NAME).counts == 0
+
+
+def test_limits_only_get_lower() -> None:
+    learned = Learned()
+    for limit in (8_000, 9_000, 7_000, 7_500):
+        learned.window(NAME, limit)
+        learned.output(NAME, limit // 10)
+    assert (learned.of(NAME).window_tokens, learned.of(NAME).output_tokens) == (7_000, 700)
+
+
+def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
+    file = learned_file(tmp_path / "config.json")
+    first = Learned.load(file)
+    assert not file.exists()
+    first.window(NAME, 7_000)
+    first.counted(NAME, 10_000, 13_000, refused=True)
+    second = Learned.load(file)
+    assert second.of(NAME) == first.of(NAME)
+    assert [path.name for path in file.parent.iterdir()] == ["learned.json"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"models": []}',
+        '{"models": {"a": 1}}',
+        '{"models": {"a": {"unknown": 1}}}',
+        '{"models": {"a": {"window_tokens": -1}}}',
+        '{"models": {"a": {"window_tokens": "1"}}}',
+        '{"models": {"a": {"ratio": 90}}}',
+        '{"models": {"a": {"ratio": "1"}}}',
+        "\udcff",
+    ],
+)
+def test_a_file_that_is_not_ours_is_made_anew(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "learned.json"
+    file.write_text(text, encoding="utf-8", errors="surrogateescape")
+    learned = Learned.load(file)
+    assert learned.lessons == {}
+    learned.window(NAME, 5_000)
+    assert json.loads(file.read_text(encoding="utf-8"))["models"][NAME]["window_tokens"] == 5_000
+
+
+def test_a_file_that_cannot_be_written_costs_no_lesson(tmp_path: Path) -> None:
+    blocked = tmp_path / "nanobot-context"
+    blocked.write_text("a file where the folder should be", encoding="utf-8")
+    learned = Learned(learned_file(tmp_path / "config.json"))
+    learned.window(NAME, 5_000)
+    assert learned.of(NAME).window_tokens == 5_000
+    assert list(tmp_path.iterdir()) == [blocked]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name"),
+    [
+        ("", "gpt-4o"),
+        ("http://127.0.0.1:8000/v1/", "gpt-4o at 127.0.0.1:8000/v1"),
+        ("https://user:secret@host.example/v1?key=secret", "gpt-4o at host.example/v1"),
+        ("http://[broken", "gpt-4o"),
+        ("http://host:notaport/v1", "gpt-4o"),
+    ],
+)
+def test_no_secret_of_an_address_is_kept(endpoint: str, name: str) -> None:
+    assert name_of("gpt-4o", endpoint) == name
+
+
+def test_forget_removes_the_file_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nanobot_context.cli.nanobot_config_path", lambda: tmp_path / "c.json")
+    file = learned_file(tmp_path / "c.json")
+    Learned(file).window(NAME, 5_000)
+    runner = CliRunner()
+    removed = runner.invoke(app, ["forget"])
+    assert (removed.exit_code, removed.output) == (0, f"removed: {file}\n")
+    assert not file.exists()
+    again = runner.invoke(app, ["forget"])
+    assert (again.exit_code, again.output) == (0, "nothing to forget\n")
