@@ -110,9 +110,12 @@ check: lint test
 
 ## Shows ##############################################################################################################
 
+# `make demo NANOBOT=0.1.4.post4` shows another release. One with litellm has the vocabulary that the model server counts by.
+NANOBOT ?= 0.3.5
+
 demo: setup build
-	$(PY) scripts/nanobot_envs.py 0.1.4.post4
-	$(PY) demo/demo.py
+	$(PY) scripts/nanobot_envs.py $(sort 0.1.4.post4 $(NANOBOT))
+	NANOBOT=$(NANOBOT) $(PY) demo/demo.py
 
 bench: setup build $(VENV)/.bench.stamp
 	$(PY) benches/run.py

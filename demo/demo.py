@@ -1,7 +1,7 @@
 """Show one real nanobot conversation without and with nanobot-context, side by side.
 
     make demo
-    NANOBOT=0.1.4.post5 .venv/bin/python demo/demo.py
+    make demo NANOBOT=0.1.4.post4
 
 Needs the environment of the release (`scripts/nanobot_envs.py`) and no network: the model is a
 script behind a local server that speaks OpenAI's API, counts with o200k_base and refuses what is
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-RELEASE = os.environ.get("NANOBOT", "0.1.4.post4")
+RELEASE = os.environ.get("NANOBOT", "0.3.5")
 LEFT, SIDE = 34, 42
 RUN_SECONDS = 50
 INSIDE = "Scripts/python.exe" if os.name == "nt" else "bin/python"
@@ -82,7 +83,7 @@ def seen(turn: dict[str, Any]) -> str:
     """Return what the user saw, shortened."""
     answer = str(turn["answer"]).splitlines()[0] if turn["answer"] else "(nothing)"
     if is_error(turn):
-        answer = "ERROR " + answer.removeprefix("Error calling LLM: ")
+        answer = "ERROR " + re.sub(r"^(Error calling LLM|Error|RAISED \w+): ", "", answer)
     return short(answer, SIDE)
 
 

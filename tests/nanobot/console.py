@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
-from scenario import reads, script
+from scenario import WHOLE, reads, script
 from server import ModelServer
 from stage import RULES, write_config
 from texts import planted
@@ -48,7 +48,8 @@ async def agent(home: Path, workspace: Path, names: list[str]) -> dict[str, Any]
     files = [workspace / name for name in names]
     server = ModelServer(script([*reads(files), DONE]), window=WINDOW)
     with server:
-        write_config(home, server.base, MODEL, {"contextWindowOverride": WINDOW})
+        settings = {"contextWindowOverride": WINDOW, "maxToolResultChars": WHOLE}
+        write_config(home, server.base, MODEL, settings)
         chat = ["--session", f"cli:{server.base.split(':')[2].split('/')[0]}", "--no-markdown"]
         seen = await command("nanobot", "agent", "-m", "Read the five files.", *chat)
     return {

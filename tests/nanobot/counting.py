@@ -1,14 +1,16 @@
 """What a prompt costs, counted without any of nanobot-context's code.
 
 Python tiktoken with OpenAI's published framing. The ranks come from litellm's wheel, so that
-nothing is fetched; `TIKTOKEN_CACHE_DIR` must name them before the first count.
+nothing is fetched; `TIKTOKEN_CACHE_DIR` must name them before the first count. nanobot does not
+need litellm from 0.1.4.post6 on: the environment of an older release lends its own.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import sysconfig
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +24,18 @@ FUNCTION, PROPERTIES, PROPERTY, ENUM, ENUM_ITEM, FUNCTIONS_END = 7, 3, 3, -3, 3,
 
 
 def offline_ranks() -> Path:
-    """Return the directory of rank files inside litellm's wheel."""
-    spec = find_spec("litellm")
-    if spec is None or spec.origin is None:
-        raise RuntimeError("litellm is not installed here\nhint: run with a nanobot environment")
-    return Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+    """Return the directory of rank files inside litellm's wheel, here or in an environment beside.
+
+    Raises:
+        RuntimeError: no litellm is installed.
+    """
+    ranks = Path("litellm", "litellm_core_utils", "tokenizers")
+    here = Path(sys.prefix)
+    packages = Path(sysconfig.get_path("purelib")).relative_to(here)
+    for environment in (here, *sorted(here.parent.iterdir())):
+        if (environment / packages / ranks).is_dir():
+            return environment / packages / ranks
+    raise RuntimeError("litellm is not installed here or beside\nhint: run `make envs`")
 
 
 @cache

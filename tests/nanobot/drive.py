@@ -16,6 +16,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -32,7 +33,7 @@ from console import play_console
 from counting import offline_ranks
 from scenario import Scenario, script
 from scenarios import SCENARIOS
-from server import ModelServer, Request
+from server import ModelServer, Request, content_text
 from stage import RULES, Stage, session_faults, stopped_clock
 
 MODES = ("off", "on", "disabled", "removed")
@@ -140,6 +141,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             provider=scenario.provider,
             gateway=scenario.gateway,
             restricted=scenario.restricted,
+            result_chars=scenario.result_chars,
             package=mode,
         )
         server.script = scenario.script(stage)
@@ -157,7 +159,12 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
     accepted = [r for r in server.requests if r.accepted]
     main = [r for r in accepted if r.kind == "main"]
     seen = [fact for fact in stage.facts if any(fact in r.text for r in accepted)]
-    history = stage.workspace / "memory" / "HISTORY.md"
+    kept = [
+        file.read_text(encoding="utf-8")
+        # In the workspace; `history.jsonl` since 0.1.5.
+        for file in (stage.workspace / "memory").glob("*")
+        if file.name in ("HISTORY.md", "history.jsonl")
+    ]
     return {
         "window": scenario.window,
         "turns": stage.turns,
@@ -170,21 +177,41 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
         "facts_seen": len(seen),
         "facts_missing": [fact for fact in stage.facts if fact not in seen],
         "foreign_prompts": sum(
-            (r.system, r.last_user) not in stage.prompts
+            is_foreign(stage, r)
             for r in server.requests
             # Consolidation is one user message that may itself be longer than the window.
             if r.kind != "memory"
         ),
         "requests_without_the_goal": sum(
-            not goal(stage, r) for r in server.requests if r.kind == "main" and r.turn
+            not goal(stage, r)
+            for r in server.requests
+            if r.kind == "main" and r.turn and r.turn not in stage.dropped
         ),
         "rules_kept": all(rule in r.system for r in main for rule in RULES),
         "calls": stage.calls,
         "lists_changed": stage.lists_changed,
         "session_faults": session_faults(stage.home),
         "notes": stage.notes,
-        "consolidated": history.exists() and "MEMORY-ENTRY" in history.read_text(encoding="utf-8"),
+        "consolidated": any("MEMORY-ENTRY" in text for text in kept),
     }
+
+
+NOTE = re.compile(
+    r"\[[\d,]+ messages? left out\]"
+    r"|\[left out above or below, ledger \w+\](?:\nNames: [^\n]*)?(?:\nDone:(?:\n- [^\n]*)+)?"
+)
+
+
+def is_foreign(stage: Stage, request: Request) -> bool:
+    """Return whether the system prompt or the last user message is not what nanobot gave.
+
+    From 0.1.4.post6 on nanobot's provider makes one message of neighbours of one role, notes for
+    messages left out among them.
+    """
+    said = {user for system, user in stage.prompts if system == request.system}
+    users = [content_text(m) for m in request.messages if m["role"] == "user"]
+    last = next((text for text in reversed(users) if not NOTE.fullmatch(text)), "")
+    return not any(user in last for user in said) if stage.joins else last not in said
 
 
 def goal(stage: Stage, request: Request) -> bool:

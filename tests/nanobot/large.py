@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenario import DONE, Scenario, reads, script, then_ping
+from scenario import ANNOUNCED, DONE, Scenario, reads, script, then_ping
 from server import Answer, Call, Request, Script
 from stage import Stage
 from texts import log_lines, planted, planted_chinese, prose
@@ -51,17 +51,19 @@ def subagent() -> Scenario:
         for one in names:
             text = planted(one, 6_000)
             stage.file(one, text.text, text.facts)
-        await stage.say("Have a subagent read the 13 files. GOAL-C")
-        await stage.relay()
+        await stage.delegate("Have a subagent read the 13 files. GOAL-C")
         await then_ping(stage)
 
+    def asked(request: Request) -> Answer:
+        return report(request) if ANNOUNCED in request.text else "I have asked a subagent. DONE"
+
     def report(request: Request) -> Answer:
-        return DONE if "SUB-REPORT" in request.last_user else "The subagent has FAILED."
+        return DONE if "SUB-REPORT" in request.text else "The subagent has FAILED."
 
     def model(stage: Stage) -> Script:
         spawn = [Call("spawn", {"task": "Read the 13 files. GOAL-SUB", "label": "reader"})]
         return script(
-            [spawn, "I have asked a subagent. DONE", report],
+            [spawn, asked, report],
             [*reads(stage.paths(names)), "SUB-REPORT: all 13 files are read."],
         )
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from scenario import DONE, Scenario, Step, reads, script, then_ping
+from scenario import DONE, WHOLE, Scenario, Step, script, then_ping
 from server import Answer, Call, Request, Script, content_text
 from stage import Stage
 from texts import planted
@@ -32,7 +33,7 @@ def read_back(name: str = "readback") -> Scenario:
         notes = stage.notes
         first_seen: dict[str, str] = {}
 
-        def read(number: int) -> Step:
+        def read(number: int) -> Callable[[Request], Answer]:
             def step(request: Request) -> Answer:
                 if number:
                     head = stage.facts[3 * number - 3]
@@ -55,16 +56,28 @@ def read_back(name: str = "readback") -> Scenario:
             notes["read"] = results(request, notes["head"])[-1]
             return read(8)(request)
 
+        def seen_again(request: Request) -> None:
+            again = results(request, notes["head"])
+            if again and len(again[-1]) < len(notes["read"]) / 2:
+                notes.setdefault("shortened_again", again[-1])
+
+        def read_on(number: int) -> Step:
+            def step(request: Request) -> Answer:
+                seen_again(request)
+                return [Call("read_file", {"path": str(stage.paths(names)[number])})]
+
+            return step
+
         def last(request: Request) -> Answer:
-            notes["shortened_again"] = results(request, notes["head"])[-1]
+            seen_again(request)
             kept = sorted((stage.workspace / RESULTS).glob("*.txt"))
             notes["kept"] = {file.name: file.read_text(encoding="utf-8") for file in kept}
             notes["modes"] = sorted({file.stat().st_mode & 0o777 for file in kept})
             return DONE
 
-        return script([*map(read, range(8)), again, check, *reads(stage.paths(names[9:])), last])
+        return script([*map(read, range(8)), again, check, *map(read_on, range(9, 13)), last])
 
-    return Scenario(name, play, model, window=24_000, restricted=True)
+    return Scenario(name, play, model, window=24_000, restricted=True, result_chars=WHOLE)
 
 
 def results(request: Request, fact: str) -> list[str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from refusals import NOT_OVERFLOW, OVERFLOW, Size
-from scenario import DONE, Scenario, reads, script, then_ping
-from server import Answer, Call, Request, Script
+from scenario import ANNOUNCED, DONE, WHOLE, Scenario, reads, script, then_ping
+from server import Answer, Call, Request, Script, content_text
 from stage import Stage
 from texts import chinese, planted, prose
 
@@ -29,6 +30,7 @@ def wrong_window(form: str, **fields: Any) -> Scenario:
         window=16_000,
         known=None,
         form=form,
+        result_chars=WHOLE,
         # A name for each, as a house gateway gives it: nothing learned about one helps another.
         # xAI's body, whose `error` is a text, comes out of litellm's OpenAI client without it.
         **{"model": f"{'xai' if form == 'xai' else 'openai'}/house-{form}", **fields},
@@ -80,8 +82,7 @@ def subagent_refused() -> Scenario:
     """Every request of the subagent is too long; it must end and report, not vanish."""
 
     async def play(stage: Stage) -> None:
-        await stage.say("Have a subagent do it.")
-        await stage.relay()
+        await stage.delegate("Have a subagent do it.")
         await then_ping(stage)
 
     def refuse(_: Request) -> Answer:
@@ -89,9 +90,16 @@ def subagent_refused() -> Scenario:
 
     def model(_: Stage) -> Script:
         spawn = [Call("spawn", {"task": "Do it.", "label": "doer"})]
-        return script([spawn, "I have asked a subagent.", lambda r: r.last_user], [refuse] * 9)
+        asked = partial(announced, otherwise="I have asked a subagent.")
+        return script([spawn, asked, announced], [refuse] * 9)
 
     return Scenario("sub-refused", play, model)
+
+
+def announced(request: Request, otherwise: str = "The report is LOST.") -> str:
+    """Return what nanobot says of the subagent's end, if that is in the prompt."""
+    told = [text for m in request.messages if ANNOUNCED in (text := content_text(m))]
+    return told[-1] if told else otherwise
 
 
 def other_errors() -> Scenario:
@@ -129,7 +137,7 @@ def switched_off() -> Scenario:
     def model(stage: Stage) -> Script:
         return script(["One.", "Two.", "Three.", *reads(stage.paths(names)), DONE])
 
-    return Scenario("switched-off", play, model, window=24_000, stopped=True)
+    return Scenario("switched-off", play, model, window=24_000, result_chars=WHOLE, stopped=True)
 
 
 def small_talk() -> Scenario:

@@ -11,6 +11,10 @@ from server import Answer, Call, Request, Script
 from stage import Stage
 
 DONE = "The work is DONE."
+WHOLE = 100_000
+"""More characters than a file of these scenarios has: nanobot keeps none of its results back."""
+ANNOUNCED = "[Subagent '"
+"""How nanobot begins what it tells of a subagent's end."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,9 @@ class Scenario:
     """How many tokens the server counts where its vocabulary counts one."""
     restricted: bool = False
     """`restrict_to_workspace` of nanobot's tools."""
+    result_chars: int | None = None
+    """`max_tool_result_chars` of nanobot's loop. Of longer results (16,000 if this is not said) the
+    model sees a preview only, from 0.1.5 to 0.2.1; later releases except what `read_file` reads."""
     stopped: bool = False
     """Whether clock and dice stand still, so that two runs can be compared byte for byte."""
 
@@ -69,12 +76,14 @@ def script(main: list[Step], sub: list[Step] | None = None) -> Script:
 
 
 def memory(request: Request) -> Answer:
-    """Return what nanobot's consolidation asks for: a tool call, or JSON in the oldest releases."""
+    """Return what nanobot's consolidation asks for: a tool call, else text (once: JSON)."""
     kept = {
         "history_entry": "[2026-01-01 00:00] MEMORY-ENTRY: the talk was consolidated.",
         "memory_update": "MEMORY-FACT: the user likes short answers.",
     }
-    return [Call("save_memory", kept)] if request.tools else json.dumps(kept)
+    # nanobot 0.3.5 sends the tools of the conversation along, and wants none of them called.
+    tools = {tool["function"]["name"] for tool in request.tools}
+    return [Call("save_memory", kept)] if "save_memory" in tools else json.dumps(kept)
 
 
 def reads(paths: list[Path]) -> list[Step]:

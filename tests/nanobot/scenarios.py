@@ -23,7 +23,7 @@ from refused import (
     with_digits,
     wrong_window,
 )
-from scenario import Scenario
+from scenario import WHOLE, Scenario
 
 WRONG = (
     "openai",
@@ -43,13 +43,19 @@ SCENARIOS: dict[str, Scenario] = {
     one.name: one
     for one in (
         many_reads("A", 20, 6_000),
-        many_reads("A2", 20, 4_000),
-        many_reads("A-deepseek", 20, 4_000, form="deepseek"),
-        many_reads("A-table", 24, 6_000, window=128_000, known=None),
+        many_reads("A2", 20, 4_000, result_chars=WHOLE),
+        many_reads("A-whole", 20, 6_000, result_chars=WHOLE),
+        many_reads("A-deepseek", 20, 4_000, form="deepseek", result_chars=WHOLE),
+        many_reads("A-table", 24, 6_000, window=128_000, known=None, result_chars=WHOLE),
         many_reads(
-            "A-gateway", 20, 4_000, model="anthropic/claude-sonnet-4-5", gateway="openrouter"
+            "A-gateway",
+            20,
+            4_000,
+            model="anthropic/claude-sonnet-4-5",
+            gateway="openrouter",
+            result_chars=WHOLE,
         ),
-        many_reads("miscounted", 20, 4_000, factor=1.4),
+        many_reads("miscounted", 20, 4_000, factor=1.4, result_chars=WHOLE),
         long_chat("B", 60, 600, window=32_000),
         long_chat(
             "B-table",
@@ -69,7 +75,7 @@ SCENARIOS: dict[str, Scenario] = {
         read_back(),
         *(wrong_window(form) for form in WRONG),
         wrong_window("openai", name="digits", say_prompt=with_digits),
-        many_reads("custom", 10, 4_000, window=32_000, provider="custom"),
+        many_reads("custom", 10, 4_000, window=32_000, provider="custom", result_chars=WHOLE),
         wrong_window("openai", name="wrong-custom", provider="custom", model="house-custom"),
         many_reads("azure", 10, 4_000, window=32_000, provider="azure_openai", model="gpt-4o"),
         wrong_window("openai", name="wrong-azure", provider="azure_openai", model="house-azure"),

@@ -5,8 +5,7 @@ words of a chosen provider and what is malformed in OpenAI's (`refusals.py`), an
 its script says, and remembers every request. One server serves one conversation of one nanobot; it
 answers one request at a time.
 
-Streaming is refused: the releases tested here do not ask for it, and a test should say so when
-that changes.
+A request that asks for a stream is answered by one, as OpenAI sends it; a refusal is plain JSON.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from counting import message_tokens, tool_tokens
-from refusals import COUNTS_OUTPUT, OVERFLOW, Refusal, Size, malformed, shape
+from refusals import COUNTS_OUTPUT, OVERFLOW, Refusal, Size, malformed
 
 
 @dataclass(frozen=True)
@@ -137,8 +136,6 @@ class ModelServer:
         with self._lock:
             asked = json.loads(body)
             refusal = malformed(asked.get("messages"))
-            if asked.get("stream"):
-                refusal = shape("this server does not stream", "stream")
             request = self._read(asked, body)
             self.requests.append(request)
             refusal = refusal or self._too_long(request)
@@ -209,9 +206,14 @@ class ModelServer:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status, answer = server.answer(body)
-                payload = json.dumps(answer).encode()
+                kind, text = "application/json", json.dumps(answer)
+                asked = json.loads(body)
+                if asked.get("stream") and status == 200:
+                    options = asked.get("stream_options") or {}
+                    kind, text = "text/event-stream", streamed(answer, **options)
+                payload = text.encode()
                 self.send_response(status)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(payload)))
                 # OpenAI's client would repeat 429 and 5xx with growing pauses; the tests are
                 # about nanobot's own behaviour, and the header is OpenAI's way to say so.
@@ -225,12 +227,58 @@ class ModelServer:
         return Handler
 
 
+def streamed(completion: dict[str, Any], *, include_usage: bool = False) -> str:
+    """Return `completion` as the server-sent events of a stream."""
+    events = [json.dumps(chunk) for chunk in chunks(completion)]
+    if not include_usage:
+        events.pop()
+    return "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"])
+
+
+def chunks(completion: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield `completion` in OpenAI's chunk form: text and arguments in halves, usage at the end."""
+    base = {**completion, "object": "chat.completion.chunk", "usage": None}
+    choice = completion["choices"][0]
+    message = choice["message"]
+    deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": half} for half in halves(message["content"] or "")]
+    for index, call in enumerate(message.get("tool_calls") or []):
+        first, second = halves(call["function"]["arguments"])
+        named = {**call, "function": {**call["function"], "arguments": first}}
+        deltas.append({"tool_calls": [{"index": index, **named}]})
+        deltas.append({"tool_calls": [{"index": index, "function": {"arguments": second}}]})
+    for delta in deltas:
+        yield {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    yield {**base, "choices": [end]}
+    yield {**base, "choices": [], "usage": completion["usage"]}
+
+
+def halves(text: str) -> tuple[str, str]:
+    """Return the first and the second half of `text`."""
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+CONSOLIDATES = (
+    # Until 0.1.4.post6 in the middle, then at the start of the system prompt …
+    "memory consolidation agent",
+    "Extract key facts from this conversation",
+    # … and from 0.3.5 at the start of a user message behind the conversation itself.
+    "Create a compact replacement checkpoint",
+)
+"""What nanobot's requests for a summary say of themselves."""
+
+
 def kind_of(messages: list[dict[str, Any]]) -> str:
-    """Tell nanobot's three kinds of request apart by the system prompt that it writes."""
+    """Tell nanobot's three kinds of request apart by the prompts that it writes."""
     system = next((content_text(m) for m in messages if m.get("role") == "system"), "")
     if system.lstrip().startswith("# Subagent"):
         return "sub"
-    return "memory" if "memory consolidation agent" in system else "main"
+    users = [content_text(m) for m in messages if m.get("role") == "user"]
+    own, other, newest = CONSOLIDATES
+    if own in system or system.startswith(other) or (users and users[-1].startswith(newest)):
+        return "memory"
+    return "main"
 
 
 def content_text(message: dict[str, Any]) -> str:

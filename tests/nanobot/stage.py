@@ -1,4 +1,4 @@
-"""A real nanobot on a stage: its own AgentLoop and LiteLLMProvider, home and workspace made for it.
+"""A real nanobot on a stage: its own AgentLoop and provider, home and workspace made for it.
 
 Imported by the driver only, with the interpreter of a nanobot environment.
 """
@@ -15,8 +15,9 @@ import random
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,16 @@ PROVIDERS = {
     "custom": "CustomProvider",
     "azure_openai": "AzureOpenAIProvider",
 }
+RETRYING = ("chat_with_retry", "chat_stream_with_retry")
+"""What nanobot calls since 0.1.4.post5 and, to stream, since 0.1.4.post6; no call is in both."""
 IDLE_SECONDS = 20.0
 
 
 class Stage:
     """One nanobot, ready to be talked to. `turns` is what the user said and saw.
 
-    `notes` is what a scenario's script wants a test to know.
+    `notes` is what a scenario's script wants a test to know, `dropped` the turns whose words reach
+    nanobot's provider and are left out by it.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Stage:
         provider: str = "litellm",
         gateway: str | None = None,
         restricted: bool = False,
+        result_chars: int | None = None,
         package: str = "off",
     ) -> None:
         self.home = home
@@ -69,17 +74,13 @@ class Stage:
         self.notes: dict[str, Any] = {}
         self.said: list[str] = []
         self.prompts: set[tuple[str, str]] = set()
+        self.dropped: set[int] = set()
         self.calls = 0
         self.lists_changed = 0
-        provider_class = getattr(
-            import_module(f"nanobot.providers.{provider}_provider"), PROVIDERS[provider]
-        )
-        gateway_name = {"provider_name": gateway} if gateway else {}
-        self.provider = provider_class(
-            api_key="sk-not-a-key", api_base=server.base, default_model=model, **gateway_name
-        )
+        self.provider = make_provider(provider, gateway, server.base, model)
         if hasattr(self.provider, "_CHAT_RETRY_DELAYS"):
             self.provider._CHAT_RETRY_DELAYS = (0, 0, 0)
+        self.joins = hasattr(self.provider, "_enforce_role_alternation")
         self._watch()
         bus_class = import_module("nanobot.bus.queue").MessageBus
         loop_class = import_module("nanobot.agent.loop").AgentLoop
@@ -91,7 +92,8 @@ class Stage:
             "model": model,
             "max_iterations": 40,
             "memory_window": memory_window,
-            "context_window_tokens": nanobot_window,
+            "context_window_tokens": nanobot_window or default_window(),
+            "max_tool_result_chars": result_chars,
             "restrict_to_workspace": restricted,
         }
         known = inspect.signature(loop_class.__init__).parameters
@@ -111,11 +113,10 @@ class Stage:
 
     async def say(self, text: str, session: str = "cli:direct") -> str:
         """Send a user's message and return what the user sees."""
-        start = self.begin(text)
         channel, chat = session.split(":", 1)
-        answer = await self.loop.process_direct(text, session, channel=channel, chat_id=chat)
-        self.end(text, answer, start)
-        return str(answer)
+        return await self._exchange(
+            text, self.loop.process_direct(text, session, channel=channel, chat_id=chat)
+        )
 
     async def announce(self, text: str, session: str = "cli:direct") -> str:
         """Send what a subagent reports for `session` and return what the user sees."""
@@ -125,17 +126,43 @@ class Stage:
         )
         return await self._deliver(message)
 
-    async def relay(self) -> str:
-        """Wait for the next message on the bus, have it processed, return what the user sees."""
-        message = await asyncio.wait_for(self.bus.consume_inbound(), IDLE_SECONDS)
-        return await self._deliver(message)
+    async def delegate(self, text: str, session: str = "cli:direct") -> None:
+        """Send a user's message that starts a subagent, and wait for its report to be answered.
 
-    async def _deliver(self, message: Any) -> str:
-        start = self.begin(message.content)
-        response = await self.loop._process_message(message)
-        answer = response.content if response else ""
-        self.end(message.content, answer, start)
-        return str(answer)
+        The report is a message of its own, or joins the turn where nanobot's loop waits for it.
+        """
+        if "pending_queue" in inspect.signature(self.loop._process_message).parameters:
+            channel, chat = session.split(":", 1)
+            message_class = import_module("nanobot.bus.events").InboundMessage
+            message = message_class(channel=channel, sender_id="user", chat_id=chat, content=text)
+            await self._deliver(message, pending_queue=self.bus.inbound)
+        else:
+            await self.say(text, session)
+        await self.idle()
+        if not self.bus.inbound.empty():
+            await self._deliver(await self.bus.consume_inbound())
+
+    async def _deliver(self, message: Any, **options: Any) -> str:
+        return await self._exchange(message.content, self.loop._process_message(message, **options))
+
+    async def _exchange(self, said: str, working: Awaitable[Any]) -> str:
+        """Note one exchange with the user and return what the user sees.
+
+        The requests from now on belong to it. What nanobot raises is the answer, as in a channel,
+        where its dispatcher says that it encountered an error.
+        """
+        self.said.append(said)
+        self.server.turn = len(self.said)
+        start = time.perf_counter()
+        try:
+            response = await working
+        except Exception as error:
+            response = f"RAISED {type(error).__name__}: {error}"
+        # A text until 0.1.4.post5, then a message for the bus, or nothing.
+        answer = str(getattr(response, "content", response) or "")
+        seconds = round(time.perf_counter() - start, 3)
+        self.turns.append({"said": said[:60], "answer": answer, "seconds": seconds})
+        return answer
 
     def remember(self, texts: list[str], session: str = "cli:direct") -> None:
         """Give `session` a past: `texts` said by user and assistant in turn."""
@@ -158,30 +185,20 @@ class Stage:
         if client := getattr(self.provider, "_client", None):
             await client.close()
 
-    def begin(self, said: str) -> float:
-        """Begin an exchange and return the time; the requests from now on belong to it."""
-        self.said.append(said)
-        self.server.turn = len(self.said)
-        return time.perf_counter()
-
-    def end(self, said: str, answer: str, start: float) -> None:
-        """Note one exchange with the user."""
-        seconds = round(time.perf_counter() - start, 3)
-        self.turns.append({"said": said[:60], "answer": answer, "seconds": seconds})
-
     def _watch(self) -> None:
         """Note each list that nanobot passes to its provider, and whether the call changed it.
 
         The wrapper sits on the instance, outside every patch that a class may carry.
         """
-        name = "chat_with_retry" if hasattr(self.provider, "chat_with_retry") else "chat"
-        inner = getattr(self.provider, name)
+        names = [name for name in RETRYING if hasattr(self.provider, name)]
+        for name in names or ["chat"]:
+            setattr(self.provider, name, self._watched(getattr(self.provider, name)))
 
+    def _watched(self, inner: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def watched(*args: Any, **kwargs: Any) -> Any:
             messages = kwargs["messages"]
             before = json.dumps(messages), [id(message) for message in messages]
-            users = [content_text(m) for m in messages if m["role"] == "user"]
-            self.prompts.add((content_text(messages[0]), users[-1]))
+            self._note(messages)
             self.calls += 1
             try:
                 return await inner(*args, **kwargs)
@@ -189,16 +206,51 @@ class Stage:
                 after = json.dumps(messages), [id(message) for message in messages]
                 self.lists_changed += before != after
 
-        setattr(self.provider, name, watched)
+        return watched
+
+    def _note(self, messages: list[dict[str, Any]]) -> None:
+        """Note what must be in the prompt that comes of `messages`.
+
+        nanobot's provider itself joins neighbours of one role and, for the sake of those that take
+        no prefill, drops a last message of the assistant: a subagent's report since 0.1.4.post6.
+        """
+        sent = self.provider._enforce_role_alternation(messages) if self.joins else messages
+        users = [content_text(m) for m in messages if m["role"] == "user"]
+        self.prompts.add((content_text(sent[0]), users[-1] if users else ""))
+        given, left = (any(self.said[-1] in content_text(m) for m in ms) for ms in (messages, sent))
+        if given and not left:
+            self.dropped.add(len(self.said))
+
+
+def make_provider(name: str, gateway: str | None, base: str, model: str) -> Any:
+    """Return nanobot's provider `name`; one class took the place of litellm in 0.1.4.post6."""
+    common = {"api_key": "sk-not-a-key", "api_base": base, "default_model": model}
+    if find_spec(f"nanobot.providers.{name}_provider"):
+        gateway_name = {"provider_name": gateway} if gateway else {}
+        module = import_module(f"nanobot.providers.{name}_provider")
+        return getattr(module, PROVIDERS[name])(**common, **gateway_name)
+    spec_name = gateway or ("openai" if name == "litellm" else name)
+    spec = import_module("nanobot.providers.registry").find_by_name(spec_name)
+    module = import_module("nanobot.providers.openai_compat_provider")
+    return module.OpenAICompatProvider(**common, spec=spec)
+
+
+def default_window() -> int | None:
+    """Return the window of a config that names none, as nanobot's commands pass it to the loop."""
+    defaults = import_module("nanobot.config.schema").AgentDefaults()
+    window: int | None = getattr(defaults, "context_window_tokens", None)
+    return window
 
 
 def background() -> list[asyncio.Task[Any]]:
-    """Return nanobot's own tasks; litellm keeps one for its log that never ends."""
+    """Return the tasks of nanobot's agents; litellm keeps one for its log that never ends."""
     current = asyncio.current_task()
+    # The package wraps what a subagent runs: then the task's own code is the package's.
+    owners = [f"{os.sep}nanobot{os.sep}agent{os.sep}", f"{os.sep}nanobot_context{os.sep}"]
     return [
         task
         for task in asyncio.all_tasks()
-        if task is not current and f"{os.sep}nanobot{os.sep}agent{os.sep}" in source(task)
+        if task is not current and any(owner in source(task) for owner in owners)
     ]
 
 
@@ -245,7 +297,8 @@ def write_config(home: Path, base: str, model: str, defaults: dict[str, Any]) ->
 def session_faults(home: Path) -> list[str]:
     """Return what is wrong with the session files under `home`: lines, roles, tool pairs."""
     faults = []
-    for path in sorted(home.rglob("sessions/*.jsonl")):
+    # Since 0.3.5 in a folder for each workspace.
+    for path in sorted({*home.rglob("sessions/*.jsonl"), *home.rglob("sessions/*/*.jsonl")}):
         try:
             lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         except ValueError as error:
@@ -255,6 +308,8 @@ def session_faults(home: Path) -> list[str]:
             faults.append(f"{path.name}: no metadata in the first line")
         open_ids: list[str] = []
         for number, line in enumerate(lines[1:], start=2):
+            if "_type" in line:
+                continue
             if line.get("role") == "tool":
                 if line.get("tool_call_id") not in open_ids:
                     faults.append(f"{path.name}:{number}: a result without a call")

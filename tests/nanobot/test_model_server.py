@@ -163,8 +163,58 @@ def test_calls_and_refusals_travel_over_http() -> None:
     assert [request.about for request in server.requests] == ["answered", "overflow"]
 
 
-def post(server: ModelServer, messages: list[dict[str, Any]]) -> Any:
+@pytest.mark.parametrize("usage", [True, False])
+def test_a_stream_holds_what_the_answer_holds(usage: bool) -> None:
+    answers: Iterator[Answer] = iter([[Call("look", {"at": "盘"}), Call("look", {})], "fine"])
+    options = {"stream": True, "stream_options": {"include_usage": usage}}
+    with ModelServer(lambda _: next(answers), window=100) as server:
+        calling, talking = (joined(stream(server, options)) for _ in range(2))
+    calls = [json.loads(arguments) for arguments in calling["arguments"]]
+    assert (calls, calling["finish_reason"]) == ([{"at": "盘"}, {}], "tool_calls")
+    assert (talking["content"], talking["finish_reason"]) == ("fine", "stop")
+    assert ("usage" in talking) == usage
+
+
+def test_a_refused_stream_is_plain_json() -> None:
+    with (
+        ModelServer(lambda _: "fine", window=1) as server,
+        pytest.raises(urllib.error.HTTPError) as refused,
+    ):
+        post(server, [USER], stream=True)
+    with refused.value as response:
+        assert json.load(response)["error"]["code"] == "context_length_exceeded"
+
+
+def stream(server: ModelServer, options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Send one request over HTTP and return the chunks of its answer."""
+    with urlopen(server, [USER], options) as response:
+        events = response.read().decode().split("\n\n")
+    assert events[-2:] == ["data: [DONE]", ""]
+    return [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
+
+
+def joined(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a client puts together from `chunks`."""
+    whole: dict[str, Any] = {"content": "", "arguments": []}
+    for chunk in chunks:
+        if chunk["usage"]:
+            whole["usage"] = chunk["usage"]
+        for choice in chunk["choices"]:
+            whole["content"] += choice["delta"].get("content", "")
+            whole["finish_reason"] = choice["finish_reason"]
+            for call in choice["delta"].get("tool_calls", []):
+                whole["arguments"] += [""] * ("id" in call)
+                whole["arguments"][call["index"]] += call["function"]["arguments"]
+    return whole
+
+
+def post(server: ModelServer, messages: list[dict[str, Any]], **options: Any) -> Any:
     """Send one request over HTTP and return the parsed answer."""
-    body = json.dumps({"model": "x", "messages": messages}).encode()
-    with urllib.request.urlopen(f"{server.base}/chat/completions", body) as response:
+    with urlopen(server, messages, options) as response:
         return json.load(response)
+
+
+def urlopen(server: ModelServer, messages: list[dict[str, Any]], options: dict[str, Any]) -> Any:
+    """Send one request over HTTP and return the response, open."""
+    body = json.dumps({"model": "x", "messages": messages, **options}).encode()
+    return urllib.request.urlopen(f"{server.base}/chat/completions", body)

@@ -6,6 +6,9 @@ import pytest
 
 from played import Played, Result
 
+COMPACT_BY_THEMSELVES = ("0.3.0", "0.3.5")
+"""Releases that make room within a turn when they are told the right window."""
+
 
 def sent_and_seen(result: Result) -> tuple[list[str], list[str]]:
     """Return the hashes of the request bodies, and what the user saw."""
@@ -20,7 +23,8 @@ def test_switched_off_every_request_is_byte_for_byte_that_of_nanobot(
     played: Played, release: str, mode: str
 ) -> None:
     plain = played.of(release, "switched-off", "off")
-    assert plain["overflows"] == 1, "the scenario must reach the window to prove anything"
+    reached = plain["overflows"] == (release not in COMPACT_BY_THEMSELVES)
+    assert reached, "the scenario must reach the window to prove anything"
     assert sent_and_seen(played.of(release, "switched-off", mode)) == sent_and_seen(plain)
 
 

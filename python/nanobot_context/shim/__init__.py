@@ -98,6 +98,9 @@ def install(settings: Settings | None = None) -> Status:
         archives = None
         if loaded.settings.archive:
             archives = Archives(loaded.settings.archive_max_bytes, read_file_knows_the_workspace())
+            configured = loaded.agent_defaults.get("workspace")
+            if isinstance(configured, str):
+                archives.configured = configured
         guard = Guard(loaded.settings, windows, generation.CLEAR_COMMAND, error_response, archives)
         patches = PatchSet()
         try:

@@ -26,8 +26,17 @@ __all__ = ["Archives", "read_file_knows_the_workspace"]
 # Inside of the workspace also for a nanobot that is restricted to it.
 DIRECTORY = Path(".nanobot-context", "results")
 
-# `Your workspace is at: ` stands before the path but for the subagents of 0.1.4.post3 and later.
-_WORKSPACE = re.compile(r"^## Workspace\n(?:Your workspace is at: )?([^\n]+)$", re.MULTILINE)
+# What stands before the path in a loop's prompt and in a subagent's; subagents of 0.1.4.post3 to
+# 0.2.2 have nothing there.
+_WORKSPACE = re.compile(
+    r"^## Workspace\n"
+    r"(?:Your (?:current project )?workspace is at: |Current project workspace: )?([^\n]+)$",
+    re.MULTILINE,
+)
+# 0.3.5 names no workspace where it is the configured one.
+_UNNAMED = re.compile(
+    r"^## Workspace\n(?:- Agent profile: SOUL\.md|\s*History log: )", re.MULTILINE
+)
 
 
 @dataclass(slots=True)
@@ -37,24 +46,35 @@ class Archives:
     Attributes:
         max_bytes: The cap of each.
         relative: Whether `read_file` finds a path that is relative to the workspace.
+        configured: The workspace of nanobot's config, for prompts that name none.
     """
 
     max_bytes: int
     relative: bool
+    configured: str = "~/.nanobot/workspace"
     _found: dict[str, Archive | None] = field(default_factory=dict)
 
     def of(self, messages: list[Message]) -> Archive | None:
         """Return the archive for a request with `messages`, or `None` where it has no workspace."""
-        workspace = _workspace(messages)
+        workspace = self._workspace(messages)
         if workspace is None:
             return None
         if workspace not in self._found:
             try:
-                self._found[workspace] = self._open(Path(workspace))
+                self._found[workspace] = self._open(Path(workspace).expanduser())
             except (InvalidArgumentError, OSError, RuntimeError) as error:
                 log.warning("originals of tool results are not kept: {}", error)
                 self._found[workspace] = None
         return self._found[workspace]
+
+    def _workspace(self, messages: list[Message]) -> str | None:
+        content = messages[0].get("content") if messages else None
+        if not isinstance(content, str) or messages[0].get("role") != "system":
+            return None
+        if _UNNAMED.search(content):
+            return self.configured
+        found = _WORKSPACE.search(content)
+        return found[1].strip() if found else None
 
     def _open(self, workspace: Path) -> Archive | None:
         if not (workspace.is_absolute() and workspace.is_dir()):
@@ -75,14 +95,6 @@ def read_file_knows_the_workspace() -> bool:
         return "workspace" in inspect.signature(tool.__init__).parameters
     except (ImportError, AttributeError, ValueError, TypeError):
         return False
-
-
-def _workspace(messages: list[Message]) -> str | None:
-    content = messages[0].get("content") if messages else None
-    if not isinstance(content, str) or messages[0].get("role") != "system":
-        return None
-    found = _WORKSPACE.search(content)
-    return found[1].strip() if found else None
 
 
 def _from_home(directory: Path) -> str:

@@ -383,7 +383,15 @@ def test_something_that_is_no_archive_is_refused() -> None:
 # Workspaces --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", ["Your workspace is at: ", ""])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your workspace is at: ",
+        "Your current project workspace is at: ",
+        "Current project workspace: ",
+        "",
+    ],
+)
 def test_a_request_has_the_archive_of_the_workspace_in_its_prompt(
     tmp_path: Path, words: str
 ) -> None:
@@ -395,6 +403,18 @@ def test_a_request_has_the_archive_of_the_workspace_in_its_prompt(
     assert archive.shown == ".nanobot-context/results"
     assert archive.max_bytes == 1_000
     assert archives.of([{"role": "system", "content": prompt}]) is archive
+
+
+@pytest.mark.parametrize("line", ["- Agent profile: SOUL.md and USER.md", "\nHistory log: h.jsonl"])
+def test_a_prompt_that_names_no_workspace_means_the_configured_one(
+    tmp_path: Path, line: str
+) -> None:
+    archives = Archives(1_000, relative=True, configured=str(tmp_path))
+    archive = archives.of([{"role": "system", "content": f"## Workspace\n{line}\n"}])
+    assert archive is not None
+    assert archive.directory == tmp_path.resolve() / ".nanobot-context" / "results"
+    other = "## Workspace\nNanobot's agent workspace is at: /x\n- Agent profile: /x/SOUL.md"
+    assert archives.of([{"role": "system", "content": other}]) is None
 
 
 def test_a_path_that_is_not_relative_begins_at_home_or_at_the_root(
