@@ -152,7 +152,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Returns the groups in which the user says what is wanted, the first and then the newest first, within their share of
-    /// the room; none where the conversation is mostly talk, so that what is relevant now decides.
+    /// the room; only the first where the conversation is mostly talk, so that what is relevant now decides.
     fn requests(&self) -> Vec<usize> {
         let of_user = |group: &Group| {
             group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))
@@ -165,10 +165,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             .map(|(_, group)| self.full_tokens(*group))
             .sum();
         let all: f32 = older.iter().map(|(_, group)| self.full_tokens(*group)).sum();
-        if talk * 2.0 > all {
-            return Vec::new();
-        }
-        let mut left = self.room * REQUESTS_SHARE;
+        // What was said first names the task, whatever the conversation has become.
+        let (share, most) = if talk * 2.0 > all { (PINNED_SHARE, 1) } else { (REQUESTS_SHARE, usize::MAX) };
+        let mut left = self.room * share;
         let mut requests: Vec<(usize, Group)> = older.into_iter().filter(|(_, group)| of_user(group)).collect();
         if !requests.is_empty() {
             requests[1..].reverse();
@@ -179,7 +178,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             left -= if fits { tokens } else { 0.0 };
             fits
         };
-        requests.into_iter().filter(|request| fits(request)).map(|(position, _)| position).collect()
+        requests.into_iter().take(most).filter(|request| fits(request)).map(|(position, _)| position).collect()
     }
 
     /// Returns the parts that state a rule of the user, the newest first, each rule once, within their share of the room.

@@ -9,7 +9,7 @@ use regex::Regex;
 #[allow(clippy::expect_used)] // the pattern is a literal, and a test compiles it
 static RULE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't))(?-u:\b)|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起",
+        r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't)|(?:every|each) (?:answer|reply|response)|whole conversation)(?-u:\b)|(?-u:\b)rules?(?: for [^:]{1,40})?:[ \t]*\S|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起|规则：|每次回[答复]",
     )
     .expect("the pattern is a literal")
 });
@@ -117,6 +117,12 @@ mod tests {
         let rules = ["Don't push", "Do not rebase", "Don't squash.", "Don't ask!", "Please do not merge."];
         assert_eq!(found(list), rules);
         assert_eq!(found("I never said that. Don't push."), ["Don't push."]);
+        assert_eq!(
+            found("Rule for the whole conversation: end with X-1.\nGo."),
+            ["Rule for the whole conversation: end with X-1."]
+        );
+        assert_eq!(found("规则：每次回答都要简短。好"), ["规则：每次回答都要简短。"]);
+        assert_eq!(found("The rules are in a.md. See each file."), Vec::<&str>::new());
         assert_eq!(found("1. Look\n- don't push\n* Do not rebase"), ["- don't push", "* Do not rebase"]);
     }
 }
