@@ -111,7 +111,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
         let mut choice = Choice::new(&mut salience, frames, blocks, note);
-        self.protect(&mut choice);
+        self.protect_newest(&mut choice);
         if mechanisms.pinning {
             for (block, part) in pins {
                 choice.take_part(block, part);
@@ -119,7 +119,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             for position in self.requests() {
                 choice.take_whole(position);
             }
+            // Only what surely fits may not be given up: tokens are estimated here.
+            if choice.used() <= self.room * SURE {
+                choice.settle();
+            }
         }
+        self.protect(&mut choice);
         let mut room = self.room - ledger;
         for round in 0..ROUNDS {
             if round == 1 {
@@ -146,8 +151,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Returns the tokens that the ledger may have.
     fn ledger_tokens(&self) -> f32 {
-        let newest: f32 = self.layout.tier(Tier::Newest).map(|(_, group)| self.full_tokens(group)).sum();
-        let tokens = ((self.room - newest) * LEDGER_SHARE).min(MAX_LEDGER);
+        let tokens = ((self.room - self.tier_tokens(Tier::Newest)) * LEDGER_SHARE).min(MAX_LEDGER);
         if tokens < MIN_LEDGER || !self.draft.mechanisms.ledger { 0.0 } else { tokens }
     }
 
@@ -268,24 +272,36 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         terms::text_at(text, analysis.starts[term] as usize, analysis.terms[term]).map(str::to_owned)
     }
 
-    /// Takes what is protected: the newest group, and the rest of the last round, as far as they leave a quarter of the
-    /// room to what came before, where that can use it.
+    /// Takes the newest group where it fits; rather no notes than a cut in it.
+    fn protect_newest(&self, choice: &mut Choice<'_>) {
+        if self.tier_tokens(Tier::Newest) <= self.room {
+            self.layout.tier(Tier::Newest).for_each(|(position, _)| choice.take_whole(position));
+            choice.settle();
+        }
+    }
+
+    /// Takes what else is protected: the newest group where it is too large, and the rest of the last round, as far as they
+    /// leave a quarter of the room to what came before, where that can use it.
     fn protect(&self, choice: &mut Choice<'_>) {
-        let full = |tier| -> f32 { self.layout.tier(tier).map(|(_, group)| self.full_tokens(group)).sum() };
-        let (older, last_round) = (full(Tier::Older), full(Tier::LastRound));
+        let (older, last_round) = (self.tier_tokens(Tier::Older), self.tier_tokens(Tier::LastRound));
         for (tier, others) in [(Tier::Newest, older + last_round), (Tier::LastRound, older)] {
             let rest = self.room - choice.used();
             let is_of_tier = |group: usize| self.layout.tiers[group] == Some(tier);
-            // Rather no notes than a cut in the newest group.
-            if tier == Tier::Newest && full(tier) <= self.room {
-                self.layout.tier(tier).for_each(|(position, _)| choice.take_whole(position));
-                choice.settle();
-            } else if full(tier) <= if tier == Tier::Newest { rest } else { (rest * 0.75).max(rest - others) } {
+            let full = self.tier_tokens(tier);
+            if tier == Tier::Newest && full <= self.room {
+                continue;
+            }
+            let share = if tier == Tier::Newest { rest } else { (rest * 0.75).max(rest - others) };
+            if full <= share {
                 self.layout.tier(tier).for_each(|(position, _)| choice.take_whole(position));
             } else {
                 choice.grow(choice.used() + (rest * 0.75).max(rest - others), is_of_tier);
             }
         }
+    }
+
+    fn tier_tokens(&self, tier: Tier) -> f32 {
+        self.layout.tier(tier).map(|(_, group)| self.full_tokens(group)).sum()
     }
 
     fn full_tokens(&self, group: Group) -> f32 {
@@ -386,6 +402,9 @@ const LEDGER_FRAME: f32 = 22.0;
 
 /// Share of the room that messages of the user may have before anything else is weighed.
 const REQUESTS_SHARE: f32 = 0.125;
+
+/// Share of the room up to which what is estimated to fit surely does.
+const SURE: f32 = 0.9;
 
 /// Share of the room that rules of the user may have.
 const PINNED_SHARE: f32 = 0.04;
