@@ -151,7 +151,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Returns the tokens that the ledger may have.
     fn ledger_tokens(&self) -> f32 {
-        let tokens = ((self.room - self.tier_tokens(Tier::Newest)) * LEDGER_SHARE).min(MAX_LEDGER);
+        let tokens = (self.rest() * LEDGER_SHARE).min(MAX_LEDGER);
         if tokens < MIN_LEDGER || !self.draft.mechanisms.ledger { 0.0 } else { tokens }
     }
 
@@ -171,7 +171,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let all: f32 = older.iter().map(|(_, group)| self.full_tokens(*group)).sum();
         // What was said first names the task, whatever the conversation has become.
         let (share, most) = if talk * 2.0 > all { (PINNED_SHARE, 1) } else { (REQUESTS_SHARE, usize::MAX) };
-        let mut left = self.room * share;
+        let mut left = self.rest() * share;
         let mut requests: Vec<(usize, Group)> = older.into_iter().filter(|(_, group)| of_user(group)).collect();
         if !requests.is_empty() {
             requests[1..].reverse();
@@ -189,7 +189,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn pins(&self, blocks: &[Block], passages: &[Passage]) -> Vec<(usize, usize)> {
         let mut pins = Vec::new();
         let mut seen = HashSet::new();
-        let mut left = self.room * PINNED_SHARE;
+        let mut left = self.rest() * PINNED_SHARE;
         for (b, (block, candidate)) in blocks.iter().zip(&self.candidates).enumerate().rev() {
             let entry = &self.draft.entries[candidate.entry];
             let Some(passage) = block.passage.filter(|_| entry.role == Role::User) else { continue };
@@ -281,23 +281,27 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Takes what else is protected: the newest group where it is too large, and the rest of the last round, as far as they
-    /// leave a quarter of the room to what came before, where that can use it.
+    /// leave a quarter of the room to what came before, where that can use it; what of that is taken already counts.
     fn protect(&self, choice: &mut Choice<'_>) {
         let (older, last_round) = (self.tier_tokens(Tier::Older), self.tier_tokens(Tier::LastRound));
         for (tier, others) in [(Tier::Newest, older + last_round), (Tier::LastRound, older)] {
-            let rest = self.room - choice.used();
-            let is_of_tier = |group: usize| self.layout.tiers[group] == Some(tier);
             let full = self.tier_tokens(tier);
             if tier == Tier::Newest && full <= self.room {
                 continue;
             }
-            let share = if tier == Tier::Newest { rest } else { (rest * 0.75).max(rest - others) };
+            let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - choice.used());
             if full <= share {
                 self.layout.tier(tier).for_each(|(position, _)| choice.take_whole(position));
             } else {
-                choice.grow(choice.used() + (rest * 0.75).max(rest - others), is_of_tier);
+                choice.grow(choice.used() + share, |group| self.layout.tiers[group] == Some(tier));
             }
         }
+    }
+
+    /// Returns the room that the newest group leaves, where it fits.
+    fn rest(&self) -> f32 {
+        let newest = self.tier_tokens(Tier::Newest);
+        if newest <= self.room { self.room - newest } else { self.room }
     }
 
     fn tier_tokens(&self, tier: Tier) -> f32 {
