@@ -200,14 +200,9 @@ fn find_place(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usi
 
 /// Returns the name of the archive's file that a result was read from.
 fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
-    let (index, position) = draft.entries[entry].answers?;
-    let arguments = draft.view[index].tool_calls[position].arguments.as_ref()?.as_str();
-    if !arguments.contains(SUFFIX) {
-        return None;
-    }
-    let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
-    let path = PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str())?;
-    archive.name_in(path).map(str::to_owned)
+    // Most calls are told by that, without being parsed.
+    draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
+    archive.name_in(&draft.argument(entry, &PATH_KEYS)?).map(str::to_owned)
 }
 
 /// The arguments that name the file of a call.

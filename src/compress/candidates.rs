@@ -49,7 +49,7 @@ pub struct Candidate {
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
     let Some(message) = draft.message(entry) else { return Priority::Normal };
-    let command = is_shell_result(message).then(|| argument(draft, entry, &["command"])).flatten();
+    let command = is_shell_result(message).then(|| draft.argument(entry, &["command"])).flatten();
     classify(message, command.as_deref())
 }
 
@@ -118,7 +118,7 @@ fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
         (Slot::Media(_), _) => "attachment".to_owned(),
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
-            match FILE_TOOLS.contains(&name).then(|| argument(draft, entry, &shorten::PATH_KEYS)).flatten() {
+            match FILE_TOOLS.contains(&name).then(|| draft.argument(entry, &shorten::PATH_KEYS)).flatten() {
                 Some(path) if path.len() <= MAX_PATH_BYTES => format!("{name} {path} result"),
                 _ => format!("{name} result"),
             }
@@ -139,11 +139,3 @@ const FILE_TOOLS: [&str; 3] = ["read_file", "write_file", "edit_file"];
 
 /// Longest path that a placeholder repeats; it stands in the call too.
 const MAX_PATH_BYTES: usize = 200;
-
-/// Returns the first of the arguments `keys` that the call of a result has, where it is a string.
-fn argument(draft: &Draft<'_, '_>, entry: usize, keys: &[&str]) -> Option<String> {
-    let (index, position) = draft.entries[entry].answers?;
-    let text = draft.view[index].tool_calls[position].arguments.as_ref()?.as_str();
-    let arguments: serde_json::Value = serde_json::from_str(text).ok()?;
-    keys.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
-}

@@ -9,7 +9,9 @@
 
 use std::ops::Range;
 
+use super::estimate::{count, index};
 use super::outline::Class;
+use super::queue::{Item, Queue};
 use super::salience::{Passage, Salience, Voice};
 
 /// A text that may be cut.
@@ -126,52 +128,6 @@ pub struct Choice<'s> {
     settled: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Item {
-    Group(u32),
-    Unit(u32),
-}
-
-/// Items in the order of their worth for a token, in steps of a hundredth: finer would order noise.
-///
-/// Buckets rather than a heap, so that putting back and taking out cost the same however many there are.
-#[derive(Default)]
-struct Queue {
-    buckets: Vec<Vec<Item>>,
-    /// The highest bucket that may hold something.
-    top: usize,
-}
-
-/// Buckets for each doubling of the worth, and their number: from 2^-20 to 2^20 a token.
-const FINENESS: f32 = 64.0;
-const BUCKETS: usize = 2560;
-
-impl Queue {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped before
-    fn bucket(worth: f32) -> usize {
-        let step = (worth.max(f32::MIN_POSITIVE).log2() + 20.0) * FINENESS;
-        step.clamp(0.0, float(BUCKETS - 1)) as usize
-    }
-
-    fn push(&mut self, item: Item, bucket: usize) {
-        if self.buckets.is_empty() {
-            self.buckets.resize_with(BUCKETS, Vec::new);
-        }
-        self.buckets[bucket].push(item);
-        self.top = self.top.max(bucket);
-    }
-
-    /// Takes the newest item out of the highest bucket.
-    fn pop(&mut self) -> Option<(Item, usize)> {
-        loop {
-            match self.buckets.get_mut(self.top)?.pop() {
-                Some(item) => return Some((item, self.top)),
-                None => self.top = self.top.checked_sub(1)?,
-            }
-        }
-    }
-}
-
 impl<'s> Choice<'s> {
     /// Starts with nothing taken. `blocks` come in the order of their groups.
     pub fn new(salience: &'s mut Salience, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
@@ -194,15 +150,15 @@ impl<'s> Choice<'s> {
                 Some(passage) => {
                     let analysis = &salience.passages()[passage].analysis;
                     let bytes: u32 = analysis.parts.iter().map(|part| part.bytes).sum();
-                    let for_byte = block.full / float(bytes as usize).max(1.0);
+                    let for_byte = block.full / count(bytes as usize).max(1.0);
                     units.extend(analysis.ranges().enumerate().map(|(i, (part, terms))| {
-                        of(i, terms, float(part.bytes as usize) * for_byte, part.class, part.is_fixed)
+                        of(i, terms, count(part.bytes as usize) * for_byte, part.class, part.is_fixed)
                     }));
                 }
             }
             let new = &units[first..];
             fixed.push(new.iter().filter(|unit| unit.is_fixed).map(|unit| unit.tokens).sum());
-            striking.push(float(new.iter().filter(|unit| stands_out(unit.class)).count()));
+            striking.push(count(new.iter().filter(|unit| stands_out(unit.class)).count()));
             ranges.push(first..units.len());
             let of_group = &mut blocks_of[block.group];
             *of_group = if of_group.start == of_group.end { b..b + 1 } else { of_group.start..b + 1 };
@@ -213,7 +169,7 @@ impl<'s> Choice<'s> {
         let mut this = Self {
             taken: vec![0; blocks.len()],
             is_shut: vec![false; frames.len()],
-            used: float(runs) * note,
+            used: count(runs) * note,
             salience,
             frames,
             blocks,
@@ -513,7 +469,7 @@ impl<'s> Choice<'s> {
     fn frame_tokens(&self, group: usize) -> f32 {
         let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
         let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
-        self.frames[group].tokens + (float(notes) - 1.0) * self.note
+        self.frames[group].tokens + (count(notes) - 1.0) * self.note
     }
 
     fn rate_bundle(&self, block: usize) -> (f32, f32) {
@@ -524,7 +480,7 @@ impl<'s> Choice<'s> {
             tokens += self.units[unit].tokens;
         }
         // What is relevant in a message is all of it, in whatever parts it lies.
-        let parts = float(self.ranges[block].len());
+        let parts = count(self.ranges[block].len());
         (worth / parts, if self.taken[block] == 0 { tokens - self.blocks[block].shortest } else { tokens - GAP })
     }
 
@@ -612,16 +568,6 @@ fn stands_out(class: Class) -> bool {
 fn recency(age: f32) -> f32 {
     1.0 / (1.0 + age * AGING)
 }
-
-#[allow(clippy::cast_precision_loss)] // tokens and counts are far below 2^24
-fn float(n: usize) -> f32 {
-    n as f32
-}
-
-fn index(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -726,18 +672,5 @@ mod tests {
         assert_eq!(choice.changed(), [0, 1, 2]);
         choice.take_part(2, 0);
         assert_eq!((choice.changed(), choice.changed()), (vec![2], vec![]));
-    }
-
-    #[test]
-    fn the_queue_gives_back_the_highest_worth_first() {
-        let mut queue = Queue::default();
-        for worth in [0.5_f32, 1e-9, 40.0, 0.0, 0.001] {
-            queue.push(Item::Unit(worth.to_bits()), Queue::bucket(worth));
-        }
-        let order = std::iter::from_fn(|| queue.pop()).map(|(item, _)| match item {
-            Item::Unit(bits) | Item::Group(bits) => f32::from_bits(bits),
-        });
-        // What is next to nothing is in one bucket, the newest first.
-        assert_eq!(order.collect::<Vec<_>>(), [40.0, 0.5, 0.001, 0.0, 1e-9]);
     }
 }

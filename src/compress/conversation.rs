@@ -1,11 +1,14 @@
 //! A draft as the choice sees it: its texts, and the groups and blocks of those that may go.
 
+use std::ops::Range;
+
 use crate::message::Role;
 
 use super::analysis::{Analysis, Form};
 use super::candidates::Candidate;
 use super::choice::{Block, FIRST_MARK, Frame};
 use super::draft::{Draft, Entry, Piece, Slot};
+use super::estimate::{count, float};
 use super::layout::{Layout, Tier};
 use super::rules::rules;
 use super::salience::{Passage, Voice};
@@ -31,6 +34,8 @@ pub struct Conversation {
     pub frames: Vec<Frame>,
     /// By candidate.
     pub blocks: Vec<Block>,
+    /// By candidate: where the user states rules in it.
+    pub rules: Vec<Vec<Range<usize>>>,
 }
 
 /// Where a passage stands in the draft, and its block where it may be cut.
@@ -55,7 +60,7 @@ impl Conversation {
                 may_go: tier.is_some(),
                 passages: Vec::new(),
                 is_talk: Layout::is_talk(draft, *group),
-                age: float((messages - group.start) as u64),
+                age: count(messages - group.start),
             };
             for index in group.start..group.end {
                 let entry = &draft.entries[index];
@@ -67,10 +72,13 @@ impl Conversation {
                 for (i, piece) in entry.pieces.iter().enumerate() {
                     let candidate = candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (index, i));
                     frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
+                    let text = draft.text(index, i);
+                    let voice = voice(piece, entry);
+                    let may_state_rules = candidate.is_some() && voice == Some(Voice::User);
+                    let rules = if may_state_rules { rules(text) } else { Vec::new() };
                     let place = Place { entry: index, piece: i, block: candidate.map(|_| this.blocks.len()) };
-                    let passage = voice(piece, entry).map(|voice| {
-                        let text = draft.text(index, i);
-                        let form = form(text, voice, piece.tokens, candidate.is_some());
+                    let passage = voice.map(|voice| {
+                        let form = form(voice, piece.tokens, candidate.is_some(), !rules.is_empty());
                         let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
                         this.passages.push(Passage {
                             message: index,
@@ -84,17 +92,20 @@ impl Conversation {
                     });
                     match candidate {
                         None => frame.passages.extend(passage.map(|(passage, _)| passage)),
-                        Some(candidate) => this.blocks.push(Block {
-                            passage: passage.map(|(passage, _)| passage),
-                            group: position,
-                            full: float(candidate.full),
-                            shortest: float(candidate.floor),
-                            weight: candidate.weight,
-                            mark: FIRST_MARK,
-                            is_bundle: entry.role == Role::User
-                                && piece.tokens <= WHOLE_TOKENS
-                                && passage.is_some_and(|(_, form)| form == Form::Outlined),
-                        }),
+                        Some(candidate) => {
+                            this.rules.push(rules);
+                            this.blocks.push(Block {
+                                passage: passage.map(|(passage, _)| passage),
+                                group: position,
+                                full: float(candidate.full),
+                                shortest: float(candidate.floor),
+                                weight: candidate.weight,
+                                mark: FIRST_MARK,
+                                is_bundle: entry.role == Role::User
+                                    && piece.tokens <= WHOLE_TOKENS
+                                    && passage.is_some_and(|(_, form)| form == Form::Outlined),
+                            });
+                        }
                     }
                 }
             }
@@ -127,18 +138,13 @@ fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
     }
 }
 
-fn form(text: &str, voice: Voice, tokens: u64, may_be_cut: bool) -> Form {
+fn form(voice: Voice, tokens: u64, may_be_cut: bool, states_rules: bool) -> Form {
     match voice {
         Voice::System => Form::Dated,
         _ if !may_be_cut => Form::Whole,
         Voice::Call => Form::Arguments,
-        Voice::User if tokens > SHORT_RULE_TOKENS && !rules(text).is_empty() => Form::Outlined,
+        Voice::User if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
         Voice::User | Voice::Assistant if tokens <= WHOLE_TOKENS => Form::Whole,
         _ => Form::Outlined,
     }
-}
-
-#[allow(clippy::cast_precision_loss)] // tokens of a request are far below 2^53, and the sum is checked by counting
-fn float(tokens: u64) -> f32 {
-    tokens as f32
 }

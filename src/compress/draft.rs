@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::message::{Content, Media, Message, Part, Role, Text};
+use crate::message::{Content, Media, Message, Part, Role, Text, ToolCall};
 use crate::tokens::{REPLY, TokenCounter};
 
 use super::Mechanisms;
@@ -159,6 +159,18 @@ impl<'v, 'a> Draft<'v, 'a> {
     /// Returns the message that an entry comes from.
     pub fn message(&self, entry: usize) -> Option<&'v Message<'a>> {
         self.entries[entry].index().map(|index| &self.view[index])
+    }
+
+    /// Returns the call that a result answers.
+    pub fn call(&self, entry: usize) -> Option<&'v ToolCall<'a>> {
+        let (index, position) = self.entries[entry].answers?;
+        Some(&self.view[index].tool_calls[position])
+    }
+
+    /// Returns the first of the arguments `keys` that the call of a result has, where it is a string.
+    pub fn argument(&self, entry: usize, keys: &[&str]) -> Option<String> {
+        let arguments: serde_json::Value = serde_json::from_str(self.call(entry)?.arguments.as_ref()?.as_str()).ok()?;
+        keys.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
     }
 
     /// Returns the text that stands in a piece now.

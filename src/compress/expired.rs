@@ -54,11 +54,14 @@ pub fn expired(draft: &Draft<'_, '_>) -> Vec<Option<Expired>> {
             continue;
         }
         let Some(text) = draft.message(index).and_then(text_of) else { continue };
-        let Some((name, arguments)) = call_of(draft, entry.answers) else { continue };
-        let path = path_in(arguments);
+        let Some(call) = draft.call(index) else { continue };
+        let Some(name) = call.name.as_ref().map(Text::as_str) else { continue };
+        let arguments = call.arguments.as_ref().map_or("", Text::as_str);
+        let values: Option<Value> = serde_json::from_str(arguments).ok();
+        let path = values.as_ref().and_then(path_in);
         let failed = has_failed(text);
         let is_reader = READERS.contains(&name);
-        let call = (name, canonical(arguments));
+        let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
             Some(Expired::Repeated(later))
@@ -89,20 +92,13 @@ fn text_of<'m>(message: &'m Message<'_>) -> Option<&'m str> {
     }
 }
 
-fn call_of<'d>(draft: &'d Draft<'_, '_>, answers: Option<(usize, usize)>) -> Option<(&'d str, &'d str)> {
-    let (index, position) = answers?;
-    let call = &draft.view[index].tool_calls[position];
-    Some((call.name.as_ref()?.as_str(), call.arguments.as_ref().map_or("", Text::as_str)))
-}
-
 /// Longer arguments are compared as they are.
 const MAX_CANONICAL_BYTES: usize = 4096;
 
 /// Returns arguments with all keys in order and without spaces between values, so that equal ones are equal texts.
-fn canonical(arguments: &str) -> String {
-    let value = Some(arguments).filter(|arguments| arguments.len() <= MAX_CANONICAL_BYTES);
-    match value.and_then(|arguments| serde_json::from_str(arguments).ok()) {
-        Some(value) => in_order(value).to_string(),
+fn canonical(arguments: &str, values: Option<Value>) -> String {
+    match values.filter(|_| arguments.len() <= MAX_CANONICAL_BYTES) {
+        Some(values) => in_order(values).to_string(),
         None => arguments.trim().to_owned(),
     }
 }
@@ -119,9 +115,8 @@ fn in_order(value: Value) -> Value {
     }
 }
 
-/// Returns the file that a call names.
-pub fn path_in(arguments: &str) -> Option<String> {
-    let values: Value = serde_json::from_str(arguments).ok()?;
+/// Returns the file that the arguments of a call name.
+fn path_in(values: &Value) -> Option<String> {
     PATHS.iter().find_map(|key| values.get(key)?.as_str()).map(|path| path.trim_start_matches("./").to_owned())
 }
 
@@ -211,10 +206,11 @@ mod tests {
 
     #[test]
     fn paths_are_found_whatever_the_argument_is_called() {
+        let named = |arguments: &str| serde_json::from_str(arguments).ok().as_ref().and_then(path_in);
         for key in PATHS {
-            assert_eq!(path_in(&format!(r#"{{"x": 1, "{key}": "./src/a.py"}}"#)).as_deref(), Some("src/a.py"));
+            assert_eq!(named(&format!(r#"{{"x": 1, "{key}": "./src/a.py"}}"#)).as_deref(), Some("src/a.py"));
         }
-        assert_eq!(path_in(r#"{"path": 3}"#), None);
-        assert_eq!(path_in("not json"), None);
+        assert_eq!(named(r#"{"path": 3}"#), None);
+        assert_eq!(named("not json"), None);
     }
 }

@@ -5,6 +5,7 @@
 //! or further ones made until the budget is met.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Floor, Result};
@@ -15,14 +16,16 @@ use super::candidates::{Candidate, candidates, shortest};
 use super::choice::{Block, Choice, Kept};
 use super::conversation::{Conversation, Place};
 use super::draft::{Draft, Entry, Slot};
+use super::estimate::float;
 use super::expired::expired;
 use super::layout::{Layout, Tier};
 use super::outcome::remembered;
 use super::plan::Reason;
 use super::rounds::{Group, is_note};
+use super::rules::normal;
 use super::salience::{Passage, Salience};
 use super::within::within;
-use super::{archive, ledger, rules, terms};
+use super::{archive, ledger, terms};
 
 /// Cuts the draft until it has at most `budget_tokens`.
 ///
@@ -92,7 +95,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) {
-        let Conversation { passages, places, frames, blocks } =
+        let Conversation { passages, places, frames, blocks, rules } =
             Conversation::of(self.draft, self.layout, &self.candidates);
         self.places = places;
         self.before = self
@@ -105,7 +108,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 Before { text: piece.text.clone(), tokens: piece.tokens, reason: piece.reason, analysis }
             })
             .collect();
-        let pins = self.pins(&blocks, &passages);
+        let pins = self.pins(&blocks, &passages, &rules);
         let mechanisms = self.draft.mechanisms;
         let mut salience = Salience::new(passages, self.draft.entries.len(), self.layout.last_user, mechanisms);
         let note = float(self.draft.note_tokens());
@@ -186,16 +189,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Returns the parts that state a rule of the user, the newest first, each rule once, within their share of the room.
-    fn pins(&self, blocks: &[Block], passages: &[Passage]) -> Vec<(usize, usize)> {
+    fn pins(&self, blocks: &[Block], passages: &[Passage], rules: &[Vec<Range<usize>>]) -> Vec<(usize, usize)> {
         let mut pins = Vec::new();
         let mut seen = HashSet::new();
         let mut left = self.rest() * PINNED_SHARE;
         for (b, (block, candidate)) in blocks.iter().zip(&self.candidates).enumerate().rev() {
-            let entry = &self.draft.entries[candidate.entry];
-            let Some(passage) = block.passage.filter(|_| entry.role == Role::User) else { continue };
+            let Some(passage) = block.passage else { continue };
             let text = self.draft.text(candidate.entry, candidate.piece);
-            for rule in rules::rules(text) {
-                if !seen.insert(rules::normal(&text[rule.clone()])) {
+            for rule in &rules[b] {
+                if !seen.insert(normal(&text[rule.clone()])) {
                     continue;
                 }
                 let mut end = 0;
@@ -224,8 +226,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 continue;
             }
             for index in (group.start..group.end).rev() {
-                let Some((at, number)) = self.draft.entries[index].answers else { continue };
-                let call = &self.draft.view[at].tool_calls[number];
+                let Some(call) = self.draft.call(index) else { continue };
                 let Some(name) = call.name.as_ref().filter(|name| ledger::is_changing(name.as_str())) else { continue };
                 let arguments = call.arguments.as_ref().map_or("", Text::as_str);
                 let answer = &self.draft.entries[index];
@@ -415,11 +416,6 @@ const PINNED_SHARE: f32 = 0.04;
 
 /// Times that the choice goes on after its estimates were checked by counting.
 const ROUNDS: usize = 4;
-
-#[allow(clippy::cast_precision_loss)] // tokens of a request are far below 2^53, and the sum is checked by counting
-fn float(tokens: u64) -> f32 {
-    tokens as f32
-}
 
 fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Option<&str>) -> Error {
     parts.sort_by_key(|&(_, tokens)| std::cmp::Reverse(tokens));

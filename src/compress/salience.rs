@@ -14,6 +14,7 @@ use crate::tokens::BuildMixedHasher;
 
 use super::Mechanisms;
 use super::analysis::Analysis;
+use super::estimate::{count, index};
 use super::outline::Class;
 use super::terms::{KINDS, Term};
 
@@ -132,10 +133,10 @@ impl Salience {
     fn gather(&mut self) {
         let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
         let asked: HashSet<Term, BuildMixedHasher> =
-            asking.flat_map(|passage| passage.analysis.terms.to_vec()).collect();
+            asking.flat_map(|passage| passage.analysis.terms.iter().copied()).collect();
         for passage in &self.passages {
             self.offsets.push(self.numbers.len());
-            let message = number(passage.message);
+            let message = index(passage.message);
             let is_system = passage.voice == Voice::System;
             let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
             let parts = passage.analysis.ranges().flat_map(|(part, terms)| terms.map(move |term| (part, term)));
@@ -150,7 +151,7 @@ impl Salience {
                 let id = *self.known.entry(term).or_insert_with(|| {
                     facts.push(Fact { kind: term.kind() as u8, last_message: u32::MAX, ..Fact::default() });
                     covered.push(false);
-                    number(facts.len() - 1)
+                    index(facts.len() - 1)
                 });
                 self.numbers.push(id);
                 self.covered[id as usize] |= passage.stays && !(is_system && part.has_time);
@@ -188,7 +189,7 @@ impl Salience {
                     }
                 }
                 stamp += 1;
-                let relevance = 0.1 * sum / (1.0 + LENGTH * float(ids.len()));
+                let relevance = 0.1 * sum / (1.0 + LENGTH * count(ids.len()));
                 for &id in ids {
                     let fact = &mut self.facts[id as usize];
                     fact.relevance = fact.relevance.max(relevance);
@@ -214,7 +215,7 @@ impl Salience {
                 }
             }
         }
-        let mean = float(lengths.0) / float(lengths.1.max(1));
+        let mean = count(lengths.0) / count(lengths.1.max(1));
         let idf = Idf::of(self.messages);
         let mut raw = vec![0.0_f32; self.messages];
         let mut found: Vec<u32> = Vec::new();
@@ -225,9 +226,9 @@ impl Salience {
             found.clear();
             found.extend(self.ids(position).iter().filter(|&&id| asked[id as usize]));
             found.sort_unstable();
-            let length = float(passage.analysis.terms.len()) / mean;
+            let length = count(passage.analysis.terms.len()) / mean;
             for same in found.chunk_by(|a, b| a == b) {
-                let frequency = float(same.len());
+                let frequency = count(same.len());
                 let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
                 raw[passage.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
             }
@@ -381,32 +382,22 @@ struct Idf {
 
 impl Idf {
     fn of(messages: usize) -> Self {
-        Self { messages: float(messages) }
+        Self { messages: count(messages) }
     }
 
     fn at(&self, with_term: u32) -> f32 {
-        let with_term = float(with_term as usize);
+        let with_term = count(with_term as usize);
         (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
     }
 }
-
-#[allow(clippy::cast_precision_loss)] // counts are far below 2^24, and nothing hangs on the last digit
-fn float(n: usize) -> f32 {
-    n as f32
-}
-
-fn number(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
-}
-
 fn features(fact: &Fact, messages: usize) -> [f32; FEATURES] {
-    let ln = |n: u32| float(n as usize).ln_1p();
+    let ln = |n: u32| count(n as usize).ln_1p();
     let is = |condition: bool| f32::from(u8::from(condition));
     let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
     [
         1.0,
         ln(fact.messages),
-        float(messages.saturating_sub(fact.last_message as usize)).ln_1p(),
+        count(messages.saturating_sub(fact.last_message as usize)).ln_1p(),
         ln(fact.uses),
         by(Voice::User),
         by(Voice::Assistant),

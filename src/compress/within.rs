@@ -10,6 +10,7 @@ use crate::tokens::{ContentMemory, TokenCounter};
 use super::Mechanisms;
 use super::analysis::{Analysis, Form};
 use super::choice::{Block, Choice, FIRST_MARK, Frame, Kept};
+use super::estimate::float;
 use super::marks;
 use super::outline::Kind;
 use super::salience::{Passage, Salience, Voice};
@@ -73,11 +74,6 @@ fn chosen(
         choice.shrink(float(tokens - max_tokens));
     }
     None
-}
-
-#[allow(clippy::cast_precision_loss)] // an estimate, checked by counting
-fn float(tokens: u64) -> f32 {
-    tokens as f32
 }
 
 #[cfg(test)]

@@ -392,15 +392,12 @@ pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyRe
     let used: Vec<&str> = used.iter().map(String::as_str).collect();
     let examples = call.with_view(|view, _| compress::salience_examples(&view.messages, &request, &used))?;
     let row = |example: &compress::Example| {
-        let ends = [f32::from(example.kind), f32::from(u8::from(example.is_used))];
-        ends[..1]
-            .iter()
-            .chain(&example.features)
-            .chain(&ends[1..])
-            .flat_map(|value| value.to_le_bytes())
-            .collect::<Vec<_>>()
+        let mut values = vec![f32::from(example.kind)];
+        values.extend(example.features);
+        values.push(f32::from(u8::from(example.is_used)));
+        values
     };
-    Ok(examples.iter().flat_map(row).collect())
+    Ok(examples.iter().flat_map(row).flat_map(f32::to_le_bytes).collect())
 }
 
 /// Return `messages` within `max_tokens` as `fit_messages` does, without some of what it goes by.

@@ -1,0 +1,18 @@
+//! Tokens and counts as the choice reckons with them: estimates, which are checked by counting.
+
+/// Returns tokens.
+#[allow(clippy::cast_precision_loss)] // tokens of a request are far below 2^24, and the sum is checked by counting
+pub fn float(tokens: u64) -> f32 {
+    tokens as f32
+}
+
+/// Returns a number of things.
+#[allow(clippy::cast_precision_loss)] // far below 2^24, and nothing hangs on the last digit
+pub fn count(n: usize) -> f32 {
+    n as f32
+}
+
+/// Returns an index in half the bytes.
+pub fn index(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

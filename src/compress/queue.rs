@@ -1,0 +1,70 @@
+//! What may be taken, the best first.
+
+use super::estimate::count;
+
+/// A group or a unit, by its index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    Group(u32),
+    Unit(u32),
+}
+
+/// Items in the order of their worth for a token, in steps of a hundredth: finer would order noise.
+///
+/// Buckets rather than a heap, so that putting back and taking out cost the same however many there are.
+#[derive(Default)]
+pub struct Queue {
+    buckets: Vec<Vec<Item>>,
+    /// The highest bucket that may hold something.
+    top: usize,
+}
+
+/// Buckets for each doubling of the worth, and their number: from 2^-20 to 2^20 a token.
+const FINENESS: f32 = 64.0;
+const BUCKETS: usize = 2560;
+
+impl Queue {
+    /// Returns the bucket of what is worth so much for a token.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped before
+    pub fn bucket(worth: f32) -> usize {
+        let step = (worth.max(f32::MIN_POSITIVE).log2() + 20.0) * FINENESS;
+        step.clamp(0.0, count(BUCKETS - 1)) as usize
+    }
+
+    /// Puts an item into a bucket.
+    pub fn push(&mut self, item: Item, bucket: usize) {
+        if self.buckets.is_empty() {
+            self.buckets.resize_with(BUCKETS, Vec::new);
+        }
+        self.buckets[bucket].push(item);
+        self.top = self.top.max(bucket);
+    }
+
+    /// Takes the newest item out of the highest bucket.
+    pub fn pop(&mut self) -> Option<(Item, usize)> {
+        loop {
+            match self.buckets.get_mut(self.top)?.pop() {
+                Some(item) => return Some((item, self.top)),
+                None => self.top = self.top.checked_sub(1)?,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_gives_back_the_highest_worth_first() {
+        let mut queue = Queue::default();
+        for worth in [0.5_f32, 1e-9, 40.0, 0.0, 0.001] {
+            queue.push(Item::Unit(worth.to_bits()), Queue::bucket(worth));
+        }
+        let order = std::iter::from_fn(|| queue.pop()).map(|(item, _)| match item {
+            Item::Unit(bits) | Item::Group(bits) => f32::from_bits(bits),
+        });
+        // What is next to nothing is in one bucket, the newest first.
+        assert_eq!(order.collect::<Vec<_>>(), [40.0, 0.5, 0.001, 0.0, 1e-9]);
+    }
+}
