@@ -16,7 +16,6 @@ import logging
 import os
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -24,6 +23,7 @@ from pathlib import Path
 
 from nanobot_context._core import archive_directory
 from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.files import PART, replace_file
 
 __all__ = ["Archive"]
 
@@ -32,7 +32,6 @@ MAX_BYTES = 64 * 1024 * 1024
 _NAME = re.compile(r"[0-9a-f]{16}\.txt")
 _ORDER = ".order"
 _LOCK = ".lock"
-_PART = ".part"  # how the name of a file ends while it is being written
 # Results may hold what does not belong into a repository.
 _GITIGNORE = "*\n"
 
@@ -126,7 +125,7 @@ class Archive:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         ignore = self.directory / ".gitignore"
         if not ignore.exists():
-            self._replace(ignore.name, _GITIGNORE.encode())
+            replace_file(ignore, _GITIGNORE.encode())
 
     def _write(self, contents: Mapping[str, bytes], keep: Collection[str]) -> None:
         """Write what is not there yet, under the lock."""
@@ -139,11 +138,11 @@ class Archive:
                 total -= files.pop(name, 0)
                 total -= self._evict(files, keep, total + len(content) - self.max_bytes)
                 if total + len(content) <= self.max_bytes:
-                    self._replace(name, content)
+                    replace_file(self.directory / name, content)
                     files[name] = len(content)
                     total += len(content)
         finally:
-            self._replace(_ORDER, "".join(f"{name}\n" for name in files).encode())
+            replace_file(self.directory / _ORDER, "".join(f"{name}\n" for name in files).encode())
 
     def _files(self) -> dict[str, int]:
         """Return every file and its bytes, the oldest first."""
@@ -152,7 +151,7 @@ class Archive:
             for entry in entries:
                 if _NAME.fullmatch(entry.name):
                     sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
-                elif entry.name.endswith(_PART):
+                elif entry.name.endswith(PART):
                     # Under the lock nobody else writes: what is left here is of a process that
                     # ended.
                     Path(entry.path).unlink(missing_ok=True)
@@ -173,20 +172,6 @@ class Archive:
             (self.directory / name).unlink(missing_ok=True)
             gone += files.pop(name)
         return gone
-
-    def _replace(self, name: str, content: bytes) -> None:
-        """Put `content` into the file `name` at once. The new file is the owner's only."""
-        handle, temporary = tempfile.mkstemp(suffix=_PART, prefix=".", dir=self.directory)
-        try:
-            with os.fdopen(handle, "wb", buffering=0) as file:
-                rest = memoryview(content)
-                while rest:
-                    rest = rest[file.write(rest) or 0 :]
-            Path(temporary).replace(self.directory / name)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

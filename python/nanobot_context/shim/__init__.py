@@ -18,7 +18,11 @@ from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
 from nanobot_context.shim import governance, log, provider_chat, safe_chat
-from nanobot_context.shim.archives import Archives, read_file_knows_the_workspace
+from nanobot_context.shim.archives import (
+    DEFAULT_WORKSPACE,
+    Archives,
+    read_file_knows_the_workspace,
+)
 from nanobot_context.shim.config import nanobot_config_path, provider_prefixes
 from nanobot_context.shim.detect import Detection, detect_generation, load_classes, nanobot_version
 from nanobot_context.shim.guard import Guard
@@ -97,10 +101,12 @@ def install(settings: Settings | None = None) -> Status:
 
         archives = None
         if loaded.settings.archive:
-            archives = Archives(loaded.settings.archive_max_bytes, read_file_knows_the_workspace())
-            configured = loaded.agent_defaults.get("workspace")
-            if isinstance(configured, str):
-                archives.configured = configured
+            workspace = loaded.agent_defaults.get("workspace")
+            archives = Archives(
+                loaded.settings.archive_max_bytes,
+                read_file_knows_the_workspace(),
+                workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
+            )
         guard = Guard(loaded.settings, windows, generation.CLEAR_COMMAND, error_response, archives)
         patches = PatchSet()
         try:

@@ -21,7 +21,10 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.shim import log
 from nanobot_context.shim.request import Message
 
-__all__ = ["Archives", "read_file_knows_the_workspace"]
+__all__ = ["DEFAULT_WORKSPACE", "Archives", "read_file_knows_the_workspace"]
+
+# Where nanobot's config says nothing else.
+DEFAULT_WORKSPACE = "~/.nanobot/workspace"
 
 # Inside of the workspace also for a nanobot that is restricted to it.
 DIRECTORY = Path(".nanobot-context", "results")
@@ -51,7 +54,7 @@ class Archives:
 
     max_bytes: int
     relative: bool
-    configured: str = "~/.nanobot/workspace"
+    configured: str = DEFAULT_WORKSPACE
     _found: dict[str, Archive | None] = field(default_factory=dict)
 
     def of(self, messages: list[Message]) -> Archive | None:

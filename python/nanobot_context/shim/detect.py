@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from typing import Any, Literal
 
@@ -89,7 +90,8 @@ def detect_generation(classes: NanobotClasses) -> Detection:
     ]
     generation: Generation = "safe-chat-stream" if len(choke_points) > 1 else "safe-chat"
     points = [
-        _point(provider, name, "every model call", _safe_chat_problem) for name in choke_points
+        _point(provider, name, "every model call", partial(_safe_chat_problem, name))
+        for name in choke_points
     ]
     if not choke_points:
         generation = "provider-chat"
@@ -130,13 +132,12 @@ def _point(
     return PatchPoint(name, "ready", purpose)
 
 
-def _safe_chat_problem(owner: type, function: Any) -> str:
+def _safe_chat_problem(name: str, owner: type, function: Any) -> str:
     if not inspect.iscoroutinefunction(function):
         return "is not `async`"
     kinds = [parameter.kind for parameter in _parameters(function)]
     if kinds != [inspect.Parameter.VAR_KEYWORD]:
         return f"takes {inspect.signature(function)} instead of keywords only"
-    name = function.__name__
     overriding = [cls.__qualname__ for cls in subclasses(owner) if name in cls.__dict__]
     return f"is overridden by {', '.join(overriding)}" if overriding else ""
 

@@ -25,7 +25,6 @@ from nanobot_context._core import (
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.overflow import detect_overflow
 from nanobot_context.shim import friendly, log
-from nanobot_context.shim.learned import name_of
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION_TOKENS,
     is_consolidation,
@@ -254,8 +253,9 @@ class Guard:
         elif overflow.kind == "input" and not overflow.used_tokens:
             self.windows.assume(request.model, counted, request.endpoint)
         if overflow.kind == "input" and overflow.used_tokens:
-            name = name_of(request.model, request.endpoint)
-            self.windows.learned.counted(name, counted, overflow.used_tokens, refused=True)
+            self.windows.counted(
+                request.model, counted, overflow.used_tokens, request.endpoint, refused=True
+            )
         log.warning(
             "the provider refused {} tokens as too long (window {}, {}; stated limit {}); "
             "compressing to {} and trying once more",
@@ -337,8 +337,7 @@ class Guard:
         theirs = _prompt_tokens(getattr(response, "usage", None))
         if theirs:
             ours = count_tokens(attempt.messages, request.model, tools=request.tools)
-            name = name_of(request.model, request.endpoint)
-            self.windows.learned.counted(name, ours, theirs)
+            self.windows.counted(request.model, ours, theirs, request.endpoint)
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
         reserve = int(window_tokens * self.settings.context_reserve_ratio)

@@ -7,15 +7,14 @@ addresses of servers, and nothing of any conversation. Without it everything is 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from nanobot_context.files import replace_file
 from nanobot_context.shim import log
 
 __all__ = ["Learned", "Lesson", "learned_file", "name_of"]
@@ -127,15 +126,11 @@ class Learned:
             return
         models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
         text = json.dumps({"models": models}, indent=2) + "\n"
-        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(self.file)
+            replace_file(self.file, text.encode())
         except OSError as error:
             log.warning("`{}` cannot be written: {}", self.file, error)
-            with contextlib.suppress(OSError):
-                temporary.unlink(missing_ok=True)
 
 
 def name_of(model: str | None, endpoint: str) -> str:

@@ -69,6 +69,18 @@ class Windows:
         """Return how many tokens the provider counts where we count one."""
         return self.learned.of(name_of(model, endpoint)).ratio
 
+    def counted(
+        self,
+        model: str | None,
+        ours: int,
+        theirs: int,
+        endpoint: str = "",
+        *,
+        refused: bool = False,
+    ) -> None:
+        """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
+        self.learned.counted(name_of(model, endpoint), ours, theirs, refused=refused)
+
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` stated a limit; it only ever gets lower."""
         self.learned.window(name_of(model, endpoint), limit_tokens)
