@@ -7,7 +7,8 @@
 
 An environment is `.cache/nanobot/<release>`. What it holds is fixed by the lock
 `tests/nanobot/locks/<release>.txt`; the package is put on top without dependencies. A second run
-that finds the same lock and the same package changes nothing. A lock is remade with
+that finds the same lock and the same package changes nothing. A lock is remade with the following,
+without litellm and mcp from 0.1.4.post6 on:
 
     printf 'nanobot-ai==RELEASE\\nlitellm==1.82.6\\nmcp==1.30.0\\n' |
         uv pip compile - --universal --python-version 3.11 \\
@@ -29,17 +30,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ROOT / "tests" / "nanobot" / "locks"
 CACHE = ROOT / ".cache" / "nanobot"
-RELEASES = (
-    *("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5"),
-    *("0.1.4.post6", "0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3"),
-    *("0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"),
-)
+RELEASES = sorted(lock.stem for lock in LOCKS.glob("*.txt"))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Make or refresh the environments that `argv` names; return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("releases", nargs="*", metavar="release", help="default: all six")
+    parser.add_argument("releases", nargs="*", metavar="release", help="default: all")
     parser.add_argument("--package", help="wheel, source tree or `none`; default: newest in dist/")
     options = parser.parse_args(argv)
     unknown = sorted(set(options.releases) - set(RELEASES))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from scenario import DONE, WHOLE, Scenario, Step, script, then_ping
@@ -33,14 +32,22 @@ def read_back(name: str = "readback") -> Scenario:
         notes = stage.notes
         first_seen: dict[str, str] = {}
 
-        def read(number: int) -> Callable[[Request], Answer]:
+        def read(number: int) -> Step:
             def step(request: Request) -> Answer:
-                if number:
-                    head = stage.facts[3 * number - 3]
-                    first_seen[head] = results(request, head)[-1]
+                note(request, number)
                 return [Call("read_file", {"path": str(stage.paths(names)[number])})]
 
             return step
+
+        def note(request: Request, number: int) -> None:
+            """Keep how a result is first seen, and how the one read back is once it is short."""
+            if "read" in notes:
+                again = results(request, notes["head"])
+                if again and len(again[-1]) < len(notes["read"]) / 2:
+                    notes.setdefault("shortened_again", again[-1])
+            elif number:
+                head = stage.facts[3 * number - 3]
+                first_seen[head] = results(request, head)[-1]
 
         def again(request: Request) -> Answer:
             short = {head: results(request, head) for head in first_seen}
@@ -56,26 +63,14 @@ def read_back(name: str = "readback") -> Scenario:
             notes["read"] = results(request, notes["head"])[-1]
             return read(8)(request)
 
-        def seen_again(request: Request) -> None:
-            again = results(request, notes["head"])
-            if again and len(again[-1]) < len(notes["read"]) / 2:
-                notes.setdefault("shortened_again", again[-1])
-
-        def read_on(number: int) -> Step:
-            def step(request: Request) -> Answer:
-                seen_again(request)
-                return [Call("read_file", {"path": str(stage.paths(names)[number])})]
-
-            return step
-
         def last(request: Request) -> Answer:
-            seen_again(request)
+            note(request, len(names))
             kept = sorted((stage.workspace / RESULTS).glob("*.txt"))
             notes["kept"] = {file.name: file.read_text(encoding="utf-8") for file in kept}
             notes["modes"] = sorted({file.stat().st_mode & 0o777 for file in kept})
             return DONE
 
-        return script([*map(read, range(8)), again, check, *map(read_on, range(9, 13)), last])
+        return script([*map(read, range(8)), again, check, *map(read, range(9, 13)), last])
 
     return Scenario(name, play, model, window=24_000, restricted=True, result_chars=WHOLE)
 

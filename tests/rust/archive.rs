@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use nanobot_context::compress::{self, Archive, Plan, Request, names_in};
-use nanobot_context::{Message, Role, TokenCounter};
+use nanobot_context::{Message, Role};
 
+use crate::fitted::tokens;
 use crate::owned::{Owned, Says, apply, view};
 use crate::texts::Kind;
 
@@ -17,10 +18,6 @@ fn archive() -> Archive {
 fn fit(messages: &[Owned], archive: Option<Archive>, max_tokens: u64) -> Plan {
     let request = Request { archive, ..Request::new(None, None, 0) };
     compress::fit(&view(messages), &request, max_tokens).unwrap()
-}
-
-fn tokens(messages: &[Owned]) -> u64 {
-    TokenCounter::new(None).prompt(&view(messages), None).tokens
 }
 
 fn text(message: &Owned) -> &str {

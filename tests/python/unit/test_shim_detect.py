@@ -9,7 +9,6 @@ import asyncio
 import copy
 import inspect
 import itertools
-import sys
 import types
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,9 +20,8 @@ import pytest
 
 from nanobot_context import count_tokens, shim
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.settings import LoadedSettings, Settings
+from nanobot_context.settings import Settings
 from nanobot_context.shim import friendly
-from nanobot_context.shim.config import nanobot_config_path
 from nanobot_context.shim.detect import NanobotClasses, detect_generation
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION,
@@ -32,7 +30,6 @@ from nanobot_context.shim.nanobot_messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.shim.windows import Windows
 
 Message = dict[str, Any]
 
@@ -101,31 +98,28 @@ def _own(cls: type) -> dict[str, Any]:
     return {**own, "messages": field(default_factory=list), "__module__": cls.__module__}
 
 
-def with_safe_chat(classes: NanobotClasses) -> NanobotClasses:
-    """Turn the classes into the shape of 0.1.4.post5."""
+def safe(words: str) -> Callable[..., Awaitable[Any]]:
+    """Return nanobot's method around `chat`, which makes a response of any exception."""
 
-    async def _safe_chat(self: Any, **kwargs: Any) -> Any:
+    async def safe_chat(self: Any, **kwargs: Any) -> Any:
         try:
             return await self.chat(**kwargs)
         except Exception as error:
-            return LLMResponse(f"Error calling LLM: {error}", finish_reason="error")
+            return LLMResponse(f"{words}: {error}", finish_reason="error")
 
-    classes.provider._safe_chat = _safe_chat  # type: ignore[attr-defined]
+    return safe_chat
+
+
+def with_safe_chat(classes: NanobotClasses) -> NanobotClasses:
+    """Turn the classes into the shape of 0.1.4.post5."""
+    classes.provider._safe_chat = safe("Error calling LLM")  # type: ignore[attr-defined]
     return classes
 
 
 def with_stream(classes: NanobotClasses) -> NanobotClasses:
     """Turn the classes into the shape of 0.1.4.post6 and later."""
-    with_safe_chat(classes)
-
-    async def _safe_chat_stream(self: Any, **kwargs: Any) -> Any:
-        try:
-            return await self.chat(**kwargs)
-        except Exception as error:
-            return LLMResponse(f"Error: {error}", finish_reason="error")
-
-    classes.provider._safe_chat_stream = _safe_chat_stream  # type: ignore[attr-defined]
-    return classes
+    classes.provider._safe_chat_stream = safe("Error")  # type: ignore[attr-defined]
+    return with_safe_chat(classes)
 
 
 @pytest.fixture
@@ -648,6 +642,22 @@ def test_a_mistake_of_ours_sends_nanobots_own_request(
     assert script.sent[0] is messages
 
 
+def test_the_overflow_that_is_raised_inside_carries_its_numbers(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+
+    async def run() -> None:
+        with shim.guard.subagent():
+            script = Script(error(TOO_LONG), error(TOO_LONG))
+            await make_provider(classes, script).chat(messages=conversation(8, 150))
+
+    with pytest.raises(ContextOverflowError) as caught:
+        asyncio.run(run())
+    assert caught.value.limit_tokens == 8_000
+    assert caught.value.needed_tokens == 9_000
+
+
 # -- history --------------------------------------------------------------------------------
 
 
@@ -858,85 +868,3 @@ def test_the_language_is_that_of_the_users_last_messages(texts: list[Any], chine
 def test_text_in_parts_counts_for_the_language() -> None:
     parts = [{"type": "image_url", "image_url": {}}, {"type": "text", "text": "这是什么"}]
     assert friendly.is_chinese([{"role": "user", "content": parts}])
-
-
-# -- windows and configuration --------------------------------------------------------------
-
-
-def windows(agent_defaults: dict[str, Any] | None = None, **settings: Any) -> Windows:
-    loaded = LoadedSettings(Settings(**settings), agent_defaults=agent_defaults or {})
-    return Windows(loaded, frozenset({"custom", "openai_codex"}))
-
-
-def test_an_override_wins_over_everything() -> None:
-    found = windows({"contextWindowTokens": 5_000}, context_window_override=7_000)
-    found.learn("gpt-4", 1_000)
-    assert found.of("gpt-4").tokens == 7_000
-
-
-@pytest.mark.parametrize(("value", "taken"), [(65_536, False), (200_000, False), (50_000, True)])
-def test_nanobots_default_window_is_not_taken_for_a_setting(value: int, taken: bool) -> None:
-    found = windows({"contextWindowTokens": value}).of("gpt-4")
-    assert (found.tokens == value) is taken
-
-
-def test_a_learned_limit_only_lowers_the_table() -> None:
-    found = windows()
-    listed = found.of("gpt-4").tokens
-    found.learn("gpt-4", listed + 1)
-    assert found.of("gpt-4").tokens == listed
-    found.learn("gpt-4", 4_000)
-    found.learn("gpt-4", 6_000)
-    assert found.of("gpt-4").tokens == 4_000
-    assert found.of("gpt-4-turbo").tokens != 4_000
-
-
-def test_provider_names_of_nanobots_are_no_part_of_a_model() -> None:
-    listed = windows().of("gpt-4").tokens
-    assert windows().of("custom/gpt-4").tokens == listed
-    assert windows().of("openai-codex/gpt-4").tokens == listed
-    assert windows().of("nobody-knows-this").tokens == 128_000
-
-
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["/x/bin/nanobot", "agent", "--config", "/c/a.json"], "/c/a.json"),
-        (["/x/bin/nanobot", "agent", "--config=/c/b.json"], "/c/b.json"),
-        (["/x/bin/nanobot", "gateway", "-c", "/c/c.json"], "/c/c.json"),
-        (["/x/site-packages/nanobot/__main__.py", "agent", "-c/c/d.json"], "/c/d.json"),
-        (["/x/bin/pytest", "-c", "/c/e.json"], None),
-        (["/x/bin/nanobot", "agent"], None),
-        ([], None),
-    ],
-)
-def test_the_config_file_is_the_one_on_nanobots_command_line(
-    argv: list[str], expected: str | None
-) -> None:
-    usual = Path.home() / ".nanobot" / "config.json"
-    assert nanobot_config_path(argv) == (Path(expected) if expected else usual)
-
-
-def test_the_config_file_that_nanobot_was_told_comes_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    loader = types.ModuleType("nanobot.config.loader")
-    loader._current_config_path = Path("/told.json")  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "nanobot.config.loader", loader)
-    assert nanobot_config_path(["nanobot", "-c", "/argv.json"]) == Path("/told.json")
-
-
-def test_the_overflow_that_is_raised_inside_carries_its_numbers(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
-) -> None:
-    install(classes)
-
-    async def run() -> None:
-        with shim.guard.subagent():
-            script = Script(error(TOO_LONG), error(TOO_LONG))
-            await make_provider(classes, script).chat(messages=conversation(8, 150))
-
-    with pytest.raises(ContextOverflowError) as caught:
-        asyncio.run(run())
-    assert caught.value.limit_tokens == 8_000
-    assert caught.value.needed_tokens == 9_000
