@@ -4,7 +4,7 @@ use crate::message::Role;
 
 use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
-use super::draft::{Draft, Origin};
+use super::draft::{Draft, Origin, Slot};
 use super::layout::{Layout, Tier};
 use super::plan::Reason;
 
@@ -52,7 +52,9 @@ pub fn result_tokens(draft: &Draft<'_, '_>) -> u64 {
 /// Shortens a result to at most `share` tokens, or to its shortest form.
 fn cut(draft: &mut Draft<'_, '_>, candidate: &Candidate, share: u64, reason: Reason) {
     let (entry, piece) = (candidate.entry, candidate.piece);
-    let short = archive::to_tokens(draft, entry, piece, share).filter(|_| share > candidate.floor);
+    // There is no part of an attachment.
+    let is_text = !matches!(draft.entries[entry].pieces[piece].slot, Slot::Media(_));
+    let short = if is_text && share > candidate.floor { archive::to_tokens(draft, entry, piece, share) } else { None };
     let (short, tokens) = short.unwrap_or_else(|| shortest(draft, candidate));
     draft.set(entry, piece, short, tokens, reason);
 }

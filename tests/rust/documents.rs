@@ -4,7 +4,7 @@ use nanobot_context::compress::{self, Output, Plan, Reason, Request, TRIM_LINES,
 use nanobot_context::message::Media;
 use nanobot_context::{Content, Error, Message, Part, Role, TokenCounter, history, window};
 
-use crate::owned::{Owned, apply, view};
+use crate::owned::{Owned, Says, apply, view};
 use crate::texts::Kind;
 
 fn request(window_tokens: u64) -> Request<'static> {
@@ -91,6 +91,24 @@ fn results_are_cut_only_until_they_are_within_half_of_the_window() {
     assert!(plan.receipt.cuts.iter().all(|cut| cut.reason == Reason::Budget));
     // Results alone are no reason to read everything anew: what fits stays.
     assert_eq!(compress::compress(&view(&messages), &request(all * 10 / 6)).unwrap(), None);
+}
+
+#[test]
+fn an_attachment_among_many_results_stays_or_goes_whole() {
+    let mut messages = turn(10, 8_000);
+    messages.push(Owned::new(Role::User, "Thanks."));
+    let file = Says::Media(Media::File, "file-abc".to_owned());
+    messages[3].says = Says::Parts(vec![file.clone()]);
+    let all = tokens(&messages);
+    for percent in [86, 100, 120, 200, 400] {
+        let plan = compress::compress(&view(&messages), &request(all * 100 / percent)).unwrap().unwrap();
+        let says = apply(&messages, &plan).into_iter().map(|message| message.says);
+        let Some(Says::Parts(parts)) = says.into_iter().find(|says| matches!(says, Says::Parts(_))) else {
+            continue;
+        };
+        let is_mark = |says: &Says| matches!(says, Says::Text(text) if text.starts_with("[attachment left out"));
+        assert!(parts[0] == file || is_mark(&parts[0]), "{percent}: {parts:?}");
+    }
 }
 
 #[test]
