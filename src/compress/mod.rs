@@ -42,7 +42,7 @@ mod within;
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::tokens::TokenCounter;
 
 use draft::Draft;
@@ -189,19 +189,39 @@ pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
 ///
 /// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone are above the target.
 pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
-    reduce(view, request, request.emergency_tokens())
+    let mut draft = draft(view, request);
+    passes::all_reasoning(&mut draft);
+    fit::fit(&mut draft, request.emergency_tokens(), request.model)?;
+    Ok(draft.finish())
 }
 
-/// Returns the plan for a request of at most `max_tokens` from which all reasoning is gone.
+/// Returns the plan for the next attempt after a request was refused: at most `max_tokens`.
+///
+/// Reasoning before the last message of the user goes; some providers insist on the later. With `newest_only` no more
+/// tokens stay than system messages, the last message of the user and the newest group need.
 ///
 /// # Errors
 ///
 /// As [`emergency`].
-pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
+pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, newest_only: bool) -> Result<Plan> {
+    let last_user = last_user_index(view);
     let mut draft = draft(view, request);
-    passes::all_reasoning(&mut draft);
+    passes::reasoning(&mut draft, last_user.unwrap_or(view.len()), 0);
+    let max_tokens = if newest_only { max_tokens.min(newest_tokens(&draft, last_user)) } else { max_tokens };
     fit::fit(&mut draft, max_tokens, request.model)?;
     Ok(draft.finish())
+}
+
+/// Returns the tokens of system messages, the last message of the user, the newest group, and notes for all else.
+fn newest_tokens(draft: &Draft<'_, '_>, last_user: Option<usize>) -> u64 {
+    let groups = groups(draft.entries.iter().map(|entry| entry.role));
+    let newest = groups.iter().rfind(|group| group.role != Role::System).map_or(0..0, |group| group.start..group.end);
+    let stays = |(at, entry): &(usize, &draft::Entry)| {
+        entry.role == Role::System || newest.contains(at) || entry.index().is_some_and(|index| Some(index) == last_user)
+    };
+    let tokens: u64 = draft.entries.iter().enumerate().filter(stays).map(|(_, entry)| entry.tokens()).sum();
+    // One on each side of the user's message.
+    draft.overhead_tokens + tokens + 2 * draft.note_tokens()
 }
 
 /// Returns the plan for a request of at most `max_tokens`, calls and results repaired; nothing else is changed where

@@ -1,7 +1,8 @@
 //! What a provider says when a request is too large, and how large it was.
 //!
 //! [`detect_overflow`] reads the text, the status and the codes of one failed call; [`detect_silent`] reads the usage of
-//! one that succeeded. Neither does I/O, and neither is shown what a user, a tool or the model wrote.
+//! one that succeeded. Neither is shown what a user, a tool or the model wrote. [`Recovery`] says what to send next. Nothing
+//! here does I/O.
 
 mod detect;
 #[cfg(test)]
@@ -9,8 +10,10 @@ mod forms;
 mod numbers;
 mod patterns;
 mod reading;
+mod recovery;
 mod scan;
 mod silent;
 
 pub use detect::{ErrorView, Overflow, OverflowKind, detect_overflow, stated_output_cap};
+pub use recovery::{Reason, Recovery, Step};
 pub use silent::{UsageView, detect_silent};

@@ -256,6 +256,31 @@ pub fn fit_messages<'py>(
     call.planned(&request, |view, request| compress::fit(&view.messages, request, max_tokens))
 }
 
+/// Return `messages` within `max_tokens` for the next attempt after a refusal.
+///
+/// Reasoning before the last message of the user goes; then as `fit_messages`. With `newest_only` no
+/// more tokens stay than system messages, the last message of the user and the newest group need.
+///
+/// Raises:
+///     ContextOverflowError: As `fit_messages`.
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
+#[pyfunction]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, newest_only=false, archive=None))]
+pub fn reduce_messages<'py>(
+    messages: &Bound<'py, PyAny>,
+    max_tokens: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+    newest_only: bool,
+    archive: Any<'_, 'py>,
+) -> PyResult<Fitted> {
+    let call = Call::new(messages, model, tools)?.with_archive(archive)?;
+    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let request = call.request(max_tokens, compress::Limits::default());
+    call.planned(&request, |view, request| compress::reduce(&view.messages, request, max_tokens, newest_only))
+}
+
 /// Return the newest whole rounds that have at most `max_tokens` together, as the same objects.
 ///
 /// A round is a message of the user and everything up to the next one. Results without their call and

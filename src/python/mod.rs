@@ -13,6 +13,7 @@ mod functions;
 mod known;
 mod overflow;
 mod receipt;
+mod recovery;
 
 /// The compiled half of the package `nanobot_context`.
 #[pyo3::pymodule(name = "_core", gil_used = true)]
@@ -24,13 +25,15 @@ mod core_module {
     #[pymodule_export]
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
-        find_safe_cut_point, fit_messages, fit_without, fits, get_context_window, get_output_limit, salience_examples,
-        select_history, trim_tool_result,
+        find_safe_cut_point, fit_messages, fit_without, fits, get_context_window, get_output_limit, reduce_messages,
+        salience_examples, select_history, trim_tool_result,
     };
     #[pymodule_export]
-    use super::overflow::{Overflow, classify_error};
+    use super::overflow::{Overflow, classify_error, classify_usage};
     #[pymodule_export]
     use super::receipt::{Cut, Fitted, Lost, Receipt};
+    #[pymodule_export]
+    use super::recovery::{Recovery, Repair};
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it

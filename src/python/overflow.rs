@@ -1,32 +1,52 @@
-//! `Overflow`, and the reading of an error.
+//! `Overflow`, the reading of an error and of a usage report.
 
 use std::borrow::Cow;
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::overflow::{ErrorView, detect_overflow};
+use crate::overflow::{self, ErrorView, UsageView, detect_silent};
 
 use super::convert::without_surrogates;
 
 /// What a provider said was too large.
-#[pyclass(frozen, get_all, eq, skip_from_py_object, module = "nanobot_context")]
+#[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context")]
 #[derive(Clone, PartialEq)]
 pub struct Overflow {
-    /// `input`, `output_cap`, `request_bytes`, `rate_ceiling` or `silent`.
-    kind: &'static str,
+    kind: overflow::OverflowKind,
     /// Tokens that are allowed, where the provider said it.
+    #[pyo3(get)]
     limit_tokens: Option<u64>,
     /// Tokens that the request had, where the provider said it.
+    #[pyo3(get)]
     used_tokens: Option<u64>,
+}
+
+impl Overflow {
+    /// Returns the overflow as the core knows it.
+    pub fn seen(&self) -> overflow::Overflow {
+        overflow::Overflow { kind: self.kind, limit_tokens: self.limit_tokens, used_tokens: self.used_tokens }
+    }
+}
+
+impl From<overflow::Overflow> for Overflow {
+    fn from(found: overflow::Overflow) -> Self {
+        Self { kind: found.kind, limit_tokens: found.limit_tokens, used_tokens: found.used_tokens }
+    }
 }
 
 #[pymethods]
 impl Overflow {
+    /// `input`, `output_cap`, `request_bytes`, `rate_ceiling` or `silent`.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.kind.name()
+    }
+
     fn __repr__(&self) -> String {
         let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
         let (limit, used) = (number(self.limit_tokens), number(self.used_tokens));
-        format!("Overflow(kind='{}', limit_tokens={limit}, used_tokens={used})", self.kind)
+        format!("Overflow(kind='{}', limit_tokens={limit}, used_tokens={used})", self.kind())
     }
 }
 
@@ -41,6 +61,26 @@ pub fn classify_error(
     provider: Option<&str>,
 ) -> Option<Overflow> {
     let text = text.to_str().map_or_else(|_| Cow::Owned(without_surrogates(text)), Cow::Borrowed);
-    let found = detect_overflow(&ErrorView { text: &text, status, code, error_type, provider })?;
-    Some(Overflow { kind: found.kind.name(), limit_tokens: found.limit_tokens, used_tokens: found.used_tokens })
+    let found = overflow::detect_overflow(&ErrorView { text: &text, status, code, error_type, provider })?;
+    Some(found.into())
+}
+
+/// Return the overflow that the usage of an answered request gives away, or `None`.
+///
+/// `cache_tokens` are those of the prompt that `input_tokens` leaves out. 0 for a number that is not
+/// known.
+#[pyfunction]
+#[pyo3(signature = (
+    *, input_tokens, cache_tokens=0, output_tokens=None, finish_reason=None, window_tokens=0, counted_tokens=0
+))]
+pub fn classify_usage(
+    input_tokens: Option<u64>,
+    cache_tokens: u64,
+    output_tokens: Option<u64>,
+    finish_reason: Option<&str>,
+    window_tokens: u64,
+    counted_tokens: u64,
+) -> Option<Overflow> {
+    let usage = UsageView { input_tokens, cache_tokens, output_tokens, finish_reason };
+    Some(detect_silent(&usage, window_tokens, counted_tokens)?.into())
 }

@@ -1,0 +1,83 @@
+//! `Recovery`: what to send after a refusal.
+
+use pyo3::prelude::*;
+
+use crate::compress::check_ratio;
+use crate::overflow::{Recovery as Core, Step};
+
+use super::arguments::{optional_whole, whole};
+use super::errors::OrRaise;
+use super::overflow::Overflow;
+
+/// What to do after a refusal.
+#[pyclass(frozen, get_all, skip_from_py_object, module = "nanobot_context")]
+#[derive(Clone)]
+pub struct Repair {
+    /// `send`, `compress` or `give_up`.
+    action: &'static str,
+    /// For `compress`: the tokens that the prompt may have at most.
+    prompt_tokens: u64,
+    /// For `send`: the limit for the answer, `None` where the request has none.
+    output_tokens: Option<u64>,
+    /// For `compress`: whether only the newest messages have to stay.
+    newest_only: bool,
+    /// For `give_up`: `unrelated`, `floor`, `refused` or `useless`.
+    reason: Option<&'static str>,
+}
+
+impl From<Step> for Repair {
+    fn from(step: Step) -> Self {
+        let nothing =
+            Self { action: "give_up", prompt_tokens: 0, output_tokens: None, newest_only: false, reason: None };
+        match step {
+            Step::Send { output_tokens } => Self { action: "send", output_tokens, ..nothing },
+            Step::Compress { prompt_tokens, newest_only } => {
+                Self { action: "compress", prompt_tokens, newest_only, ..nothing }
+            }
+            Step::GiveUp(reason) => Self { reason: Some(reason.name()), ..nothing },
+        }
+    }
+}
+
+/// The repair of one request, from its first refusal on.
+///
+/// Tell it what the provider said, do what it says, tell it the outcome: it sends and compresses
+/// nothing itself. `prompt_tokens` is our count of what was refused, `output_tokens` the answer it
+/// asked for, `listed_output_tokens` the longest answer that the model is known for.
+#[pyclass(module = "nanobot_context")]
+pub struct Recovery(Core);
+
+#[pymethods]
+impl Recovery {
+    #[new]
+    #[pyo3(signature = (prompt_tokens, output_tokens=None, *, listed_output_tokens, emergency_ratio=0.6))]
+    fn new(
+        prompt_tokens: &Bound<'_, PyAny>,
+        output_tokens: Option<&Bound<'_, PyAny>>,
+        listed_output_tokens: &Bound<'_, PyAny>,
+        emergency_ratio: f64,
+    ) -> PyResult<Self> {
+        let py = prompt_tokens.py();
+        Ok(Self(Core::new(
+            whole(prompt_tokens, "prompt_tokens")?,
+            optional_whole(output_tokens, "output_tokens")?,
+            whole(listed_output_tokens, "listed_output_tokens")?,
+            check_ratio("emergency_ratio", emergency_ratio).or_raise(py)?,
+        )))
+    }
+
+    /// Return what to do after the provider refused what was sent last.
+    fn refused(&mut self, overflow: &Overflow) -> Repair {
+        self.0.refused(&overflow.seen()).into()
+    }
+
+    /// Return what to do with messages that were compressed to `prompt_tokens`.
+    fn compressed(&mut self, prompt_tokens: &Bound<'_, PyAny>) -> PyResult<Repair> {
+        Ok(self.0.compressed(whole(prompt_tokens, "prompt_tokens")?).into())
+    }
+
+    /// Return what to do where what must stay needs `needed_tokens`, more than was allowed.
+    fn floor(&mut self, needed_tokens: &Bound<'_, PyAny>) -> PyResult<Repair> {
+        Ok(self.0.floor(whole(needed_tokens, "needed_tokens")?).into())
+    }
+}
