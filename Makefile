@@ -104,7 +104,7 @@ lint-rust: setup
 lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	MYPYPATH=tests/conformance:tests/nanobot:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
+	MYPYPATH=tests/conformance:tests/nanobot:tests/python/unit:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
 
 check: lint test
 

@@ -36,11 +36,12 @@ from nanobot_context.errors import (
     NanobotContextError,
     SettingsError,
 )
-from nanobot_context.overflow import detect_overflow
+from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.types import Message, Priority
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
+    from nanobot_context.recovery import call_with_recovery
     from nanobot_context.session import Session
     from nanobot_context.settings import Settings, load_settings
     from nanobot_context.shim import install, status, uninstall
@@ -63,7 +64,9 @@ __all__ = [
     "Session",
     "Settings",
     "SettingsError",
+    "Usage",
     "__version__",
+    "call_with_recovery",
     "classify_message",
     "compress_messages",
     "count_tokens",
@@ -87,6 +90,7 @@ _LAZY = {
     "Archive": "nanobot_context.archive",
     "Session": "nanobot_context.session",
     "Settings": "nanobot_context.settings",
+    "call_with_recovery": "nanobot_context.recovery",
     "load_settings": "nanobot_context.settings",
     "install": "nanobot_context.shim",
     "status": "nanobot_context.shim",

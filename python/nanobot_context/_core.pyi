@@ -12,10 +12,13 @@ __all__ = [
     "Lost",
     "Overflow",
     "Receipt",
+    "Recovery",
+    "Repair",
     "__version__",
     "archive_directory",
     "classify_error",
     "classify_message",
+    "classify_usage",
     "compress_messages",
     "count_tokens",
     "emergency_compress",
@@ -26,6 +29,7 @@ __all__ = [
     "fits",
     "get_context_window",
     "get_output_limit",
+    "reduce_messages",
     "salience_examples",
     "select_history",
     "trim_tool_result",
@@ -111,6 +115,8 @@ class Overflow:
     def limit_tokens(self) -> int | None: ...
     @property
     def used_tokens(self) -> int | None: ...
+    @property
+    def output_tokens(self) -> int | None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
@@ -193,6 +199,34 @@ def trim_tool_result(
 ) -> str: ...
 def get_context_window(model: str | None, override: int | None = None) -> int: ...
 def get_output_limit(model: str | None) -> int: ...
+
+@final
+class Repair:
+    @property
+    def action(self) -> str: ...
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int | None: ...
+    @property
+    def newest_only(self) -> bool: ...
+    @property
+    def reason(self) -> str | None: ...
+
+@final
+class Recovery:
+    def __new__(
+        cls,
+        prompt_tokens: int,
+        output_tokens: int | None = None,
+        *,
+        listed_output_tokens: int,
+        emergency_ratio: float = 0.6,
+    ) -> Recovery: ...
+    def refused(self, overflow: Overflow) -> Repair: ...
+    def compressed(self, prompt_tokens: int) -> Repair: ...
+    def floor(self, needed_tokens: int) -> Repair: ...
+
 def classify_error(
     text: str,
     *,
@@ -201,3 +235,21 @@ def classify_error(
     error_type: str | None = None,
     provider: str | None = None,
 ) -> Overflow | None: ...
+def classify_usage(
+    *,
+    input_tokens: int | None,
+    cache_tokens: int = 0,
+    output_tokens: int | None = None,
+    finish_reason: str | None = None,
+    window_tokens: int = 0,
+    counted_tokens: int = 0,
+) -> Overflow | None: ...
+def reduce_messages(
+    messages: list[Message],
+    max_tokens: int,
+    model: str | None = None,
+    *,
+    tools: list[dict[str, Any]] | None = None,
+    newest_only: bool = False,
+    archive: _Archive | None = None,
+) -> Fitted: ...

@@ -1,20 +1,76 @@
-"""Whether an error says that a request was too large, and how large it was."""
+"""Whether an error or a usage report says that a request was too large, and how large it was."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from nanobot_context._core import Overflow, classify_error
+from nanobot_context._core import Overflow, classify_error, classify_usage
 
-__all__ = ["Overflow", "detect_overflow"]
+__all__ = ["Overflow", "Usage", "detect_overflow"]
 
 # Exceptions are followed this far through `__cause__`; clients wrap an error three or four times.
 _MAX_DEPTH = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a provider reported of a call that it answered, beside what the caller knows.
+
+    Attributes:
+        input_tokens: Tokens of the prompt, `None` where the provider reports none.
+        cache_tokens: Tokens of the prompt that went through a cache and are not in `input_tokens`
+            (Anthropic); 0 for providers that include them.
+        output_tokens: Tokens of the answer, `None` where the provider reports none.
+        finish_reason: Why the answer ended, in the provider's word.
+        window_tokens: The model's window; 0 where it is not known.
+        counted_tokens: The caller's own count of the prompt; 0 where there is none.
+    """
+
+    input_tokens: int | None = None
+    cache_tokens: int = 0
+    output_tokens: int | None = None
+    finish_reason: str | None = None
+    window_tokens: int = 0
+    counted_tokens: int = 0
+
+    @classmethod
+    def of(cls, response: Any, *, window_tokens: int = 0, counted_tokens: int = 0) -> Usage:
+        """Read a response of OpenAI's, Anthropic's or Google's client, litellm or nanobot.
+
+        Objects and dicts; what is not there stays unknown. A stream has no usage to be read.
+        """
+        usage = _field(response, "usage", "usage_metadata")
+        choices = _field(response, "choices", "candidates")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if _field(usage, "estimated_tokens"):
+            usage = None  # nanobot 0.3.5 fills in its own estimate
+        prompt = _tokens(usage, "prompt_tokens", "input_tokens", "prompt_token_count")
+        cached = sum(_tokens(usage, name) or 0 for name in _CACHE_FIELDS)
+        return cls(
+            input_tokens=prompt,
+            # Of a prompt that holds them it could not be more than all.
+            cache_tokens=cached if prompt is not None and cached > prompt else 0,
+            output_tokens=_tokens(
+                usage, "completion_tokens", "output_tokens", "candidates_token_count"
+            ),
+            finish_reason=_name(
+                _field(choice, "finish_reason") or _field(response, "finish_reason", "stop_reason")
+            ),
+            window_tokens=window_tokens,
+            counted_tokens=counted_tokens,
+        )
+
+
+_CACHE_FIELDS = ("cache_read_input_tokens", "cache_creation_input_tokens")
+
+
 def detect_overflow(
-    error_or_text: BaseException | str, *, status: int | None = None
+    error_or_text: BaseException | str | None,
+    *,
+    status: int | None = None,
+    usage: Usage | None = None,
 ) -> Overflow | None:
     """Return what an error says was too large, or `None` when it says something else.
 
@@ -23,39 +79,82 @@ def detect_overflow(
 
     Args:
         error_or_text: An error's text, or an exception of any client. Its text, body, status and
-            code are read, and those of the exceptions that it was raised from.
+            code are read, and those of the exceptions that it was raised from. `None` where there
+            was no error.
         status: The HTTP status, where the text does not come with it.
+        usage: What was reported of a call that was answered. It gives away an overflow of kind
+            `silent`: a prompt that was cut to less than half of our count, one above the window, or
+            one that filled the window and left no answer.
     """
     if isinstance(error_or_text, str):
-        return classify_error(error_or_text, status=status)
-    for error in _chain(error_or_text):
-        found = _classify(error, status)
-        if found is not None:
+        found = classify_error(error_or_text, status=status)
+    else:
+        found = next(filter(None, (_classify(e, status) for e in _chain(error_or_text))), None)
+    if found is not None or usage is None:
+        return found
+    return classify_usage(
+        input_tokens=usage.input_tokens,
+        cache_tokens=usage.cache_tokens,
+        output_tokens=usage.output_tokens,
+        finish_reason=usage.finish_reason,
+        window_tokens=usage.window_tokens,
+        counted_tokens=usage.counted_tokens,
+    )
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, those that it groups, and those that it was raised from."""
+    seen: list[BaseException] = []
+    waiting = [error]
+    while waiting and len(seen) < _MAX_DEPTH:
+        current = waiting.pop(0)
+        if current is None or any(current is one for one in seen):
+            continue
+        seen.append(current)
+        yield current
+        waiting += (
+            getattr(current, "exceptions", ()) if isinstance(current, BaseExceptionGroup) else ()
+        )
+        waiting.append(current.__cause__ or current.__context__)
+
+
+def _classify(error: BaseException, status: int | None) -> Overflow | None:
+    # What litellm, openai, anthropic, google-genai, botocore, httpx and requests give their
+    # exceptions; a client that has other things under these names must not make this fail.
+    response = _get(error, "response")
+    known = (status, _get(error, "status_code"), _get(error, "code"), _status(response))
+    fields = {
+        "status": next((one for one in known if isinstance(one, int) and 0 < one < 1000), None),
+        "code": _name(_get(error, "code")),
+        "error_type": _name(_get(error, "type")) or type(error).__name__,
+        "provider": _name(_get(error, "llm_provider")),
+    }
+    # The same in several forms, of which each alone says all.
+    for text in dict.fromkeys((_text(error), _text(_get(error, "body")), _body(response))):
+        if found := classify_error(text, **fields):
             return found
     return None
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and len(seen) < _MAX_DEPTH and current not in seen:
-        seen.append(current)
-        yield current
-        current = current.__cause__ or current.__context__
+def _get(value: Any, name: str) -> Any:
+    try:
+        return getattr(value, name, None)
+    except Exception:  # a property may do anything; httpx raises for a body that was not read
+        return None
 
 
-def _classify(error: BaseException, status: int | None) -> Overflow | None:
-    # The attributes that litellm, openai, anthropic and httpx give their exceptions; a client that
-    # has other things under these names must not make this fail.
-    text = f"{_text(error)}\n{_text(getattr(error, 'body', None))}"
-    known = getattr(error, "status_code", None)
-    return classify_error(
-        text,
-        status=status or (known if isinstance(known, int) and 0 < known < 1000 else None),
-        code=_name(getattr(error, "code", None)),
-        error_type=_name(getattr(error, "type", None)) or type(error).__name__,
-        provider=_name(getattr(error, "llm_provider", None)),
-    )
+def _body(response: Any) -> str:
+    if isinstance(response, Mapping):  # botocore
+        return _text(dict(response))
+    text = _get(response, "text")
+    return text if isinstance(text, str) else ""
+
+
+def _status(response: Any) -> Any:
+    if isinstance(response, Mapping):
+        metadata = response.get("ResponseMetadata")
+        return metadata.get("HTTPStatusCode") if isinstance(metadata, Mapping) else None
+    return _get(response, "status_code")
 
 
 def _text(value: Any) -> str:
@@ -69,3 +168,17 @@ def _text(value: Any) -> str:
 
 def _name(value: Any) -> str | None:
     return value if isinstance(value, str) and value.isascii() and value else None
+
+
+def _field(value: Any, *names: str) -> Any:
+    """Return the first of these fields of a dict or an object that is there."""
+    for name in names:
+        found = value.get(name) if isinstance(value, Mapping) else _get(value, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _tokens(usage: Any, *names: str) -> int | None:
+    found = _field(usage, *names)
+    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None

@@ -42,16 +42,15 @@ pub struct Overflow {
     pub limit_tokens: Option<u64>,
     /// Tokens of input that were sent, without the output asked for where the error tells them apart.
     pub used_tokens: Option<u64>,
+    /// Of an [`OutputCap`](OverflowKind::OutputCap), the longest answer that the error says is possible.
+    pub output_tokens: Option<u64>,
 }
 
 impl Overflow {
-    /// Returns whether the input alone is within the stated limit, so that a smaller output would fit beside it.
-    ///
-    /// Errors that add up input and output ("you requested 40000 tokens (31808 in the messages, 8192 in the completion)")
-    /// are of kind [`Input`](OverflowKind::Input) either way; the two numbers tell which of the two has to give.
+    /// Returns an overflow without a word on the output.
     #[must_use]
-    pub fn input_fits(&self) -> bool {
-        self.used_tokens.zip(self.limit_tokens).is_some_and(|(used, limit)| used < limit)
+    pub const fn new(kind: OverflowKind, limit_tokens: Option<u64>, used_tokens: Option<u64>) -> Self {
+        Self { kind, limit_tokens, used_tokens, output_tokens: None }
     }
 }
 
@@ -101,16 +100,8 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         (OverflowKind::OutputCap, Some((limit, used))) if used >= limit => OverflowKind::Input,
         _ => kind,
     };
-    Some(Overflow { kind, limit_tokens, used_tokens })
-}
-
-/// Returns the largest `max_tokens` that an error of kind [`OutputCap`](OverflowKind::OutputCap) says is possible.
-///
-/// `None` for every other error, and where the text names no number.
-#[must_use]
-pub fn stated_output_cap(error: &ErrorView<'_>) -> Option<u64> {
-    let overflow = detect_overflow(error)?;
-    (overflow.kind == OverflowKind::OutputCap).then(|| numbers::output_room(&reading::read(error.text).text)).flatten()
+    let output_tokens = (kind == OverflowKind::OutputCap).then(|| numbers::output_room(&read.text)).flatten();
+    Some(Overflow { output_tokens, ..Overflow::new(kind, limit_tokens, used_tokens) })
 }
 
 fn stated(kind: OverflowKind, text: &str) -> Numbers {

@@ -14,6 +14,6 @@ mod recovery;
 mod scan;
 mod silent;
 
-pub use detect::{ErrorView, Overflow, OverflowKind, detect_overflow, stated_output_cap};
+pub use detect::{ErrorView, Overflow, OverflowKind, detect_overflow};
 pub use recovery::{Reason, Recovery, Step};
 pub use silent::{UsageView, detect_silent};

@@ -111,7 +111,11 @@ pub(super) fn output_room(text: &str) -> Option<u64> {
         return limit.checked_sub(used);
     }
     ROOM.captures_iter(text.as_bytes())
-        .find_map(|found| value(found.get(1)?.as_bytes()))
+        .find_map(|found| {
+            let digits = found.get(1)?;
+            let is_exclusive = text[digits.end()..].starts_with(" (exclusive)");
+            value(digits.as_bytes())?.checked_sub(u64::from(is_exclusive))
+        })
         .filter(|room| (1..=*PLAUSIBLE.end()).contains(room))
 }
 

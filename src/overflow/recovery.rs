@@ -172,7 +172,11 @@ impl Recovery {
         self.stated_limit = overflow.limit_tokens;
         if let (Some(limit), Some(output)) = (overflow.limit_tokens, self.output_tokens) {
             // Half of a small window is the prompt's, however long an answer is asked for.
-            self.output_tokens = Some(output.min(limit / 2).max(1));
+            let lower = output.min(limit / 2).max(1);
+            self.output_tokens = Some(lower);
+            if lower < output && overflow.used_tokens.is_some_and(|used| used.saturating_add(lower) <= limit) {
+                return Step::Send { output_tokens: self.output_tokens };
+            }
         }
         let emergency = share(self.prompt_tokens, self.emergency_ratio);
         let stated = self.stated_prompt_tokens(overflow).filter(|&stated| stated <= self.smaller());
@@ -203,12 +207,7 @@ impl Recovery {
     }
 
     fn lower_output(&self, overflow: &Overflow) -> Option<u64> {
-        let stated = match (overflow.limit_tokens, overflow.used_tokens) {
-            // With the prompt's size stated the limit is the window; alone it is the cap.
-            (Some(limit), Some(used)) => Some(limit.saturating_sub(used)),
-            (limit, _) => limit,
-        };
-        let lower = stated.or_else(|| {
+        let lower = overflow.output_tokens.or_else(|| {
             // Not every provider says what it accepts: what the model is known for, else half, then half of that.
             let current = self.output_tokens?;
             Some(if self.listed_output_tokens < current { self.listed_output_tokens } else { current / 2 })
@@ -243,7 +242,7 @@ mod tests {
     use super::*;
 
     fn overflow(kind: OverflowKind, limit: Option<u64>, used: Option<u64>) -> Overflow {
-        Overflow { kind, limit_tokens: limit, used_tokens: used }
+        Overflow::new(kind, limit, used)
     }
 
     fn input(limit: Option<u64>, used: Option<u64>) -> Overflow {
@@ -310,17 +309,24 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_with_room_for_half_a_window_of_answer_stays_whole() {
+        // OpenRouter adds up what the prompt has and the answer may have.
+        let mut recovery = recovery(22_000, Some(262_144));
+        let step = recovery.refused(&input(Some(262_144), Some(22_139)));
+        assert_eq!(step, Step::Send { output_tokens: Some(131_072) });
+    }
+
+    #[test]
     fn an_output_cap_lowers_the_output_limit_only() {
-        let cap = |limit, used| overflow(OverflowKind::OutputCap, limit, used);
+        let cap = |output_tokens| Overflow { output_tokens, ..overflow(OverflowKind::OutputCap, None, None) };
         let lowered = |first, error| recovery(10_000, first).refused(&error);
         let send = |output_tokens| Step::Send { output_tokens: Some(output_tokens) };
-        assert_eq!(lowered(Some(32_000), cap(Some(4_096), None)), send(4_096));
-        assert_eq!(lowered(None, cap(Some(4_096), None)), send(4_096));
-        assert_eq!(lowered(Some(32_000), cap(Some(16_000), Some(10_000))), send(6_000));
-        assert_eq!(lowered(Some(32_000), cap(None, None)), send(8_192), "what the model is listed with");
-        assert_eq!(lowered(Some(8_192), cap(None, None)), send(4_096), "half");
-        assert_eq!(lowered(None, cap(None, None)), Step::GiveUp(Reason::Unrelated));
-        assert_eq!(lowered(Some(4_096), cap(Some(8_192), None)), Step::GiveUp(Reason::Unrelated));
+        assert_eq!(lowered(Some(32_000), cap(Some(4_096))), send(4_096));
+        assert_eq!(lowered(None, cap(Some(4_096))), send(4_096));
+        assert_eq!(lowered(Some(32_000), cap(None)), send(8_192), "what the model is listed with");
+        assert_eq!(lowered(Some(8_192), cap(None)), send(4_096), "half");
+        assert_eq!(lowered(None, cap(None)), Step::GiveUp(Reason::Unrelated));
+        assert_eq!(lowered(Some(4_096), cap(Some(8_192))), Step::GiveUp(Reason::Unrelated));
     }
 
     #[test]
@@ -336,6 +342,7 @@ mod tests {
     #[test]
     fn a_cap_that_leaves_no_room_for_an_answer_is_too_long_a_prompt() {
         let cap = overflow(OverflowKind::OutputCap, Some(16_000), Some(15_900));
+        let cap = Overflow { output_tokens: Some(100), ..cap };
         assert_eq!(recovery(15_900, Some(4_000)).refused(&cap), compress(10_800));
     }
 

@@ -31,7 +31,7 @@ pub struct UsageView<'a> {
 /// `packages/ai/src/utils/overflow.ts`). Usage far below our count: Ollama, which drops what does not fit `num_ctx`.
 #[must_use]
 pub fn detect_silent(usage: &UsageView<'_>, window_tokens: u64, counted_tokens: u64) -> Option<Overflow> {
-    let silent = |limit_tokens, used_tokens| Some(Overflow { kind: OverflowKind::Silent, limit_tokens, used_tokens });
+    let silent = |limit_tokens, used_tokens| Some(Overflow::new(OverflowKind::Silent, limit_tokens, used_tokens));
     let window = (window_tokens > 0).then_some(window_tokens);
     let prompt = usage.input_tokens.map(|input| input.saturating_add(usage.cache_tokens)).filter(|&prompt| prompt > 0);
     let reason = usage.finish_reason.unwrap_or_default();
@@ -67,7 +67,7 @@ mod tests {
 
     #[allow(clippy::unnecessary_wraps, reason = "it is compared with what `detect_silent` returns")]
     fn silent(limit: u64, used: u64) -> Option<Overflow> {
-        Some(Overflow { kind: OverflowKind::Silent, limit_tokens: Some(limit), used_tokens: Some(used) })
+        Some(Overflow::new(OverflowKind::Silent, Some(limit), Some(used)))
     }
 
     #[test]

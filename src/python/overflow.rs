@@ -20,18 +20,23 @@ pub struct Overflow {
     /// Tokens that the request had, where the provider said it.
     #[pyo3(get)]
     used_tokens: Option<u64>,
+    /// For `output_cap`: the longest answer that the provider said is possible.
+    #[pyo3(get)]
+    output_tokens: Option<u64>,
 }
 
 impl Overflow {
     /// Returns the overflow as the core knows it.
     pub fn seen(&self) -> overflow::Overflow {
-        overflow::Overflow { kind: self.kind, limit_tokens: self.limit_tokens, used_tokens: self.used_tokens }
+        let Self { kind, limit_tokens, used_tokens, output_tokens } = *self;
+        overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens }
     }
 }
 
 impl From<overflow::Overflow> for Overflow {
     fn from(found: overflow::Overflow) -> Self {
-        Self { kind: found.kind, limit_tokens: found.limit_tokens, used_tokens: found.used_tokens }
+        let overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens } = found;
+        Self { kind, limit_tokens, used_tokens, output_tokens }
     }
 }
 
@@ -45,8 +50,13 @@ impl Overflow {
 
     fn __repr__(&self) -> String {
         let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
-        let (limit, used) = (number(self.limit_tokens), number(self.used_tokens));
-        format!("Overflow(kind='{}', limit_tokens={limit}, used_tokens={used})", self.kind())
+        format!(
+            "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={})",
+            self.kind(),
+            number(self.limit_tokens),
+            number(self.used_tokens),
+            number(self.output_tokens),
+        )
     }
 }
 

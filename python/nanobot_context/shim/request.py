@@ -32,6 +32,13 @@ class Request:
     """The models that get the same messages when this one fails."""
     endpoint: str = ""
     """The provider's address, where it has been given one."""
+    is_shown: bool = False
+    """Whether the answer is shown as it comes in."""
+
+    @property
+    def models(self) -> tuple[str | None, ...]:
+        """Every model that may get the messages."""
+        return (self.model, *self.fallbacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,7 @@ class Call:
             send=send,
             fallbacks=_fallbacks(provider),
             endpoint=_text(getattr(provider, "api_base", None)) or "",
+            is_shown=self.get("on_content_delta") is not None,
         )
 
 

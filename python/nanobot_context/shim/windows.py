@@ -19,6 +19,10 @@ UNKNOWN_MODEL_TOKENS = 128_000  # what the model table answers for a model that 
 NANOBOT_DEFAULT_WINDOWS = frozenset({65_536, 200_000})
 
 
+# No model has a smaller one: hermes, `agent/model_metadata.py`.
+_SMALLEST_WINDOW = 1_024
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """A window in tokens and its source; 0 tokens means that none is known."""
@@ -35,6 +39,7 @@ class Windows:
     provider_prefixes: frozenset[str] = frozenset()
     learned: Learned = field(default_factory=Learned)
     _assumed: dict[str, int] = field(default_factory=dict)
+    _most_read: dict[str, int] = field(default_factory=dict)
 
     def of(self, model: str | None, endpoint: str = "") -> Window:
         """Return the window for requests to `model` at a provider's address."""
@@ -90,9 +95,24 @@ class Windows:
         name = name_of(model, endpoint)
         self._assumed[name] = min(refused_tokens, self._assumed.get(name, refused_tokens))
 
+    def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:
+        """Return whether a provider that read so little may have cut a prompt, and remember it.
+
+        One that has read twice as many in this process reports something else: what was not in its
+        cache.
+        """
+        name = name_of(model, endpoint)
+        most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
+        return read_tokens >= max(most // 2, _SMALLEST_WINDOW)
+
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:
-        """Return the output limit learned for `model`, or `None`."""
-        return self.learned.of(name_of(model, endpoint)).output_tokens
+        """Return the output limit learned for `model`, or `None`.
+
+        Of a window that a provider stated no more than half is the answer's.
+        """
+        lesson = self.learned.of(name_of(model, endpoint))
+        half = lesson.window_tokens // 2 if lesson.window_tokens else None
+        return min(filter(None, (lesson.output_tokens, half)), default=None)
 
     def learn_output(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` refused to answer with more than that."""

@@ -1,0 +1,317 @@
+"""One model call that gets through: compressed to fit, repaired and sent again where it is refused.
+
+What is sent next is decided by `Recovery` in the core, which does no I/O. `recover` is what drives
+it, for `call_with_recovery` and for nanobot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from nanobot_context._core import (
+    Recovery,
+    compress_messages,
+    count_tokens,
+    fit_messages,
+    get_output_limit,
+    reduce_messages,
+)
+from nanobot_context.errors import ContextOverflowError
+from nanobot_context.overflow import Overflow, Usage, detect_overflow
+from nanobot_context.settings import Settings
+
+if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
+    from nanobot_context.types import Message
+
+__all__ = ["Attempt", "Exchange", "GaveUp", "Refused", "call_with_recovery", "compress", "recover"]
+
+Response = TypeVar("Response")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is sent: messages, and the limit for the answer where there is one."""
+
+    messages: list[Message]
+    max_tokens: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A provider called an attempt too large.
+
+    Attributes:
+        overflow: What it said.
+        refusal: How it said it: an exception, or a response.
+    """
+
+    overflow: Overflow
+    refusal: Any
+
+    def hand_on(self) -> Any:
+        """Return or raise again what the provider gave."""
+        if isinstance(self.refusal, Exception):
+            raise self.refusal
+        return self.refusal
+
+
+class GaveUp(Exception):
+    """Nothing more is worth sending.
+
+    Attributes:
+        reason: `unrelated`, `floor`, `refused` or `useless`: see `Recovery`.
+        refused: The last refusal.
+        prompt_tokens: Tokens of the prompt that was refused last, by our count.
+        floor: What must stay, where that is the reason.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        refused: Refused,
+        prompt_tokens: int,
+        floor: ContextOverflowError | None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.refused = refused
+        self.prompt_tokens = prompt_tokens
+        self.floor = floor
+
+    def overflow_error(self, model: str | None) -> ContextOverflowError:
+        """Return the exception that tells a caller."""
+        overflow = self.refused.overflow
+        return ContextOverflowError(
+            f"the provider refused the request as too large, and {_WHY[self.reason]}",
+            needed_tokens=self.floor.needed_tokens
+            if self.floor
+            else overflow.used_tokens or self.prompt_tokens,
+            limit_tokens=overflow.limit_tokens or 0,
+            model=model,
+            parts=self.floor.parts if self.floor else {},
+        )
+
+
+_WHY = {
+    "floor": "what must stay is as large",
+    "refused": "three smaller ones as well",
+    "useless": "two compressions in a row freed next to nothing",
+}
+
+
+class Exchange(Protocol):
+    """One request, as `recover` needs it."""
+
+    async def send(self, attempt: Attempt) -> Any:
+        """Return the response, or `Refused` for one that says that the request was too large."""
+
+    def count(self, messages: list[Message]) -> int:
+        """Return the tokens of the prompt, tool schemas included."""
+
+    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
+        """Return the request's messages within `max_tokens`; else raise `ContextOverflowError`."""
+
+    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
+        """Take note that `attempt` was refused, of so many tokens by our count."""
+
+
+async def recover(
+    exchange: Exchange, attempt: Attempt, *, model: str | None, emergency_ratio: float
+) -> Any:
+    """Send `attempt`, and after each refusal a smaller one; return the first response that is none.
+
+    Raises:
+        GaveUp: Nothing more is worth sending.
+    """
+    recovery = floor = None
+    while True:
+        answer = await exchange.send(attempt)
+        if not isinstance(answer, Refused):
+            return answer
+        prompt_tokens = exchange.count(attempt.messages)
+        exchange.refused(answer, attempt, prompt_tokens)
+        recovery = recovery or Recovery(
+            prompt_tokens,
+            attempt.max_tokens,
+            listed_output_tokens=get_output_limit(model or ""),
+            emergency_ratio=emergency_ratio,
+        )
+        messages = attempt.messages
+        repair = recovery.refused(answer.overflow)
+        while repair.action == "compress":
+            try:
+                messages = exchange.shorten(repair.prompt_tokens, newest_only=repair.newest_only)
+            except ContextOverflowError as error:
+                floor = error.with_traceback(None)
+                repair = recovery.floor(error.needed_tokens)
+            else:
+                repair = recovery.compressed(exchange.count(messages))
+        if repair.reason is not None:
+            at_floor = floor if repair.reason == "floor" else None
+            raise GaveUp(repair.reason, answer, prompt_tokens, at_floor)
+        attempt = Attempt(messages, repair.output_tokens)
+
+
+def compress(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    *,
+    tools: list[dict[str, Any]] | None,
+    max_output_tokens: int | None,
+    settings: Settings | None,
+    archive: Archive | None,
+) -> list[Message]:
+    """Return messages for a first attempt, which may take from the reserve what must stay.
+
+    Raises:
+        ContextOverflowError: What must stay is larger than the window.
+    """
+    try:
+        return compress_messages(
+            messages,
+            window_tokens,
+            model,
+            tools=tools,
+            max_output_tokens=max_output_tokens,
+            settings=settings,
+            archive=archive,
+        )
+    except ContextOverflowError as error:
+        # Only room for the answer is missing: the provider may still take it.
+        if error.needed_tokens > window_tokens:
+            raise
+        fitted = fit_messages(messages, error.needed_tokens, model, tools=tools, archive=archive)
+        return fitted.messages
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The exchange of `call_with_recovery`."""
+
+    chat: Callable[..., Awaitable[Any]]
+    messages: list[Message]
+    model: str | None
+    tools: list[dict[str, Any]] | None
+    window_tokens: int
+    archive: Archive | None
+    on_overflow: Callable[[Overflow], None] | None
+
+    async def send(self, attempt: Attempt) -> Any:
+        try:
+            response = await self.chat(attempt.messages, max_tokens=attempt.max_tokens)
+        except Exception as error:
+            overflow = detect_overflow(error)
+            if overflow is None:
+                raise
+            return Refused(overflow, error)
+        usage = Usage.of(
+            response,
+            window_tokens=self.window_tokens,
+            counted_tokens=self.count(attempt.messages),
+        )
+        overflow = detect_overflow(None, usage=usage)
+        if overflow is None or is_answer(usage, overflow):
+            return response
+        return Refused(overflow, response)
+
+    def count(self, messages: list[Message]) -> int:
+        return count_tokens(messages, self.model, tools=self.tools)
+
+    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
+        reduced = reduce_messages(
+            self.messages,
+            max_tokens,
+            self.model,
+            tools=self.tools,
+            newest_only=newest_only,
+            archive=self.archive,
+        )
+        return reduced.messages
+
+    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
+        if self.on_overflow is not None:
+            self.on_overflow(refused.overflow)
+
+
+def is_answer(usage: Usage, overflow: Overflow) -> bool:
+    """Return whether a silent overflow was answered with all of the prompt read.
+
+    Then the provider counts more than we do, or its window is larger than we think.
+    """
+    return bool(usage.output_tokens) and overflow.limit_tokens == usage.window_tokens
+
+
+async def call_with_recovery(
+    chat: Callable[..., Awaitable[Response]],
+    messages: list[Message],
+    *,
+    context_window: int,
+    model: str | None = None,
+    tools: list[dict[str, Any]] | None = None,
+    max_output_tokens: int | None = None,
+    settings: Settings | None = None,
+    archive: Archive | None = None,
+    on_overflow: Callable[[Overflow], None] | None = None,
+) -> Response:
+    """Return what `chat` answers to `messages`, which are made to fit and sent smaller if refused.
+
+    The messages are compressed as `compress_messages` does. When the provider refuses them as too
+    long, by an exception or by the usage that it reports, they are compressed to the limit that it
+    states, or else to 60 % of what was refused; each attempt is smaller than the one before, and
+    after three there is no other. An output cap lowers `max_tokens` only. Everything else that
+    `chat` returns or raises comes back as it is. Calls no model but through `chat`; the list that
+    came in is not changed.
+
+    Args:
+        chat: The call of the model: `await chat(messages, max_tokens=...)`, where `max_tokens` is
+            the limit for the answer, `None` for none. A stream must be read to its first piece
+            inside, or else its refusal comes too late.
+        messages: The conversation.
+        context_window: The model's window in tokens: see `get_context_window`. 0 where it is not
+            known: then only a refusal shortens anything.
+        model: The model that tokens are counted for.
+        tools: The tool schemas that `chat` sends along, for they count.
+        max_output_tokens: The limit for the answer.
+        settings: Limits of the compression.
+        archive: Where originals of shortened tool results are kept.
+        on_overflow: Called for each refusal with what the provider said; its
+            `limit_tokens` are worth remembering.
+
+    Raises:
+        ContextOverflowError: What must stay is larger than the window, or nothing that is small
+            enough was accepted.
+        InvalidMessageError: A message is of a shape that no provider accepts.
+        InvalidArgumentError: Another argument cannot be used.
+    """
+    settings = settings or Settings()
+    first = messages
+    if context_window:
+        first = compress(
+            messages,
+            context_window,
+            model,
+            tools=tools,
+            max_output_tokens=max_output_tokens,
+            settings=settings,
+            archive=archive,
+        )
+    call = _Call(chat, messages, model, tools, context_window, archive, on_overflow)
+    try:
+        answer: Response = await recover(
+            call,
+            Attempt(first, max_output_tokens),
+            model=model,
+            emergency_ratio=settings.emergency_ratio,
+        )
+    except GaveUp as gave_up:
+        refused = gave_up.refused
+        if gave_up.reason == "unrelated" or not isinstance(refused.refusal, Exception):
+            # A prompt that was cut in silence has its answer all the same.
+            answer = refused.hand_on()
+            return answer
+        raise gave_up.overflow_error(model) from refused.refusal
+    return answer

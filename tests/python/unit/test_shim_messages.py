@@ -1,0 +1,187 @@
+"""Messages that nanobot writes itself, its history, and the language of a conversation."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nanobot_context import shim
+from nanobot_context.shim import friendly
+from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context.shim.nanobot_messages import (
+    REFLECTION,
+    is_consolidation,
+    lift_reflections,
+    restore_reflections,
+    shorten_consolidation,
+)
+from shim_classes import (
+    LLMResponse,
+    Message,
+    Script,
+    call,
+    conversation,
+    make_provider,
+    shaped,
+)
+
+
+def test_history_without_a_budget_is_nanobots_own(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    session = classes.session(messages=conversation(9, 5))
+    own = classes.session.get_history  # type: ignore[attr-defined]
+    calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((), {}),
+        ((3,), {}),
+        ((0,), {}),
+        ((), {"max_messages": 0}),
+        ((), {"max_messages": 4}),
+    ]
+    expected = [own(session, *args, **kwargs) for args, kwargs in calls]
+    install(classes)
+    assert [session.get_history(*args, **kwargs) for args, kwargs in calls] == expected
+    assert session.get_history(max_tokens=None) == expected[0]
+    assert session.get_history(max_tokens=0) == expected[0]
+
+
+def test_history_with_a_budget_is_the_newest_whole_rounds(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    messages = conversation(9, 20)[1:-1]
+    session = classes.session(messages=messages)
+    install(classes)
+    history = session.get_history(max_tokens=200)
+    assert 0 < len(history) < len(messages)
+    assert history[0]["role"] == "user"
+    assert history == messages[-len(history) :]
+    assert session.get_history(500, 200) == history
+
+
+def tool_rounds(count: int, *, reflect: bool) -> list[Message]:
+    messages: list[Message] = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "the task"},
+    ]
+    for number in range(count):
+        call_id = f"c{number}"
+        function = {"name": "read_file", "arguments": "{}"}
+        calls = [{"id": call_id, "type": "function", "function": function}]
+        messages.append({"role": "assistant", "content": "", "tool_calls": calls})
+        result = {"role": "tool", "tool_call_id": call_id, "name": "read_file"}
+        messages.append({**result, "content": f"result {number} " + "gamma " * 900})
+        if reflect:
+            messages.append({"role": "user", "content": REFLECTION})
+    return messages
+
+
+def test_reflections_are_lifted_and_put_back() -> None:
+    messages = tool_rounds(3, reflect=True)
+    lifted, reflection = lift_reflections(messages)
+    assert lifted == tool_rounds(3, reflect=False)
+    assert reflection is not None
+    assert restore_reflections(lifted, reflection) == messages
+
+
+def test_without_reflections_the_same_list_comes_back() -> None:
+    messages = [*tool_rounds(2, reflect=False), {"role": "user", "content": REFLECTION}]
+    # Behind a result it is taken for nanobot's own, whoever said it.
+    assert lift_reflections(messages)[1] is not None
+    plain = tool_rounds(2, reflect=False)
+    assert lift_reflections(plain)[0] is plain
+
+
+def test_the_task_stays_when_reflections_stand_behind_it(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+    script = Script(LLMResponse("fine"))
+    call(make_provider(classes, script), messages=tool_rounds(20, reflect=True), max_tokens=500)
+    sent = script.sent[0]
+    assert {"role": "user", "content": "the task"} in sent
+    assert sent[-1] == {"role": "user", "content": REFLECTION}
+    assert sent[-2]["role"] == "tool"
+
+
+def consolidation(entries: int, words: int) -> list[Message]:
+    lines = "\n".join(
+        f"[2026-02-13T10:{number:02}] USER: entry {number} " + "delta " * words
+        for number in range(entries)
+    )
+    prompt = (
+        "Process this conversation and call the save_memory tool with your consolidation.\n\n"
+        f"## Current Long-term Memory\n{'The user likes tea. ' * 40}\n\n"
+        f"## Conversation to Process\n{lines}"
+    )
+    system = "You are a memory consolidation agent. Call the save_memory tool."
+    return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+
+
+def test_a_consolidation_that_is_too_long_keeps_the_memory_and_part_of_every_entry(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    messages = consolidation(30, 600)
+    before = copy.deepcopy(messages)
+    script = Script(LLMResponse("fine"))
+    call(make_provider(classes, script), messages=messages)
+    assert messages == before
+    text = script.sent[0][1]["content"]
+    assert "The user likes tea. " * 40 in text
+    assert all(f"USER: entry {number} " in text for number in range(30))
+    assert "characters omitted" in text
+
+
+def test_a_consolidation_without_a_heading_is_all_entries() -> None:
+    _, user = consolidation(30, 600)
+    entries = user["content"].partition("## Conversation to Process\n")[2]
+    system = {"role": "system", "content": "Extract key facts from this conversation. Only …"}
+    messages = [system, {"role": "user", "content": entries}]
+    assert is_consolidation(messages)
+    shorter = shorten_consolidation(messages, lambda m: len(m[1]["content"]) < 20_000)
+    assert shorter is not None
+    text = shorter[1]["content"]
+    assert 15_000 < len(text) < 20_000
+    assert all(f"USER: entry {number} " in text for number in range(30))
+    assert not is_consolidation([system, {"role": "user", "content": "What do you think?"}])
+
+
+def test_a_consolidation_of_short_entries_that_cannot_fit_is_not_cut() -> None:
+    messages = consolidation(30, 2)
+    assert is_consolidation(messages)
+    assert shorten_consolidation(messages, lambda _: False) is None
+
+
+def test_an_ordinary_request_is_no_consolidation() -> None:
+    assert not is_consolidation(conversation(1, 5))
+    assert not is_consolidation([{"role": "system", "content": "s"}, {"role": "user"}])
+
+
+@pytest.mark.parametrize(
+    ("texts", "chinese"),
+    [
+        (["请总结一下"], True),
+        (["please summarise this"], False),
+        (["把 README.md 翻译成中文"], True),
+        (["What does 你好 mean in this long sentence?"], False),
+        (["请继续", "请继续", "Traceback: many English words in one pasted log file"], True),
+        (["要約してください、お願いします"], False),
+        (
+            ["[Runtime Context]\nCurrent Time: 2026-02-13 10:00 (Friday)\nChannel: cli\n\n你好吗"],
+            True,
+        ),
+        ([], False),
+        ([None, ["x"], {"a": 1}], False),
+    ],
+)
+def test_the_language_is_that_of_the_users_last_messages(texts: list[Any], chinese: bool) -> None:
+    messages = [{"role": "user", "content": text} for text in texts]
+    assert friendly.is_chinese(messages) is chinese
+
+
+def test_text_in_parts_counts_for_the_language() -> None:
+    parts = [{"type": "image_url", "image_url": {}}, {"type": "text", "text": "这是什么"}]
+    assert friendly.is_chinese([{"role": "user", "content": parts}])

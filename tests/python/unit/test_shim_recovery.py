@@ -1,0 +1,347 @@
+"""How the shim repairs what the provider refuses, and what it learns of it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nanobot_context import count_tokens, shim
+from nanobot_context.errors import ContextOverflowError
+from nanobot_context.shim.detect import NanobotClasses
+from shim_classes import (
+    TOO_LONG,
+    WINDOW,
+    LLMResponse,
+    Message,
+    Script,
+    call,
+    conversation,
+    error,
+    make_provider,
+    shaped,
+    with_stream,
+)
+
+
+def test_an_overflow_is_repaired_by_one_smaller_request(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    answer = LLMResponse("fine")
+    script = Script(error(TOO_LONG), answer)
+    messages = conversation(8, 150)
+    assert call(make_provider(classes, script), messages=messages) is answer
+    assert len(script.sent) == 2
+    assert len(str(script.sent[1])) < len(str(script.sent[0]))
+    assert script.sent[1][-1] == messages[-1]
+
+
+def test_an_overflow_that_is_raised_is_repaired_too(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    answer = LLMResponse("fine")
+    script = Script(RuntimeError(TOO_LONG), answer)
+    assert call(make_provider(classes, script), messages=conversation(8, 150)) is answer
+
+
+def test_three_smaller_requests_are_tried_the_last_with_the_newest_messages_only(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    answer = LLMResponse("fine")
+    script = Script(*[error(TOO_LONG)] * 3, answer)
+    messages = conversation(8, 150)
+    assert call(make_provider(classes, script), messages=messages) is answer
+    sizes = [count_tokens(sent) for sent in script.sent]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert script.sent[-1][0] == messages[0]
+    assert script.sent[-1][-1] == messages[-1]
+    assert len(script.sent[-1]) <= 4  # and notes for what is gone
+
+
+def test_what_is_refused_again_and_again_ends_in_a_friendly_error_without_digits(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(*[error(TOO_LONG)] * 4)
+    response = call(make_provider(classes, script), messages=conversation(8, 150))
+    assert script.answers == []
+    assert response.finish_reason == "error"
+    assert "Send /new to clear the session" in response.content
+    assert not any(char.isdigit() for char in response.content)
+
+
+def test_a_chinese_conversation_gets_the_chinese_text(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    messages = conversation(2, 20)
+    for message in messages:
+        if message["role"] == "user":
+            message["content"] = "请继续整理这些资料，谢谢。" * 30
+    script = Script(*[error(TOO_LONG)] * 4)
+    response = call(make_provider(classes, script), messages=messages)
+    assert response.content == (
+        "对话历史过长，自动压缩后仍然超出模型限制。请发送 /new 清空会话后重试。"
+    )
+
+
+OUTPUT_CAP = error("Error: Range of max_tokens should be [1, 1024]")
+
+
+def test_an_output_cap_lowers_only_the_output_limit(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    answer = LLMResponse("fine")
+    script = Script(OUTPUT_CAP, answer)
+    messages = conversation(2, 10)
+    provider = make_provider(classes, script)
+    assert call(provider, messages=messages, max_tokens=2048) is answer
+    assert script.limits == [2048, 1024]
+    assert script.sent[1] is messages
+
+
+def test_an_output_cap_is_remembered(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(OUTPUT_CAP, LLMResponse("fine"), LLMResponse("fine"))
+    provider = make_provider(classes, script)
+    for _ in range(2):
+        call(provider, messages=conversation(2, 10), max_tokens=2048)
+    assert script.limits == [2048, 1024, 1024]
+
+
+def test_an_output_cap_that_nothing_satisfies_comes_back_as_it_is(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(*[OUTPUT_CAP] * 4)
+    messages = conversation(2, 10)
+    response = call(make_provider(classes, script), messages=messages, max_tokens=3000)
+    assert response is OUTPUT_CAP
+    assert all(later < earlier for earlier, later in itertools.pairwise(script.limits))
+
+
+def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    text = "max_tokens: 4096 > context_window: 8000 - input_tokens: 5000 = available_tokens: 3000"
+    script = Script(error(f"Error: {text}"), LLMResponse("fine"), LLMResponse("fine"))
+    messages = conversation(2, 10)
+    provider = make_provider(classes, script)
+    for _ in range(2):
+        call(provider, messages=messages, max_tokens=4096)
+    assert script.limits == [4096, 3000, 4096]
+    assert script.sent[1] is messages
+
+
+def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(error(TOO_LONG), LLMResponse("fine"))
+    messages = conversation(8, 150)
+    call(make_provider(classes, script), messages=messages, max_tokens=WINDOW)
+    assert script.sent[0] is messages
+    assert script.limits == [WINDOW, WINDOW // 2]
+
+
+def test_a_shorter_answer_makes_room_for_what_must_stay(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(error(TOO_LONG), LLMResponse("fine"))
+    messages = [{"role": "user", "content": "abc " * 5_000}]
+    call(make_provider(classes, script), messages=messages, max_tokens=3_500)
+    assert script.sent[1] == messages
+    assert script.limits[0] == 3_500
+    assert 256 <= script.limits[1] < 3_000
+
+
+def test_a_provider_that_calls_another_is_protected_once(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+    script = Script(*[error(TOO_LONG)] * 4)
+    inner = make_provider(classes, script)
+
+    class Outer(type(inner)):  # type: ignore[misc]
+        async def chat(self, messages: list[Message], **kwargs: Any) -> Any:
+            return await inner.chat(messages=messages, **kwargs)
+
+    call(Outer(), messages=conversation(8, 150))
+    assert script.answers == []
+
+
+def test_a_subagent_that_cannot_go_on_is_announced_as_failed(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+    for task, text in (
+        ("read them all", "error: The subagent's context overflowed"),
+        ("请读取所有的文件", "error: 子代理上下文溢出，紧急压缩后仍超限，任务中止。"),
+    ):
+        manager = classes.subagents(make_provider(classes, Script(*[error(TOO_LONG)] * 2)))
+        asyncio.run(manager._run_subagent("1", task, "label", {}))
+        assert manager.announced[0].startswith(text)
+
+
+def test_the_overflow_that_is_raised_inside_carries_its_numbers(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+
+    async def run() -> None:
+        with shim.guard.subagent():
+            script = Script(*[error(TOO_LONG)] * 4)
+            await make_provider(classes, script).chat(messages=conversation(8, 150))
+
+    with pytest.raises(ContextOverflowError) as caught:
+        asyncio.run(run())
+    assert caught.value.limit_tokens == 8_000
+    assert caught.value.needed_tokens == 9_000
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_after_one_refusal_no_longer_prompt_is_sent(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, stated: bool
+) -> None:
+    """The provider counts 1.5 times what we do, and says so or not."""
+    install(shaped(classes, generation), context_window_override=None)
+    window = 100_000
+    refused = 0
+
+    class Strict(Script):
+        def next(self, messages: list[Message], max_tokens: int) -> Any:
+            nonlocal refused
+            used = int(count_tokens(messages, "gpt-4o") * 1.5)
+            self.sent.append(messages)
+            if used <= window:
+                return LLMResponse("fine")
+            refused += 1
+            numbers = f"maximum context length is {window} tokens, you requested {used} tokens"
+            return error(numbers if stated else "context_length_exceeded")
+
+    script = Strict()
+    provider = make_provider(classes, script)
+    messages = conversation(40, 500)
+    for number in range(60):
+        assert call(provider, messages=messages).content == "fine"
+        messages = [*messages, *conversation(1, 500)[1:3], {"role": "user", "content": f"{number}"}]
+    assert refused == 1
+
+
+def usage(prompt: int, answer: int) -> dict[str, int]:
+    return {"prompt_tokens": prompt, "completion_tokens": answer}
+
+
+def test_a_prompt_that_the_provider_cut_is_sent_again_as_large_as_what_it_read(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation), context_window_override=None)
+    forgetful = LLMResponse("Which rules?", usage=usage(1_500, 9))
+    good = LLMResponse("fine", usage=usage(1_300, 9))
+    script = Script(forgetful, good, good)
+    provider = make_provider(classes, script)
+    messages = conversation(12, 150)
+    assert call(provider, messages=messages) is good
+    first, again = (count_tokens(sent) for sent in script.sent)
+    assert first > 3_600
+    assert again < 1_500
+    call(provider, messages=[*messages, {"role": "assistant", "content": "fine"}, messages[-1]])
+    assert count_tokens(script.sent[2]) < 1_500, "the next request is cut as well"
+
+
+def test_a_full_window_without_an_answer_is_repaired(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    mute = LLMResponse(None, finish_reason="length", usage=usage(WINDOW, 0))
+    good = LLMResponse("fine", usage=usage(3_000, 9))
+    script = Script(mute, good)
+    assert call(make_provider(classes, script), messages=conversation(12, 150)) is good
+    assert count_tokens(script.sent[1]) < count_tokens(script.sent[0])
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        LLMResponse("fine", usage=usage(WINDOW + 1_000, 9)),
+        LLMResponse("fine", usage=usage(3_700, 9)),
+        LLMResponse("", finish_reason="length", usage=usage(3_700, 0)),
+        LLMResponse("fine", usage={"prompt_tokens": 300, "cache_read_input_tokens": 3_400}),
+        LLMResponse("fine"),
+    ],
+    ids=["above the window", "whole", "length", "cached", "no usage"],
+)
+def test_an_answer_to_a_prompt_that_was_read_is_the_answer(
+    classes: NanobotClasses, install: Callable[..., shim.Status], response: LLMResponse
+) -> None:
+    install(classes)
+    script = Script(response)
+    assert call(make_provider(classes, script), messages=conversation(12, 150)) is response
+
+
+def test_an_answer_that_repeats_in_vain_is_the_answer(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes, context_window_override=None)
+    script = Script(*[LLMResponse("?", usage=usage(n, 9)) for n in (1_200, 1_100, 1_100, 1_100)])
+    response = call(make_provider(classes, script), messages=conversation(12, 150))
+    assert response.content == "?"
+
+
+def test_a_provider_that_has_read_more_did_not_cut(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes, context_window_override=None)
+    answers = [LLMResponse("a", usage=usage(3_700, 9)), LLMResponse("b", usage=usage(1_100, 9))]
+    provider = make_provider(classes, Script(*answers))
+    messages = conversation(12, 150)
+    assert [call(provider, messages=messages) for _ in answers] == answers
+
+
+def test_what_was_shown_as_it_came_is_not_said_twice(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    class Streaming(classes.provider):  # type: ignore[name-defined, misc]
+        def __init__(self, script: Script) -> None:
+            self.script = script
+
+        async def chat(
+            self, messages: list[Message], max_tokens: int = 4096, on_content_delta: Any = None
+        ) -> Any:
+            return self.script.next(messages, max_tokens)
+
+        def get_default_model(self) -> str:
+            return "gpt-4o"
+
+    install(with_stream(classes), context_window_override=None)
+    shown = LLMResponse("Which rules?", usage=usage(1_500, 9))
+    calls = LLMResponse("", tool_calls=["read_file"], usage=usage(1_500, 9))
+    good = LLMResponse("fine", usage=usage(1_300, 9))
+    messages = conversation(12, 150)
+    provider = Streaming(Script(shown, calls, good))
+    assert call(provider, messages=messages, on_content_delta=print) is shown
+    assert call(provider, messages=messages, on_content_delta=print) is calls, "cut beforehand now"
+
+
+def test_a_mistake_of_ours_hands_on_what_the_provider_said(
+    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr("nanobot_context.shim.guard.reduce_messages", broken)
+    install(classes)
+    refusal = error(TOO_LONG)
+    script = Script(refusal)
+    assert call(make_provider(classes, script), messages=conversation(8, 150)) is refusal
