@@ -17,7 +17,7 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import governance, log, provider_chat, safe_chat
+from nanobot_context.shim import governance, log, own_window, provider_chat, safe_chat
 from nanobot_context.shim.archives import (
     DEFAULT_WORKSPACE,
     Archives,
@@ -124,6 +124,7 @@ def install(settings: Settings | None = None) -> Status:
                     lambda original: wrap_get_history(original, patches),
                 )
             governance.patch(classes.provider, windows, patches)
+            own_window.patch(windows, patches)
         except BaseException:
             patches.restore()
             raise
@@ -174,11 +175,16 @@ def status() -> Status:
         for name in patched
         if name.endswith(".__init_subclass__")
     )
+    own = tuple(
+        PatchPoint(name, "patched", "nanobot's own window follows a larger model")
+        for name in patched
+        if name.endswith(f".{own_window.NAME}")
+    )
     return Status(
         installed=True,
         nanobot_version=nanobot_version(),
         generation=current.detection.generation,
-        points=extra + later + points,
+        points=extra + later + points + own,
         settings=current.loaded.settings,
         sources=current.loaded.sources,
         window_tokens=window.tokens if window else None,

@@ -176,8 +176,8 @@ CONVERSATION: list[Any] = [
 @pytest.mark.parametrize("client", ["openai", "litellm"])
 def test_a_call_gets_through_real_clients(server: Server, client: str) -> None:
     cap = (
-        "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, whereas "
-        "you provided 9000."
+        "max_tokens is too large: 9000. This model supports at most 4096 completion tokens, "
+        "whereas you provided 9000."
     )
     server.answers = [
         (400, {"error": {"message": cap, "code": "invalid_value"}}),
