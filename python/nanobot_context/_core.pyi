@@ -29,6 +29,7 @@ __all__ = [
     "fits",
     "get_context_window",
     "get_output_limit",
+    "prevailing_script",
     "reduce_messages",
     "salience_examples",
     "select_history",
@@ -197,6 +198,7 @@ def trim_tool_result(
     head_lines: int | None = None,
     tail_lines: int | None = None,
 ) -> str: ...
+def prevailing_script(messages: list[Message]) -> str: ...
 def get_context_window(model: str | None, override: int | None = None) -> int: ...
 def get_output_limit(model: str | None) -> int: ...
 

@@ -126,7 +126,14 @@ def _print_status(console: Console, report: Report) -> None:
     for name, source in (shim.sources or {}).items():
         _print_row(console, "set", f"{name} by {source}")
     for name, lesson in (shim.learned or {}).items():
-        known = ", ".join(f"{key} {value}" for key, value in lesson.items() if value is not None)
+        ratios = lesson.pop("ratios")
+        known = ", ".join(
+            [f"{key} {value}" for key, value in lesson.items() if value is not None]
+            + [
+                f"counts {ratio} times as many tokens of {script}"
+                for script, ratio in ratios.items()
+            ]
+        )
         _print_row(console, "learned", f"{name}: {known}")
     if shim.reason:
         _print_row(console, "not installed", shim.reason)

@@ -123,7 +123,7 @@ def _classify(error: BaseException, status: int | None) -> Overflow | None:
     # exceptions; a client that has other things under these names must not make this fail.
     response = _get(error, "response")
     known = (status, _get(error, "status_code"), _get(error, "code"), _status(response))
-    fields = {
+    fields: dict[str, Any] = {
         "status": next((one for one in known if isinstance(one, int) and 0 < one < 1000), None),
         "code": _name(_get(error, "code")),
         "error_type": _name(_get(error, "type")) or type(error).__name__,

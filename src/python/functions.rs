@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::compress::{self, Plan, Request, Steady};
-use crate::tokens::TokenCounter;
+use crate::tokens::{Script, TokenCounter};
 use crate::{Error, history, window};
 
 use super::apply::apply;
@@ -380,6 +380,15 @@ pub fn trim_tool_result<'py>(
     }
     let text = string.to_str().map_or_else(|_| Cow::Owned(without_surrogates(string)), Cow::Borrowed);
     Ok(PyString::new(result.py(), &compress::trim_tool_result(&text, max_chars, lines)).into_any())
+}
+
+/// Return the script that most of `messages` is in: `western`, `east_asian` or `mixed`.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+#[pyfunction]
+pub fn prevailing_script(messages: &Bound<'_, PyAny>) -> PyResult<&'static str> {
+    Call::new(messages, None, None)?.with_view(|view, _| Script::prevailing(&view.messages).name())
 }
 
 /// Return the tokens that prompt and answer of `model` may have together; 128,000 for unknown models.

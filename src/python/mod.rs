@@ -25,8 +25,8 @@ mod core_module {
     #[pymodule_export]
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
-        find_safe_cut_point, fit_messages, fit_without, fits, get_context_window, get_output_limit, reduce_messages,
-        salience_examples, select_history, trim_tool_result,
+        find_safe_cut_point, fit_messages, fit_without, fits, get_context_window, get_output_limit, prevailing_script,
+        reduce_messages, salience_examples, select_history, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error, classify_usage};

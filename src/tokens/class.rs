@@ -1,5 +1,7 @@
 //! What kind of text it is, as far as that decides how other vocabularies split it.
 
+use crate::message::Message;
+
 /// The classes of text for which the factors of `family.rs` were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -21,6 +23,60 @@ pub enum Class {
     Dense,
     /// Mostly emoji
     Emoji,
+}
+
+/// The kinds of text by which a provider's counts of whole prompts are compared with ours: vocabularies differ by script
+/// most, and the kinds of text in one script take turns within every prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Script {
+    /// Latin script: prose, programs, data
+    Western,
+    /// Chinese and Japanese
+    EastAsian,
+    /// Several scripts, or another one
+    Mixed,
+}
+
+impl Script {
+    /// Returns the name that Python and files use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Western => "western",
+            Self::EastAsian => "east_asian",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// Returns the script that most bytes of the messages are in; O(messages).
+    pub fn prevailing(messages: &[Message<'_>]) -> Self {
+        let mut bytes = [0_usize; 3];
+        for message in messages {
+            message.each_text(|text, media| {
+                if media.is_none() {
+                    bytes[Self::from(classify(text.as_str())) as usize] += text.as_str().len();
+                }
+            });
+        }
+        let [western, east_asian, mixed] = bytes;
+        if east_asian > western.max(mixed) {
+            Self::EastAsian
+        } else if mixed > western {
+            Self::Mixed
+        } else {
+            Self::Western
+        }
+    }
+}
+
+impl From<Class> for Script {
+    fn from(class: Class) -> Self {
+        match class {
+            Class::Prose | Class::Code | Class::Json | Class::Logs | Class::Dense => Self::Western,
+            Class::Chinese | Class::Japanese => Self::EastAsian,
+            Class::Mixed | Class::Emoji => Self::Mixed,
+        }
+    }
 }
 
 /// Bytes looked at, half from the start and half from the middle: enough to tell, O(1) in the text.
@@ -105,6 +161,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::Role;
 
     #[test]
     fn texts_fall_into_the_class_a_reader_would_choose() {
@@ -124,5 +181,18 @@ mod tests {
         for (text, class) in cases {
             assert_eq!(classify(&text), class, "{text:.60}");
         }
+    }
+
+    #[test]
+    fn the_script_of_a_prompt_is_that_of_most_of_it() {
+        let (chinese, english) = ("请检查一下支付模块的日志。".repeat(20), "Please check the logs. ".repeat(20));
+        let of = |texts: &[&str]| {
+            let messages: Vec<_> = texts.iter().map(|text| Message::new(Role::User, text)).collect();
+            Script::prevailing(&messages)
+        };
+        assert_eq!(of(&[]), Script::Western);
+        assert_eq!(of(&[&english, &english, &chinese]), Script::Western);
+        assert_eq!(of(&[&english, &chinese]), Script::EastAsian);
+        assert_eq!(of(&["Проверь, пожалуйста, журналы.", "ok"]), Script::Mixed);
     }
 }

@@ -15,7 +15,7 @@ use crate::message::{Media, Message, Text};
 
 pub use cache::IdentityCache;
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, content_seed, cut_by_content};
-pub use class::Class;
+pub use class::{Class, Script};
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
 pub use vocabulary::{Encoding, Vocabulary};

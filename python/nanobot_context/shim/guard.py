@@ -167,7 +167,7 @@ class Guard:
     def window(self, request: Request) -> Window:
         """Return the window of a request, in our own counting."""
         window = self.windows.smallest(request.models, request.endpoint)
-        ratio = self.windows.ratio(request.model, request.endpoint)
+        ratio = self.windows.ratio(request.model, request.messages, request.endpoint)
         return replace(window, tokens=int(window.tokens / ratio))
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
@@ -279,7 +279,9 @@ class _Exchange:
         model, endpoint = request.model, request.endpoint
         if overflow.kind == "input":
             if used:
-                windows.counted(model, prompt_tokens, used, endpoint, refused=True)
+                windows.counted(
+                    model, attempt.messages, prompt_tokens, used, endpoint, refused=True
+                )
             if limit:
                 windows.learn(model, limit, endpoint)
             elif not used:
@@ -300,7 +302,7 @@ class _Exchange:
         if usage.input_tokens is None or getattr(response, "finish_reason", None) == "error":
             return None
         ours, theirs = self.count(attempt.messages), usage.input_tokens + usage.cache_tokens
-        windows.counted(request.model, ours, theirs, request.endpoint)
+        windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         usage = replace(
             usage,

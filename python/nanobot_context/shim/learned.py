@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from nanobot_context.files import replace_file
 from nanobot_context.shim import log
 
-__all__ = ["Learned", "Lesson", "learned_file", "name_of"]
+__all__ = ["Learned", "Lesson", "Ratio", "learned_file", "name_of"]
 
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
@@ -35,22 +35,58 @@ _TOO_HIGH = 0.15
 
 
 @dataclass(slots=True)
+class Ratio:
+    """How many tokens a provider counts for one of ours.
+
+    Attributes:
+        used: As it is used.
+        average: The moving average of it.
+        counts: How many counts went into that.
+    """
+
+    used: float = 1.0
+    average: float = 1.0
+    counts: int = 0
+
+    def count(self, ours: int, theirs: int, *, refused: bool) -> bool:
+        """Take a count in; return whether the ratio in use has changed."""
+        low, high = _RATIOS
+        ratio = min(max(theirs / ours, low), high)
+        if refused:
+            self.average, self.counts = max(self.average, ratio), self.counts + _EVIDENCE
+        else:
+            weight = _WEIGHT if self.counts else 1.0
+            self.average += weight * (ratio - self.average)
+            self.counts += 1
+        is_wrong = self.average > self.used or self.average < self.used - _TOO_HIGH
+        if self.counts < _EVIDENCE or not is_wrong:
+            return False
+        steps = math.ceil(round(self.average / _STEP, 6))
+        self.used = round(min(steps * _STEP, high), 2)
+        return True
+
+
+@dataclass(slots=True)
 class Lesson:
     """What is known of one model at one provider.
 
     Attributes:
         window_tokens: The smallest window that an error stated.
         output_tokens: The smallest limit for an answer that was stated or worked.
-        ratio: Tokens of the provider's for one of ours, as it is used.
-        average: The moving average of it.
-        counts: How many counts went into that.
+        ratios: By the script that most of a prompt is in.
     """
 
     window_tokens: int | None = None
     output_tokens: int | None = None
-    ratio: float = 1.0
-    average: float = 1.0
-    counts: int = 0
+    ratios: dict[str, Ratio] = field(default_factory=dict)
+
+    def merge(self, other: Lesson) -> None:
+        """Take in what another process has learned meanwhile."""
+        self.window_tokens = _smaller(self.window_tokens, other.window_tokens)
+        self.output_tokens = _smaller(self.output_tokens, other.output_tokens)
+        for script, ratio in other.ratios.items():
+            if script not in self.ratios or self.ratios[script].counts < ratio.counts:
+                self.ratios[script] = ratio
 
 
 @dataclass(slots=True)
@@ -63,14 +99,7 @@ class Learned:
     @classmethod
     def load(cls, file: Path) -> Learned:
         """Return what `file` holds; what cannot be read is learned again."""
-        try:
-            models = json.loads(file.read_text(encoding="utf-8"))["models"]
-            return cls(file, {name: _lesson(given) for name, given in models.items()})
-        except FileNotFoundError:
-            return cls(file)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("`{}` cannot be read and is made anew: {}", file, error)
-            return cls(file)
+        return cls(file, _read(file))
 
     def of(self, name: str) -> Lesson:
         """Return what is known of a model."""
@@ -78,9 +107,12 @@ class Learned:
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what is used of each lesson, as JSON values."""
-        used = ("window_tokens", "output_tokens", "ratio")
         return {
-            name: {key: getattr(lesson, key) for key in used}
+            name: {
+                "window_tokens": lesson.window_tokens,
+                "output_tokens": lesson.output_tokens,
+                "ratios": {script: ratio.used for script, ratio in sorted(lesson.ratios.items())},
+            }
             for name, lesson in sorted(self.lessons.items())
         }
 
@@ -98,23 +130,14 @@ class Learned:
             lesson.output_tokens = limit_tokens
             self._save()
 
-    def counted(self, name: str, ours: int, theirs: int, *, refused: bool = False) -> None:
+    def counted(
+        self, name: str, script: str, ours: int, theirs: int, *, refused: bool = False
+    ) -> None:
         """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
         if ours < _LEAST_TOKENS or theirs <= 0:
             return
-        low, high = _RATIOS
-        ratio = min(max(theirs / ours, low), high)
-        lesson = self._own(name)
-        if refused:
-            lesson.average, lesson.counts = max(lesson.average, ratio), lesson.counts + _EVIDENCE
-        else:
-            weight = _WEIGHT if lesson.counts else 1.0
-            lesson.average += weight * (ratio - lesson.average)
-            lesson.counts += 1
-        wrong = lesson.average > lesson.ratio or lesson.average < lesson.ratio - _TOO_HIGH
-        if lesson.counts >= _EVIDENCE and wrong:
-            steps = math.ceil(round(lesson.average / _STEP, 6))
-            lesson.ratio = round(min(steps * _STEP, high), 2)
+        ratio = self._own(name).ratios.setdefault(script, Ratio())
+        if ratio.count(ours, theirs, refused=refused):
             self._save()
 
     def _own(self, name: str) -> Lesson:
@@ -124,6 +147,8 @@ class Learned:
         """Write the file whole or not at all; a full disk costs a warning."""
         if self.file is None:
             return
+        for name, lesson in _read(self.file).items():
+            self._own(name).merge(lesson)
         models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
         text = json.dumps({"models": models}, indent=2) + "\n"
         try:
@@ -149,12 +174,29 @@ def learned_file(config: Path) -> Path:
     return config.parent / "nanobot-context" / "learned.json"
 
 
-def _lesson(given: dict[str, Any]) -> Lesson:
-    lesson = Lesson(**given)
-    low, high = _RATIOS
+def _read(file: Path) -> dict[str, Lesson]:
+    try:
+        models = json.loads(file.read_text(encoding="utf-8"))["models"]
+        return {name: _lesson(**given) for name, given in models.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        log.warning("`{}` cannot be read and is made anew: {}", file, error)
+        return {}
+
+
+def _lesson(ratios: dict[str, dict[str, Any]], **limits: int | None) -> Lesson:
+    """Return a lesson of a file that anybody may have written."""
+    lesson = Lesson(**limits, ratios={script: Ratio(**given) for script, given in ratios.items()})
     for tokens in (lesson.window_tokens, lesson.output_tokens):
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
             raise ValueError(f"{tokens!r} is no number of tokens")
-    if not (low <= lesson.ratio <= high and low <= lesson.average <= high):
-        raise ValueError(f"ratio {lesson.ratio!r}, average {lesson.average!r}")
+    low, high = _RATIOS
+    for ratio in lesson.ratios.values():
+        if not (low <= ratio.used <= high and low <= ratio.average <= high and ratio.counts >= 0):
+            raise ValueError(f"{ratio!r}")
     return lesson
+
+
+def _smaller(one: int | None, other: int | None) -> int | None:
+    return min((tokens for tokens in (one, other) if tokens is not None), default=None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from nanobot_context._core import get_context_window
+from nanobot_context._core import get_context_window, prevailing_script
 from nanobot_context.settings import LoadedSettings
 from nanobot_context.shim.learned import Learned, name_of
 
@@ -70,13 +71,20 @@ class Windows:
         known = [window for window in windows if window.tokens]
         return min(known, key=lambda window: window.tokens) if known else windows[0]
 
-    def ratio(self, model: str | None, endpoint: str = "") -> float:
-        """Return how many tokens the provider counts where we count one."""
-        return self.learned.of(name_of(model, endpoint)).ratio
+    def ratio(self, model: str | None, messages: list[Any], endpoint: str = "") -> float:
+        """Return how many tokens the provider counts where we count one of `messages`."""
+        ratios = self.learned.of(name_of(model, endpoint)).ratios
+        most = max((ratio.used for ratio in ratios.values()), default=1.0)
+        if most == 1.0:
+            return most
+        own = ratios.get(prevailing_script(messages))
+        # What nothing is known of yet is taken for the worst.
+        return own.used if own else most
 
     def counted(
         self,
         model: str | None,
+        messages: list[Any],
         ours: int,
         theirs: int,
         endpoint: str = "",
@@ -84,7 +92,8 @@ class Windows:
         refused: bool = False,
     ) -> None:
         """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
-        self.learned.counted(name_of(model, endpoint), ours, theirs, refused=refused)
+        name, script = name_of(model, endpoint), prevailing_script(messages)
+        self.learned.counted(name, script, ours, theirs, refused=refused)
 
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` stated a limit; it only ever gets lower."""

@@ -9,44 +9,49 @@ import pytest
 from typer.testing import CliRunner
 
 from nanobot_context.cli import app
-from nanobot_context.shim.learned import Learned, learned_file, name_of
+from nanobot_context.settings import LoadedSettings, Settings
+from nanobot_context.shim.learned import Learned, Ratio, learned_file, name_of
+from nanobot_context.shim.windows import Windows
 
 NAME = "m at host:1/v1"
+
+
+def ratio_of(learned: Learned, name: str) -> Ratio:
+    return learned.of(name).ratios["western"]
 
 
 def test_a_ratio_is_believed_after_three_counts_or_one_refusal() -> None:
     learned = Learned()
     for _ in range(2):
-        learned.counted(NAME, 10_000, 12_000)
-        assert learned.of(NAME).ratio == 1.0
-    learned.counted(NAME, 10_000, 12_000)
-    assert learned.of(NAME).ratio == 1.2
-    learned.counted("other", 10_000, 15_000, refused=True)
-    assert learned.of("other").ratio == 1.5
-    assert learned.of("nobody").ratio == 1.0
+        learned.counted(NAME, "western", 10_000, 12_000)
+        assert ratio_of(learned, NAME).used == 1.0
+    learned.counted(NAME, "western", 10_000, 12_000)
+    assert ratio_of(learned, NAME).used == 1.2
+    learned.counted("other", "western", 10_000, 15_000, refused=True)
+    assert ratio_of(learned, "other").used == 1.5
+    assert learned.of("nobody").ratios == {}
 
 
 def test_a_ratio_moves_in_steps_and_stays_within_bounds() -> None:
     learned = Learned()
     seen = []
     for theirs in [12_000, 12_100, 12_050, 12_150, 11_900, 12_000] * 5:
-        learned.counted(NAME, 10_000, theirs)
-        seen.append(learned.of(NAME).ratio)
+        learned.counted(NAME, "western", 10_000, theirs)
+        seen.append(ratio_of(learned, NAME).used)
     assert set(seen[2:]) == {1.25}
     for _ in range(40):
-        learned.counted(NAME, 10_000, 90_000)
-    assert learned.of(NAME).ratio == 2.0
+        learned.counted(NAME, "western", 10_000, 90_000)
+    assert ratio_of(learned, NAME).used == 2.0
     for _ in range(80):
-        learned.counted(NAME, 10_000, 7_000)
-    assert learned.of(NAME).ratio == pytest.approx(1.0, abs=0.15)
+        learned.counted(NAME, "western", 10_000, 7_000)
+    assert ratio_of(learned, NAME).used == pytest.approx(1.0, abs=0.15)
 
 
 def test_small_prompts_and_empty_counts_say_nothing() -> None:
     learned = Learned()
     for ours, theirs in [(999, 1_998), (10_000, 0), (10_000, -1)] * 3:
-        learned.counted(NAME, ours, theirs)
-    assert learned.of(NAME).ratio == 1.0
-    assert learned.of(NAME).counts == 0
+        learned.counted(NAME, "western", ours, theirs)
+    assert learned.of(NAME).ratios == {}
 
 
 def test_limits_only_get_lower() -> None:
@@ -62,10 +67,41 @@ def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
     first = Learned.load(file)
     assert not file.exists()
     first.window(NAME, 7_000)
-    first.counted(NAME, 10_000, 13_000, refused=True)
+    first.counted(NAME, "western", 10_000, 13_000, refused=True)
     second = Learned.load(file)
     assert second.of(NAME) == first.of(NAME)
     assert [path.name for path in file.parent.iterdir()] == ["learned.json"]
+
+
+def test_processes_do_not_take_each_others_lessons_away(tmp_path: Path) -> None:
+    file = learned_file(tmp_path / "config.json")
+    first, second = Learned.load(file), Learned.load(file)
+    first.window(NAME, 7_000)
+    second.window("other", 9_000)
+    second.counted(NAME, "east_asian", 10_000, 13_000, refused=True)
+    first.counted(NAME, "western", 10_000, 12_000, refused=True)
+    first.output(NAME, 500)
+    third = Learned.load(file)
+    assert third.of("other").window_tokens == 9_000
+    lesson = third.of(NAME)
+    assert (lesson.window_tokens, lesson.output_tokens) == (7_000, 500)
+    assert {script: ratio.used for script, ratio in lesson.ratios.items()} == {
+        "western": 1.2,
+        "east_asian": 1.3,
+    }
+
+
+def test_each_script_has_a_ratio_of_its_own() -> None:
+    windows = Windows(LoadedSettings(Settings()))
+    english, chinese = ([{"role": "user", "content": text * 50}] for text in ("ok so. ", "好的。"))
+    for _ in range(3):
+        windows.counted("m", english, 10_000, 10_000)
+    assert windows.ratio("m", chinese) == 1.0
+    windows.counted("m", chinese, 10_000, 15_000, refused=True)
+    assert windows.ratio("m", english) == 1.0
+    assert windows.ratio("m", chinese) == 1.5
+    russian = [{"role": "user", "content": "Проверь журналы. " * 50}]
+    assert windows.ratio("m", russian) == 1.5, "the worst that is known"
 
 
 @pytest.mark.parametrize(
@@ -79,8 +115,10 @@ def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
         '{"models": {"a": {"unknown": 1}}}',
         '{"models": {"a": {"window_tokens": -1}}}',
         '{"models": {"a": {"window_tokens": "1"}}}',
-        '{"models": {"a": {"ratio": 90}}}',
-        '{"models": {"a": {"ratio": "1"}}}',
+        '{"models": {"a": {"ratios": []}}}',
+        '{"models": {"a": {"ratios": {"western": {"used": 90}}}}}',
+        '{"models": {"a": {"ratios": {"western": {"used": "1"}}}}}',
+        '{"models": {"a": {"ratios": {"western": {"counts": -1}}}}}',
         "\udcff",
     ],
 )
