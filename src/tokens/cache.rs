@@ -16,6 +16,9 @@ use crate::message::Facts;
 /// Texts shorter than this are counted again rather than hashed and looked up: both cost about the same.
 const MIN_HASHED_BYTES: usize = 48;
 
+/// What an object and its entry take beside the text: of short texts it is most.
+const ENTRY_BYTES: usize = 128;
+
 /// Counts in one generation of the content cache; with two generations of 24 bytes each at most about 4 MB.
 const GENERATION: usize = 1 << 16;
 
@@ -187,7 +190,7 @@ fn key(address: usize, salt: u8) -> u64 {
 const KEPT_CALLS: u32 = 8;
 
 impl<K> IdentityCache<K> {
-    /// Returns an empty cache that holds at most `max_bytes` of text alive.
+    /// Returns an empty cache that holds at most `max_bytes` alive.
     pub fn new(max_bytes: usize) -> Self {
         Self { entries: HashMap::default(), bytes: 0, max_bytes, call: 0 }
     }
@@ -208,6 +211,7 @@ impl<K> IdentityCache<K> {
     ///
     /// An object of more than a quarter of the bound is not held.
     pub fn put(&mut self, address: usize, salt: u8, object: K, bytes: usize, facts: Facts) {
+        let bytes = bytes + ENTRY_BYTES;
         if bytes > self.max_bytes / 4 {
             return;
         }

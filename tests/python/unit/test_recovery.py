@@ -1,0 +1,275 @@
+"""`call_with_recovery` and the ladder below it, with chat functions that refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from nanobot_context import (
+    ContextOverflowError,
+    InvalidArgumentError,
+    Overflow,
+    Usage,
+    call_with_recovery,
+    count_tokens,
+    detect_overflow,
+    shim,
+)
+from nanobot_context._core import Recovery
+from nanobot_context.shim.detect import NanobotClasses
+from shim_classes import LLMResponse, Message, conversation, make_provider
+from shim_classes import Script as NanobotScript
+
+TOO_LONG = "Error code: 400 - {'error': {'code': 'context_length_exceeded'}}"
+
+
+@dataclass
+class Chat:
+    """Answers from a list: exceptions are raised, functions are asked."""
+
+    answers: list[Any]
+    sent: list[list[Message]] = field(default_factory=list)
+    limits: list[int | None] = field(default_factory=list)
+
+    async def __call__(self, messages: list[Message], *, max_tokens: int | None) -> Any:
+        self.sent.append(messages)
+        self.limits.append(max_tokens)
+        answer = self.answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    @property
+    def sizes(self) -> list[int]:
+        return [count_tokens(messages) for messages in self.sent]
+
+
+def run(chat: Chat, messages: list[Message], **arguments: Any) -> Any:
+    arguments.setdefault("context_window", 128_000)
+    return asyncio.run(call_with_recovery(chat, messages, **arguments))
+
+
+def refused(text: str = TOO_LONG) -> RuntimeError:
+    return RuntimeError(text)
+
+
+def test_what_fits_goes_out_as_it_is() -> None:
+    chat = Chat(["fine"])
+    messages = conversation(4, 100)
+    assert run(chat, messages) == "fine"
+    assert all(a is b for a, b in zip(chat.sent[0], messages, strict=True))
+    assert chat.limits == [None]
+
+
+def test_the_first_request_fits_the_window_with_room_for_the_answer() -> None:
+    chat = Chat(["fine"])
+    run(chat, conversation(20, 300), context_window=8_000, max_output_tokens=3_000)
+    assert chat.sizes[0] <= 5_000
+    assert chat.limits == [3_000]
+
+
+def test_each_attempt_is_smaller_and_the_last_holds_the_newest_only() -> None:
+    chat = Chat([*[refused()] * 3, "fine"])
+    messages = conversation(20, 300)
+    assert run(chat, messages) == "fine"
+    first, second, third, last = chat.sizes
+    assert second <= 0.6 * first
+    assert third <= 0.6 * second
+    assert last < 1_000
+    assert chat.sent[-1][-1] == messages[-1]
+    assert chat.sent[-1][0] == messages[0]
+
+
+def test_a_window_that_was_wrong_does_not_matter() -> None:
+    chat = Chat([refused("prompt is too long: 11000 tokens > 6000 maximum"), "fine"])
+    run(chat, conversation(20, 300), context_window=1_000_000)
+    assert chat.sizes[1] <= 6_000
+
+
+def test_when_nothing_helps_the_error_has_the_numbers_and_its_cause() -> None:
+    chat = Chat([error := refused("prompt is too long: 9000 tokens > 4000 maximum")] * 4)
+    with pytest.raises(ContextOverflowError, match="three smaller ones as well") as caught:
+        run(chat, conversation(20, 300), model="gpt-4o")
+    assert chat.answers == []
+    assert (caught.value.needed_tokens, caught.value.limit_tokens) == (9_000, 4_000)
+    assert caught.value.model == "gpt-4o"
+    assert caught.value.__cause__ is error
+
+
+def test_what_must_stay_is_named_when_it_is_too_large() -> None:
+    chat = Chat([refused("prompt is too long: 9000 tokens > 4000 maximum")])
+    with pytest.raises(ContextOverflowError, match="what must stay is as large") as caught:
+        run(chat, [{"role": "user", "content": "alpha " * 9_000}])
+    assert caught.value.parts["last_user"] > 9_000
+
+
+def test_what_is_larger_than_the_window_is_not_sent() -> None:
+    chat = Chat([])
+    with pytest.raises(ContextOverflowError):
+        run(chat, [{"role": "user", "content": "alpha " * 9_000}], context_window=4_000)
+    assert chat.sent == []
+
+
+def test_what_only_lacks_room_for_the_answer_is_sent() -> None:
+    chat = Chat(["fine"])
+    messages = [{"role": "user", "content": "alpha " * 3_800}]
+    assert run(chat, messages, context_window=4_000) == "fine"
+
+
+def test_an_output_cap_lowers_the_limit_only() -> None:
+    cap = "Range of max_tokens should be [1, 1024]"
+    chat = Chat([refused(cap), "fine"])
+    run(chat, conversation(4, 100), max_output_tokens=9_000)
+    assert chat.limits == [9_000, 1_024]
+    assert chat.sent[0] == chat.sent[1]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("no overflow"),
+        refused("Rate limit reached: Limit 30000, Used 29000, Requested 2000"),
+        asyncio.CancelledError(),
+        KeyboardInterrupt(),
+    ],
+    ids=["bug", "rate", "cancelled", "interrupt"],
+)
+def test_other_exceptions_come_back_as_they_are(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught:
+        run(Chat([error]), conversation(4, 100))
+    assert caught.value is error or isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+
+
+def test_without_a_window_only_a_refusal_shortens() -> None:
+    chat = Chat([refused(), "fine"])
+    messages = conversation(20, 300)
+    run(chat, messages, context_window=0)
+    assert chat.sent[0] is messages
+    assert chat.sizes[1] <= 0.6 * chat.sizes[0]
+
+
+def reported(prompt: int, answer: int, reason: str) -> SimpleNamespace:
+    usage = SimpleNamespace(prompt_tokens=prompt, completion_tokens=answer)
+    return SimpleNamespace(usage=usage, choices=[SimpleNamespace(finish_reason=reason)])
+
+
+def test_a_prompt_that_was_cut_in_silence_is_sent_again() -> None:
+    good = reported(3_500, 9, "stop")
+    chat = Chat([reported(4_096, 9, "stop"), good])
+    heard: list[Overflow] = []
+    assert run(chat, conversation(20, 300), on_overflow=heard.append) is good
+    assert chat.sizes[1] <= 0.9 * 4_096
+    assert [overflow.kind for overflow in heard] == ["silent"]
+
+
+def test_an_answer_that_nothing_improves_is_the_answer() -> None:
+    answers = [reported(tokens, 9, "stop") for tokens in (4_096, 1_100, 400, 90)]
+    assert run(Chat(answers), conversation(20, 300)) is not None
+
+
+@pytest.mark.parametrize(
+    ("response", "prompt", "output", "reason"),
+    [
+        (reported(10, 2, "stop"), 10, 2, "stop"),
+        ({"usage": {"prompt_tokens": 10, "completion_tokens": 2}, "choices": []}, 10, 2, None),
+        (
+            {
+                "usage": {
+                    "input_tokens": 10,
+                    "output_tokens": 2,
+                    "cache_read_input_tokens": 7,
+                    "cache_creation_input_tokens": 6,
+                },
+                "stop_reason": "end_turn",
+            },
+            23,
+            2,
+            "end_turn",
+        ),
+        (
+            {"usage_metadata": {"prompt_token_count": 10, "candidates_token_count": 2}},
+            10,
+            2,
+            None,
+        ),
+        ({"usage": {"prompt_tokens": 10, "cache_read_input_tokens": 7}}, 10, None, None),
+        ({"usage": {"prompt_tokens": -1, "completion_tokens": True}}, None, None, None),
+        ("text", None, None, None),
+        (None, None, None, None),
+    ],
+)
+def test_usage_is_read_from_the_responses_of_every_client(
+    response: Any, prompt: int | None, output: int | None, reason: str | None
+) -> None:
+    usage = Usage.of(response)
+    read = None if usage.input_tokens is None else usage.input_tokens + usage.cache_tokens
+    assert (read, usage.output_tokens, usage.finish_reason) == (prompt, output, reason)
+
+
+def test_usage_alone_gives_an_overflow_away() -> None:
+    usage = Usage(input_tokens=4_096, window_tokens=128_000, counted_tokens=20_000)
+    found = detect_overflow(None, usage=usage)
+    assert found is not None
+    assert (found.kind, found.limit_tokens, found.used_tokens) == ("silent", 4_096, 20_000)
+    assert detect_overflow(None) is None
+    assert detect_overflow(TOO_LONG, usage=usage) == detect_overflow(TOO_LONG)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Recovery(-1, listed_output_tokens=1),
+        lambda: Recovery(1, "2", listed_output_tokens=1),  # type: ignore[arg-type]
+        lambda: Recovery(1, None, listed_output_tokens=1, emergency_ratio=1.5),
+        lambda: Recovery(1, None, listed_output_tokens=1, emergency_ratio=float("nan")),
+        lambda: Recovery(1, None, listed_output_tokens=1).compressed(-1),
+        lambda: Recovery(1, None, listed_output_tokens=1).floor(1 << 60),
+    ],
+)
+def test_bad_numbers_are_named(make: Callable[[], Any]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        make()
+
+
+def resident_mb() -> float:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def test_ten_thousand_repaired_calls_leak_nothing(
+    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install(classes, context_window_override=64_000)
+    messages = conversation(1, 12_000)
+    error = LLMResponse(TOO_LONG, finish_reason="error")
+    script = NanobotScript()
+    provider = make_provider(classes, script)
+
+    async def rounds(count: int) -> None:
+        for _ in range(count):
+            await call_with_recovery(Chat([refused(), "fine"]), messages, context_window=64_000)
+            script.answers, script.sent, script.limits = [error, LLMResponse("fine")], [], []
+            await provider.chat(messages=messages)
+        assert len(asyncio.all_tasks()) == 1
+
+    def grown_by(count: int) -> tuple[int, float]:
+        gc.collect()
+        before = len(gc.get_objects()), resident_mb()
+        asyncio.run(rounds(count))
+        gc.collect()
+        return len(gc.get_objects()) - before[0], resident_mb() - before[1]
+
+    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # pytest keeps records
+    grown_by(4_000)  # until the caches, which are bounded, are full
+    objects, megabytes = grown_by(10_000)
+    assert objects < 1_000
+    assert megabytes < 8
