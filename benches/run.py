@@ -12,6 +12,7 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # litellm: no loo
 
 import compressing
 import counting
+import detecting
 import fitting
 import footprint
 from measure import Report
@@ -36,6 +37,7 @@ def main() -> int:
         "fit": lambda: fitting.fit(
             report, repetitions=n, sizes=fitting.SIZES[:3] if quick else fitting.SIZES
         ),
+        "errors": lambda: detecting.errors(report, repetitions=n),
         "memory": lambda: footprint.memory(report),
         "import": lambda: footprint.import_time(report, processes=5 if quick else 20),
         "wheel": lambda: footprint.wheel(report),

@@ -89,10 +89,7 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         // LiteLLM files an output cap under `ContextWindowExceededError`; the text knows better.
         Some(OverflowKind::Input) if signs.has(Sign::Output) && !signs.has(Sign::Combined) => OverflowKind::OutputCap,
         Some(kind) => kind,
-        None => {
-            let status = error.status.or_else(|| status_in(&read.text));
-            Case { error, text: &read.text, codes: &read.codes, signs, status }.kind()?
-        }
+        None => Case { error, text: &read.text, codes: &read.codes, signs }.kind()?,
     };
     let (limit_tokens, used_tokens) = stated(kind, &read.text);
     let kind = match (kind, limit_tokens.zip(used_tokens)) {
@@ -119,10 +116,14 @@ struct Case<'a> {
     text: &'a str,
     codes: &'a [String],
     signs: Signs,
-    status: Option<u16>,
 }
 
 impl Case<'_> {
+    /// The HTTP status, also where only the text names it.
+    fn status(&self) -> Option<u16> {
+        self.error.status.or_else(|| status_in(self.text))
+    }
+
     fn kind(&self) -> Option<OverflowKind> {
         use OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
         let has = |sign| self.signs.has(sign);
@@ -132,7 +133,7 @@ impl Case<'_> {
         if has(Sign::Rate) && self.is_above_the_rate() {
             return Some(RateCeiling);
         }
-        let is_other = has(Sign::Other) || matches!(self.status, Some(401..=404 | 408 | 429));
+        let is_other = has(Sign::Other) || matches!(self.status(), Some(401..=404 | 408 | 429));
         if has(Sign::Output) && !has(Sign::Combined) && !is_other {
             return Some(OutputCap);
         }
@@ -151,11 +152,11 @@ impl Case<'_> {
         if has(Sign::Bytes) {
             return Some(RequestBytes);
         }
-        let has_failed = self.status.is_none_or(|status| status >= 400);
+        let has_failed = self.status().is_none_or(|status| status >= 400);
         if has_failed && (has(Sign::Weak) || self.has_telling_sentence() || self.has_telling_numbers()) {
             return Some(Input);
         }
-        (self.status == Some(413)).then_some(RequestBytes)
+        (self.status() == Some(413)).then_some(RequestBytes)
     }
 
     /// Returns whether this one request is above the rate, however long one waits.
@@ -179,7 +180,7 @@ impl Case<'_> {
     fn is_scoped(&self) -> bool {
         let provider = self.error.provider.unwrap_or_default().to_ascii_lowercase();
         let is = |names: &[&str]| names.iter().any(|name| provider.contains(name));
-        if is(&["cerebras"]) && matches!(self.status, Some(400 | 413)) && self.text.contains("(no body)") {
+        if is(&["cerebras"]) && matches!(self.status(), Some(400 | 413)) && self.text.contains("(no body)") {
             return true;
         }
         let codes = self.error.code.into_iter().chain(self.codes.iter().map(String::as_str));
