@@ -8,6 +8,7 @@
 
 mod analysis;
 mod archive;
+mod bytes;
 mod candidates;
 mod choice;
 mod conversation;

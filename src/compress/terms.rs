@@ -3,6 +3,8 @@
 //! A term is a hash, so that conversations are compared without keeping their text. Case is ignored. An identifier is a
 //! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`.
 
+use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word};
+
 /// What a term is. The order is that of the low bits of [`Term`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -57,29 +59,13 @@ pub struct Term(pub u64);
 
 impl Term {
     fn new(hash: u64, kind: TermKind) -> Self {
-        // the high bits of a product are the good ones
-        Self((hash.wrapping_mul(MIX) >> 3 << 3) | kind as u64)
+        Self((hash >> 3 << 3) | kind as u64)
     }
 
     /// Returns what the term is.
     pub fn kind(self) -> TermKind {
         ALL[(self.0 & 7) as usize]
     }
-}
-
-/// 2^64 divided by the golden ratio.
-const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
-
-const fn step(hash: u64, byte: u8) -> u64 {
-    (hash.rotate_left(5) ^ byte as u64).wrapping_mul(0x517c_c1b7_2722_0a95)
-}
-
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0, |hash, byte| step(hash, byte.to_ascii_lowercase()))
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
 fn joins(byte: u8) -> bool {
@@ -113,14 +99,12 @@ fn chunk(bytes: &[u8], start: usize, found: &mut impl FnMut(Term, usize)) -> usi
     let mut base = start;
     let mut base_words = 0;
     loop {
-        let word = at;
-        while at < bytes.len() && is_word(bytes[at]) {
-            at += 1;
-        }
-        if at == word {
+        let word = word::<true>(bytes, at);
+        if word.end == at {
             break;
         }
-        simple(&bytes[word..at], word, found);
+        simple(&bytes[at..word.end], &word, at, found);
+        at = word.end;
         words += 1;
         base_words += 1;
         end = at;
@@ -148,36 +132,24 @@ fn chunk(bytes: &[u8], start: usize, found: &mut impl FnMut(Term, usize)) -> usi
 }
 
 /// Reports one word, and the parts of it where it is an identifier.
-fn simple(word: &[u8], start: usize, found: &mut impl FnMut(Term, usize)) {
+fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, found: &mut impl FnMut(Term, usize)) {
     if word.len() < 2 || word.len() > MAX_JOINED {
         return;
     }
-    let mut digits = 0;
-    let mut hump = false;
-    let mut underscore = false;
-    let mut before = b'A';
-    for &byte in word {
-        digits += usize::from(byte.is_ascii_digit());
-        underscore |= byte == b'_';
-        hump |= byte.is_ascii_uppercase() && before.is_ascii_lowercase();
-        before = byte;
-    }
-    if digits == word.len() {
-        let kind = if digits >= 4 { TermKind::Number } else { TermKind::Part };
-        found(Term::new(hash(word), kind), start);
+    if classes == DIGIT {
+        let kind = if word.len() >= 4 { TermKind::Number } else { TermKind::Part };
+        found(Term::new(whole, kind), start);
         return;
     }
-    let whole = hash(word);
-    if !(underscore || hump || digits > 0) {
-        match word.len() {
-            0..=2 => {}
-            3..=7 => found(Term::new(whole, TermKind::Word), start),
-            _ => found(Term::new(whole, TermKind::LongWord), start),
+    if classes & (UNDERSCORE | HUMP | DIGIT) == 0 {
+        if word.len() > 2 {
+            let kind = if word.len() < 8 { TermKind::Word } else { TermKind::LongWord };
+            found(Term::new(whole, kind), start);
         }
         return;
     }
     found(Term::new(whole, if word.len() >= 4 { TermKind::Ident } else { TermKind::Part }), start);
-    if !(underscore || hump) {
+    if classes & (UNDERSCORE | HUMP) == 0 {
         return;
     }
     let mut from = 0;
@@ -227,7 +199,7 @@ fn wide(text: &str, start: usize, found: &mut impl FnMut(Term, usize)) -> usize 
 }
 
 fn of_char(hash: u64, c: char) -> u64 {
-    (c as u32).to_le_bytes().into_iter().fold(hash, step)
+    mix(hash ^ (u64::from(c) + 1))
 }
 
 /// Returns whether `c` is written without spaces between words.

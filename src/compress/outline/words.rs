@@ -1,5 +1,7 @@
 //! What a line says: whether something went wrong, and which template it was printed from.
 
+use crate::compress::bytes::{self, DIGIT};
+
 /// What one look at a line tells.
 #[derive(Copy, Clone, Debug)]
 pub struct Scan {
@@ -81,34 +83,29 @@ fn mix(hash: u64, value: u64) -> u64 {
 
 struct Word {
     end: usize,
+    /// Of its bytes, or of any other with a digit in it.
     hash: u64,
     /// It may be one of the words that [`judge`] knows.
     is_hint: bool,
 }
 
 fn word_at(line: &[u8], start: usize) -> Word {
-    let (mut end, mut hash, mut has_digit, mut tail) = (start, 0_u64, false, 0_u32);
-    while let Some(&byte) = line.get(end) {
-        if !(byte.is_ascii_alphanumeric() || byte == b'_') {
-            break;
-        }
-        has_digit |= byte.is_ascii_digit();
-        tail = tail << 8 | u32::from(byte);
-        hash = (hash.rotate_left(7) ^ u64::from(byte)).wrapping_mul(SEED);
-        end += 1;
+    let bytes::Word { end, classes, hash } = bytes::word::<false>(line, start);
+    let (word, has_digit) = (&line[start..end], classes & DIGIT != 0);
+    let first = (word[0] | 0x20).wrapping_sub(b'a');
+    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or(0);
+    let by_first = word.len() < 16 && lengths >> word.len() & 1 == 1;
+    Word {
+        end,
+        hash: if has_digit { u64::from(b'#') } else { hash },
+        is_hint: !has_digit && (by_first || is_camel_tail(word)),
     }
-    if has_digit {
-        return Word { end, hash: u64::from(b'#'), is_hint: false };
-    }
-    let length = end - start;
-    let first = (line[start] | 0x20).wrapping_sub(b'a');
-    let by_first = LENGTHS.get(usize::from(first)).is_some_and(|lengths| length < 16 && lengths >> length & 1 == 1);
-    Word { end, hash, is_hint: by_first || is_camel_tail(tail, length) }
 }
 
 /// `TypeError`, `IOException`, `DeprecationWarning`.
-fn is_camel_tail(tail: u32, length: usize) -> bool {
-    length > 6 && matches!(&tail.to_be_bytes(), b"rror" | b"tion" | b"ning")
+fn is_camel_tail(word: &[u8]) -> bool {
+    word.len() > 6
+        && matches!(word, [.., b'r', b'r', b'o', b'r'] | [.., b't', b'i', b'o', b'n'] | [.., b'n', b'i', b'n', b'g'])
 }
 
 /// The words that [`judge`] knows.

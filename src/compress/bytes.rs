@@ -1,0 +1,200 @@
+//! What bytes are in words, and hashes of words: for the loops that look at every byte of a conversation.
+//!
+//! Hashes are of this process only, and nothing but equality is asked of them.
+
+// What a byte is in a word, a bit each, so that those of a word can be put together.
+pub const LOWER: u8 = 1;
+pub const UPPER: u8 = 2;
+pub const DIGIT: u8 = 4;
+pub const UNDERSCORE: u8 = 8;
+/// A capital behind a small letter.
+pub const HUMP: u8 = 16;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        classes[byte as usize] = match byte {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDERSCORE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
+};
+
+/// Returns what a byte is in a word; 0 where it is in none.
+pub fn class(byte: u8) -> u8 {
+    CLASSES[usize::from(byte)]
+}
+
+/// Returns whether a byte is an ASCII letter or digit or `_`.
+pub fn is_word(byte: u8) -> bool {
+    class(byte) != 0
+}
+
+/// A run of ASCII letters, digits and `_`.
+pub struct Word {
+    pub end: usize,
+    /// What its bytes are, and [`HUMP`].
+    pub classes: u8,
+    /// As [`hash_of_word`] or [`hash_of_name`] has it.
+    pub hash: u64,
+}
+
+/// Returns the word that begins at `start`, an empty one where none does; its hash is that of a name if `NAME`.
+///
+/// Eight bytes at a time: most words are shorter, so that there is one branch for a word and not one for each byte.
+pub fn word<const NAME: bool>(bytes: &[u8], start: usize) -> Word {
+    let mut word = Word { end: start, classes: 0, hash: SEED };
+    let mut before = 0;
+    loop {
+        let eight = match bytes.get(word.end..).and_then(|rest| rest.first_chunk()) {
+            Some(chunk) => u64::from_le_bytes(*chunk),
+            None => few(bytes.get(word.end..).unwrap_or_default()),
+        };
+        let digits = within(eight, b'0', b'9');
+        let upper = within(eight, b'A', b'Z');
+        let underscores = within(eight, b'_', b'_');
+        let lower = within(eight, b'a', b'z');
+        let length = (!(digits | upper | underscores | lower) & HIGH).trailing_zeros() / 8;
+        let mask = u64::MAX.checked_shr(64 - 8 * length).unwrap_or(0);
+        let humps = (lower << 8 | before) & upper;
+        before = lower >> 56;
+        let has = |found: u64, class: u8| if found & mask == 0 { 0 } else { class };
+        word.classes |= has(digits, DIGIT)
+            | has(upper, UPPER)
+            | has(underscores, UNDERSCORE)
+            | has(lower, LOWER)
+            | has(humps, HUMP);
+        word.end += length as usize;
+        word.hash = mix(word.hash ^ (if NAME { eight | LOWER_CASE } else { eight } & mask));
+        if length < 8 {
+            return word;
+        }
+    }
+}
+
+const EACH: u64 = 0x0101_0101_0101_0101;
+const HIGH: u64 = 0x80 * EACH;
+
+/// Sets the high bit of each of eight bytes that is within a range of ASCII.
+fn within(bytes: u64, first: u8, last: u8) -> u64 {
+    // Of seven bits each, so that no sum carries into the next byte.
+    let low = bytes & !HIGH;
+    let from = |least: u8| low + EACH * u64::from(0x80 - least);
+    from(first) & !from(last + 1) & !bytes & HIGH
+}
+
+/// Returns up to seven bytes as a number, zeros behind.
+fn few(bytes: &[u8]) -> u64 {
+    let one = |at: usize| u64::from(bytes[at]) << (8 * at);
+    let four =
+        |at: usize| bytes[at..].first_chunk().map_or(0, |chunk| u64::from(u32::from_le_bytes(*chunk))) << (8 * at);
+    match bytes.len() {
+        0 => 0,
+        length @ 1..=3 => one(0) | one(length / 2) | one(length - 1),
+        length => four(0) | four(length - 4),
+    }
+}
+
+/// Folds the product of 128 bits into 64, in which every bit of `value` tells.
+pub fn mix(value: u64) -> u64 {
+    // 2^64 divided by the golden ratio
+    let product = u128::from(value) * 0x9e37_79b9_7f4a_7c15;
+    (product >> 64) as u64 ^ low(product)
+}
+
+#[allow(clippy::cast_possible_truncation)] // the low half is asked for
+fn low(product: u128) -> u64 {
+    product as u64
+}
+
+/// Returns the hash of a word.
+#[cfg(test)]
+fn hash_of_word(word: &[u8]) -> u64 {
+    hash::<false>(word)
+}
+
+/// Returns the hash of a name of ASCII characters, whatever their case.
+pub fn hash_of_name(name: &[u8]) -> u64 {
+    hash::<true>(name)
+}
+
+/// Of letters, digits and what stands in paths and the like, only the two cases of a letter differ in this bit.
+const LOWER_CASE: u64 = 0x20 * EACH;
+/// Any odd number without a pattern.
+const SEED: u64 = 0x517c_c1b7_2722_0a95;
+
+/// Eight bytes at a time, and then fewer than that, maybe none.
+fn hash<const NAME: bool>(bytes: &[u8]) -> u64 {
+    let (chunks, rest) = bytes.as_chunks();
+    let cased = |eight: u64, mask: u64| if NAME { eight | LOWER_CASE & mask } else { eight };
+    let hash = chunks.iter().fold(SEED, |hash, chunk| mix(hash ^ cased(u64::from_le_bytes(*chunk), u64::MAX)));
+    let mask = (1 << (8 * rest.len())) - 1;
+    mix(hash ^ cased(few(rest), mask))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_word_is_found_whole_wherever_it_ends() {
+        for byte in 0..=u8::MAX {
+            for length in 0..20 {
+                let before = &b"abcdefghijklmnopqrst"[..length];
+                let is_in_word = class(byte) != 0;
+                let hump = if length > 0 && byte.is_ascii_uppercase() { HUMP } else { 0 };
+                let classes = if length > 0 { LOWER } else { 0 } | class(byte) | hump;
+                let end = length + usize::from(is_in_word);
+                for behind in [&b""[..], b"; x", b"; and some more, behind the end"] {
+                    let text = [before, &[byte], behind].concat();
+                    let (name, word) = (word::<true>(&text, 0), word::<false>(&text, 0));
+                    assert_eq!((name.end, name.classes), (end, classes), "{byte} {length}");
+                    assert_eq!((word.end, word.classes), (end, classes), "{byte} {length}");
+                    assert_eq!((name.hash, word.hash), (hash_of_name(&text[..end]), hash_of_word(&text[..end])));
+                }
+            }
+        }
+        assert_eq!(word::<true>(b"a", 1).end, 1);
+    }
+
+    #[test]
+    fn every_byte_tells() {
+        let text = b"abcdefghijklmnopqrstuvwxyz";
+        for length in 1..=text.len() {
+            let word = &text[..length];
+            assert_ne!(hash_of_word(word), hash_of_word(&text[..length - 1]));
+            for at in 0..length {
+                let mut other = word.to_vec();
+                other[at] = b'_';
+                assert_ne!(hash_of_word(word), hash_of_word(&other), "{length} {at}");
+                assert_ne!(hash_of_name(word), hash_of_name(&other), "{length} {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_words_of_different_lengths_are_different() {
+        let numbers: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
+        let hashes: HashSet<u64> = numbers.iter().map(|number| hash_of_word(number.as_bytes())).collect();
+        assert_eq!(hashes.len(), numbers.len());
+    }
+
+    #[test]
+    fn names_are_the_same_in_either_case() {
+        let name = b"C:\\Users\\Me/src_01.PY@v2#x~+-";
+        assert_eq!(hash_of_name(name), hash_of_name(&name.to_ascii_lowercase()));
+        assert_ne!(hash_of_word(name), hash_of_word(&name.to_ascii_lowercase()));
+        let joins = b"./:-@#+~\\_09az";
+        for (i, a) in joins.iter().enumerate() {
+            assert!(joins[..i].iter().all(|b| hash_of_name(&[*a]) != hash_of_name(&[*b])), "{a}");
+        }
+    }
+}
