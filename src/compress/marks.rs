@@ -104,7 +104,8 @@ pub const MAX_GAP_BYTES: usize = 512;
 ///
 /// Spaces and line ends around the mark are ignored. Looks at no more than five bytes of a text that is no mark.
 pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
-    let text = text.trim_start_matches([' ', '\n']);
+    let spaces = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n')).count();
+    let text = &text[spaces..];
     if !text.starts_with(GAP_OPEN) || text.len() > MAX_GAP_BYTES {
         return None;
     }
@@ -127,7 +128,11 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
 /// Returns where the next gap mark within a line begins and ends.
 pub fn find_gap(line: &str) -> Option<(usize, usize)> {
     let mut from = 0;
-    while let Some(start) = line[from..].find(GAP_OPEN).map(|at| from + at) {
+    let opens = |from: usize| {
+        let mut brackets = line[from..].match_indices('[').map(|(at, _)| from + at);
+        brackets.find(|&at| line[at..].starts_with(GAP_OPEN))
+    };
+    while let Some(start) = opens(from) {
         let mut window = line.len().min(start + MAX_GAP_BYTES);
         while !line.is_char_boundary(window) {
             window -= 1;

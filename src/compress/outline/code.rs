@@ -4,11 +4,13 @@ use super::Class;
 use super::log;
 use super::units::Unit;
 use super::words::{Level, scan};
+use crate::compress::bytes::is_word;
 
 /// Returns a line without the number that `cat -n` and tools that read files put before it: `  12\t`, `  12→`, `12: `,
 /// `12|`, `12-`.
 pub fn without_number(line: &str) -> Option<&str> {
-    let start = line.trim_start_matches([' ', '\t']);
+    let spaces = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let start = &line[spaces..];
     let digits = start.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || digits > 7 {
         return None;
@@ -22,87 +24,129 @@ pub fn without_number(line: &str) -> Option<&str> {
     rest.or_else(marked).or_else(|| (start.len() == digits || &start[digits..] == ":").then_some(""))
 }
 
-/// Words that begin the signature of something.
-const SIGNATURES: [&str; 34] = [
-    "def",
-    "class",
-    "fn",
-    "func",
-    "impl",
-    "struct",
-    "interface",
-    "export",
-    "enum",
-    "trait",
-    "type",
-    "function",
-    "module",
-    "package",
-    "namespace",
-    "public",
-    "private",
-    "protected",
-    "static",
-    "pub",
-    "abstract",
-    "async",
-    "macro_rules!",
-    "mod",
-    "record",
-    "object",
-    "protocol",
-    "extension",
-    "union",
-    "typedef",
-    "template",
-    "CREATE",
-    "defmodule",
-    "message",
-];
+/// Returns whether a word begins the signature of something.
+fn opens_signature(word: &str) -> bool {
+    matches!(
+        word,
+        "def"
+            | "class"
+            | "fn"
+            | "func"
+            | "impl"
+            | "struct"
+            | "interface"
+            | "export"
+            | "enum"
+            | "trait"
+            | "type"
+            | "function"
+            | "module"
+            | "package"
+            | "namespace"
+            | "public"
+            | "private"
+            | "protected"
+            | "static"
+            | "pub"
+            | "abstract"
+            | "async"
+            | "macro_rules!"
+            | "mod"
+            | "record"
+            | "object"
+            | "protocol"
+            | "extension"
+            | "union"
+            | "typedef"
+            | "template"
+            | "CREATE"
+            | "defmodule"
+            | "message"
+    )
+}
 
-/// Words that begin other lines of code.
-const STATEMENTS: [&str; 30] = [
-    "return", "import", "from", "if", "else", "elif", "for", "while", "let", "const", "var", "use", "try", "except",
-    "catch", "raise", "throw", "switch", "case", "match", "await", "yield", "with", "assert", "#include", "#define",
-    "self.", "this.", "print(", "console.",
-];
+/// Returns whether a word begins another line of code.
+fn opens_statement(word: &str) -> bool {
+    matches!(
+        word,
+        "return"
+            | "import"
+            | "from"
+            | "if"
+            | "else"
+            | "elif"
+            | "for"
+            | "while"
+            | "let"
+            | "const"
+            | "var"
+            | "use"
+            | "try"
+            | "except"
+            | "catch"
+            | "raise"
+            | "throw"
+            | "switch"
+            | "case"
+            | "match"
+            | "await"
+            | "yield"
+            | "with"
+            | "assert"
+            | "#include"
+            | "#define"
+            | "self."
+            | "this."
+            | "print("
+            | "console."
+    )
+}
 
-/// Words that begin a line of code even when nothing else in it looks like code.
-const BARE_STATEMENTS: [&str; 7] = ["return", "import", "raise", "let", "const", "var", "use"];
+/// Returns whether a word begins a line of code even when nothing else in it looks like code.
+fn opens_bare_statement(word: &str) -> bool {
+    matches!(word, "return" | "import" | "raise" | "let" | "const" | "var" | "use")
+}
 
 /// Returns whether sampled lines, their numbers taken off, are code.
 pub fn is_code(lines: &[&str]) -> bool {
-    let is_line = |line: &&&str| {
+    if lines.len() < 2 {
+        return false;
+    }
+    let (mut code, mut quotes, mut signatures) = (0, 0, 0);
+    for (i, line) in lines.iter().enumerate() {
         let trimmed = line.trim();
-        let word = first_word(trimmed);
-        trimmed.ends_with(['{', '}', ';'])
-            || trimmed.ends_with("),")
-            || trimmed.ends_with("):")
-            || trimmed.ends_with('(')
-            || matches!(trimmed, ")" | ");" | "]" | "],")
-            || is_signature(trimmed)
-            || (BARE_STATEMENTS.contains(&word) && trimmed.split(' ').count() <= 4)
-            || (STATEMENTS.contains(&word)
-                && !trimmed.ends_with('.')
-                && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
-            || is_comment(trimmed)
-            || (line.starts_with([' ', '\t'])
-                && (trimmed.contains(" = ") || trimmed.contains('(') && trimmed.ends_with(')')))
-    };
-    let is_quote = |line: &&&str| line.trim_end().ends_with("\",") || line.trim_start().starts_with('"');
-    let code = lines.iter().filter(is_line).count();
-    let quotes = lines.iter().filter(is_quote).count();
-    let signatures = lines.iter().filter(|line| is_signature(line.trim())).count();
-    // Pretty-printed JSON has brackets at its ends, too.
-    code * 10 >= lines.len() * 4
-        && lines.len() >= 2
-        && quotes * 2 < lines.len()
-        && (signatures > 0 || code * 10 >= lines.len() * 6)
+        let is_signature = is_signature(trimmed);
+        signatures += usize::from(is_signature);
+        code += usize::from(is_signature || is_code_line(line, trimmed));
+        // Pretty-printed JSON has brackets at its ends, too.
+        quotes += usize::from(trimmed.starts_with('"') || trimmed.ends_with("\","));
+        let left = lines.len() - i - 1;
+        if (code + left) * 10 < lines.len() * 4 || quotes * 2 >= lines.len() {
+            return false;
+        }
+    }
+    signatures > 0 || code * 10 >= lines.len() * 6
+}
+
+/// Returns whether a line that is no signature is one of code.
+fn is_code_line(line: &str, trimmed: &str) -> bool {
+    let word = first_word(trimmed);
+    trimmed.ends_with(['{', '}', ';', '('])
+        || trimmed.ends_with("),")
+        || trimmed.ends_with("):")
+        || matches!(trimmed, ")" | "]" | "],")
+        || (opens_bare_statement(word) && trimmed.split(' ').count() <= 4)
+        || (opens_statement(word)
+            && !trimmed.ends_with('.')
+            && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
+        || is_comment(trimmed)
+        || (line.starts_with([' ', '\t'])
+            && (trimmed.ends_with(')') && trimmed.contains('(') || trimmed.contains(" = ")))
 }
 
 fn first_word(trimmed: &str) -> &str {
-    let end =
-        trimmed.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '#' | '!'))).unwrap_or(trimmed.len());
+    let is_in_word = |byte: &u8| is_word(*byte) || matches!(byte, b'#' | b'!');
+    let end = trimmed.bytes().take_while(is_in_word).count();
     match trimmed.as_bytes().get(end) {
         Some(b'.' | b'(') if end > 0 => &trimmed[..=end],
         _ => &trimmed[..end],
@@ -112,7 +156,7 @@ fn first_word(trimmed: &str) -> &str {
 /// Returns whether a line, trimmed, opens a definition.
 fn is_signature(trimmed: &str) -> bool {
     let word = first_word(trimmed).trim_end_matches('(');
-    if SIGNATURES.contains(&word) && trimmed.len() > word.len() {
+    if opens_signature(word) && trimmed.len() > word.len() {
         let after = trimmed[word.len()..].trim_start();
         let names = after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '(' | '<' | '{' | '*' | '$'));
         let is_sentence =
@@ -124,8 +168,16 @@ fn is_signature(trimmed: &str) -> bool {
 }
 
 fn is_comment(trimmed: &str) -> bool {
-    ["//", "/*", "* ", "*/", "# ", "--", "<!--", ";;"].iter().any(|open| trimmed.starts_with(open))
-        || matches!(trimmed, "#" | "*")
+    matches!(
+        trimmed.as_bytes(),
+        [b'/', b'/' | b'*', ..]
+            | [b'*', b' ' | b'/', ..]
+            | [b'#', b' ', ..]
+            | [b'-', b'-', ..]
+            | [b';', b';', ..]
+            | b"#"
+            | b"*"
+    ) || trimmed.starts_with("<!--")
 }
 
 /// Classes the units of code. A line of code that names an error reports none; a compiler's line between them does.

@@ -7,6 +7,7 @@ use super::log::Rules;
 use super::markup;
 use super::table;
 use super::words::Level;
+use crate::compress::bytes::has_any;
 
 /// What the sample tells.
 #[derive(Debug)]
@@ -150,11 +151,19 @@ pub fn is_hit(line: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Words that stand near the start of a log line, between brackets and spaces.
-const LEVELS: [&str; 14] = [
-    "INFO", "WARN", "WARNING", "ERROR", "DEBUG", "TRACE", "FATAL", "PASSED", "FAILED", "FAIL", "PASS", "ok", "info",
-    "warn",
-];
+/// Returns whether a word stands near the start of log lines, between brackets and spaces.
+fn is_level(word: &[u8]) -> bool {
+    match word {
+        [b'I', ..] => word == b"INFO",
+        [b'W', ..] => word == b"WARN" || word == b"WARNING",
+        [b'E', ..] => word == b"ERROR",
+        [b'D', ..] => word == b"DEBUG",
+        [b'T', ..] => word == b"TRACE",
+        [b'F', ..] => word == b"FATAL" || word == b"FAILED" || word == b"FAIL",
+        [b'P', ..] => word == b"PASSED" || word == b"PASS",
+        _ => word == b"ok" || word == b"info" || word == b"warn",
+    }
+}
 
 /// Returns whether a line looks printed by a program while it runs: a time, a level, a test's verdict, a prompt.
 fn is_log_line(line: &str) -> bool {
@@ -163,8 +172,14 @@ fn is_log_line(line: &str) -> bool {
     if has_time(start.as_bytes()) || start.starts_with("$ ") || start.starts_with(['✓', '✗']) {
         return true;
     }
-    let mut words = start.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).take(5);
-    let is_result = |line: &str| {
+    let words = start.as_bytes().split(|byte| !byte.is_ascii_alphanumeric());
+    let mut words = words.filter(|word| !word.is_empty()).take(5);
+    words.any(is_level) || is_result(line.trim_start())
+}
+
+/// What tests, installers and compilers print.
+fn is_result(line: &str) -> bool {
+    let starts = || {
         [
             "--- PASS",
             "--- FAIL",
@@ -178,23 +193,34 @@ fn is_log_line(line: &str) -> bool {
         ]
         .iter()
         .any(|known| line.starts_with(known))
-            || line.trim_end().ends_with("... ok")
-            || line.contains(" PASSED")
-            || line.contains(" FAILED")
     };
-    words.any(|word| LEVELS.contains(&word)) || is_result(line.trim_start()) || line.contains("error TS")
+    // By its first byte most lines are none of them.
+    (line.starts_with(['-', '=', 't', 'T', 'n', 'C', 'D']) && starts())
+        || line.trim_end().ends_with("... ok")
+        || has_verdict(line.as_bytes())
+}
+
+/// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line: one look for all three.
+fn has_verdict(line: &[u8]) -> bool {
+    // A capital in each of them, and in few other lines.
+    has_any(line, [b'D', b'T'])
+        && (0..line.len()).any(|at| {
+            line[at] == b' '
+                && match &line[at + 1..] {
+                    [b'P', rest @ ..] => rest.starts_with(b"ASSED"),
+                    [b'F', rest @ ..] => rest.starts_with(b"AILED"),
+                    [b'T', b'S', ..] => line[..at].ends_with(b"error"),
+                    _ => false,
+                }
+        })
 }
 
 /// `2026-05-01T10:00`, `10:00:59`, `May  1 10:00:00`, within the first bytes of a line.
 fn has_time(start: &[u8]) -> bool {
     let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
-    let mut at_digits = (0..start.len()).filter(|&at| start[at].is_ascii_digit());
-    at_digits.any(|at| {
-        let is_date = digits(at, 4) && matches!(start.get(at + 4), Some(b'-' | b'/')) && digits(at + 5, 2);
-        let is_clock =
-            digits(at, 2) && start.get(at + 2) == Some(&b':') && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
-        (at == 0 && is_date) || is_clock
-    })
+    let is_date = digits(0, 4) && matches!(start.get(4), Some(b'-' | b'/')) && digits(5, 2);
+    let is_clock = |at: usize| digits(at, 2) && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
+    is_date || (2..start.len()).any(|colon| start[colon] == b':' && is_clock(colon - 2))
 }
 
 /// Sentences: long lines, or lines that end as sentences do.

@@ -43,10 +43,8 @@ pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
     for &unit in units {
         let line = unit.of(text);
-        let (hit, said) = match is_hit(line).filter(|_| rules.is_search && unit.opens) {
-            Some((hit, said)) => (Some(hit), said),
-            None => (None, line),
-        };
+        let hit_and_said = if rules.is_search && unit.opens { is_hit(line) } else { None };
+        let (hit, said) = hit_and_said.map_or((None, line), |(hit, said)| (Some(hit), said));
         let scan = scan(said.as_bytes(), rules.mask_quotes);
         // A long line outside of logs is prose, as are the parts of one.
         let is_said = rules.mask_quotes || said.len() <= LINE_BYTES;
@@ -157,10 +155,10 @@ impl Frames {
 /// Progress bars, and long strings without a word (base64).
 fn is_noise(line: &str) -> bool {
     let bytes = line.as_bytes();
-    let is_bar = line.contains("█") || line.contains("━━") || line.contains("#####") || line.contains("=====>");
+    let is_bar = || ["█", "━━", "#####", "=====>"].iter().any(|bar| line.contains(bar));
     let is_blob = bytes.len() > 100
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
-    is_blob || (is_bar && line.contains('%'))
+    is_blob || (line.contains('%') && is_bar())
 }
 
 /// The keys are hashes already.

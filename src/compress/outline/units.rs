@@ -1,6 +1,7 @@
 //! Cutting a text into lines and long lines into parts, and joining what is too short to stand alone.
 
 use super::{Class, Piece, at};
+use crate::compress::bytes::is_word;
 use crate::compress::marks;
 
 /// A line, or a part of a long one.
@@ -139,6 +140,10 @@ fn char_boundary(bytes: &[u8], mut position: usize) -> usize {
 fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
     let before = &bytes[..position];
     let next = bytes[position];
+    // Within a word, as most places are; an escape ends in a letter.
+    if !style.escaped && before.last().is_some_and(|last| is_word(*last)) {
+        return 0;
+    }
     match before {
         [.., b'\n' | b'\r'] if next != b'\n' => 5,
         [.., b'\\', b'n'] if style.escaped => 5,
