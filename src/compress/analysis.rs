@@ -40,10 +40,8 @@ pub struct Analysis {
     pub parts: Box<[Part]>,
     /// The terms of all parts, in order.
     pub terms: Box<[Term]>,
-    /// By term, where it starts in the text.
-    pub starts: Box<[u32]>,
-    /// Identifiers, paths and numbers among the terms, repeats included.
-    pub names: u32,
+    /// Where the names among the terms start in the text: identifiers, paths, numbers, repeats included.
+    names: Box<[u32]>,
 }
 
 /// Bytes of analyses that are remembered: those of about a million tokens.
@@ -57,7 +55,8 @@ impl Analysis {
         MEMORY.get_or_make(text, form as u64, || {
             let analysis = Self::make(text, form);
             let bytes = analysis.parts.len() * 2 * size_of::<Part>()
-                + analysis.terms.len() * (size_of::<Term>() + size_of::<u32>());
+                + analysis.terms.len() * size_of::<Term>()
+                + analysis.names.len() * size_of::<u32>();
             (analysis, bytes)
         })
     }
@@ -86,8 +85,7 @@ impl Analysis {
             }
         };
         let mut terms = Vec::with_capacity(text.len() / 5);
-        let mut starts = Vec::with_capacity(text.len() / 5);
-        let mut names = 0;
+        let mut names = Vec::with_capacity(text.len() / 16);
         let (mut current, mut end) = (0, parts.first().map_or(0, |part| part.bytes as usize));
         terms::scan(text, |term, at| {
             // A path comes behind the words in it, of which the last may be the next part's.
@@ -96,19 +94,31 @@ impl Analysis {
                 current += 1;
                 end += parts[current].bytes as usize;
             }
-            names += u32::from(term.kind().is_name());
             terms.push(term);
-            starts.push(bytes(0..at));
+            if term.kind().is_name() {
+                names.push(bytes(0..at));
+            }
         });
         for part in &mut parts[current..] {
             part.terms_end = bytes(0..terms.len());
         }
-        Self { outline, parts: parts.into(), terms: terms.into(), starts: starts.into(), names }
+        Self { outline, parts: parts.into(), terms: terms.into(), names: names.into() }
     }
 
     /// Returns what the text is, where it was taken apart.
     pub fn kind(&self) -> Option<Kind> {
         self.outline.as_ref().map(Outline::kind)
+    }
+
+    /// Returns how many names it has, repeats included.
+    pub fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Returns the name that is the term at `index`, as it is written in the text.
+    pub fn name<'t>(&self, text: &'t str, index: usize) -> Option<&'t str> {
+        let before = self.terms[..index].iter().filter(|term| term.kind().is_name()).count();
+        terms::text_at(text, *self.names.get(before)? as usize, self.terms[index])
     }
 
     /// Iterates over the parts with the range of their terms.
@@ -165,12 +175,14 @@ mod tests {
         for (part, range) in analysis.ranges() {
             let end = start + part.bytes;
             assert!(range.start == terms && !range.is_empty());
-            assert!(analysis.starts[range.clone()].iter().all(|at| (start..end).contains(at)), "{range:?}");
+            let part = &text[start as usize..end as usize];
+            let mut names = range.clone().filter(|&i| analysis.terms[i].kind().is_name());
+            assert!(names.all(|i| analysis.name(&text, i).is_some_and(|name| part.contains(name))), "{range:?}");
             (start, terms) = (end, range.end);
         }
         assert_eq!((start as usize, terms), (text.len(), analysis.terms.len()));
         // The identifier, the path and its last segment.
-        assert_eq!(analysis.names, 3 * 20);
+        assert_eq!(analysis.names(), 3 * 20);
     }
 
     #[test]

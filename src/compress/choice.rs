@@ -59,12 +59,46 @@ pub enum Kept {
 /// A part that may be taken.
 struct Unit {
     block: u32,
-    part: u32,
-    terms: Range<u32>,
+    mentions: Range<u32>,
     tokens: f32,
-    class: Class,
+    rating: Rating,
     is_fixed: bool,
     is_taken: bool,
+}
+
+/// What a part is worth by what it names and by all else; that is found out once, for parts are rated again and again.
+#[derive(Clone, Copy, Default)]
+struct Rating {
+    /// What the worth of what it names is multiplied with.
+    named: f32,
+    relevance: f32,
+    /// By its class.
+    class: f32,
+    /// What all of these together are multiplied with.
+    factor: f32,
+}
+
+impl Rating {
+    fn of(salience: &Salience, passage: usize, part: usize, class: Class, crowd: f32) -> Self {
+        let Passage { voice, message, .. } = salience.passages()[passage];
+        if matches!(voice, Voice::User | Voice::Assistant) {
+            let relevance = SAID * salience.said(message);
+            return Self { named: NAMED_IN_TALK, relevance, class: ANY_TALK, factor: 1.0 };
+        }
+        let (class, factor) = match class {
+            _ if !salience.has_classes() => (0.0, 1.0),
+            Class::Error | Class::Outlier => (crowd * STRIKING, 1.0),
+            Class::Header if salience.is_end(passage, part) => (STRIKING, 1.0),
+            Class::NearError | Class::Header => (crowd * HELPFUL, 1.0),
+            Class::Repeat | Class::Noise => (0.0, QUIET),
+            Class::Plain | Class::Edge => (0.0, 1.0),
+        };
+        Self { named: 1.0, relevance: RELEVANCE * salience.relevance(passage, part), class, factor }
+    }
+
+    fn worth(self, named: f32) -> f32 {
+        (named * self.named + self.relevance + self.class) * self.factor
+    }
 }
 
 /// Tokens of the mark for the first gap of a text, and of one for a later gap.
@@ -102,10 +136,10 @@ pub struct Choice<'s> {
     units: Vec<Unit>,
     /// By block, its units.
     ranges: Vec<Range<usize>>,
-    /// By block: units taken, tokens of those that are fixed, and units of a class that stands out.
+    /// By block: units taken, tokens of those that are fixed, and what a token of it is worth whatever it says.
     taken: Vec<usize>,
     fixed: Vec<f32>,
-    striking: Vec<f32>,
+    token_worths: Vec<f32>,
     /// By group.
     is_open: Vec<bool>,
     blocks_of: Vec<Range<usize>>,
@@ -132,33 +166,37 @@ impl<'s> Choice<'s> {
     /// Starts with nothing taken. `blocks` come in the order of their groups.
     pub fn new(salience: &'s mut Salience, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
         let mut units = Vec::new();
-        let (mut ranges, mut fixed, mut striking) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ranges, mut fixed, mut token_worths) = (Vec::new(), Vec::new(), Vec::new());
         let mut blocks_of = vec![0..0; frames.len()];
         for (b, block) in blocks.iter().enumerate() {
             let first = units.len();
-            let of = |part: usize, terms: Range<usize>, tokens: f32, class: Class, is_fixed: bool| Unit {
+            let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
                 block: index(b),
-                part: index(part),
-                terms: index(terms.start)..index(terms.end),
+                mentions: index(mentions.start)..index(mentions.end),
                 tokens,
-                class,
+                rating,
                 is_fixed,
                 is_taken: false,
             };
             match block.passage {
-                None => units.push(of(0, 0..0, block.full, Class::Plain, false)),
+                None => units.push(unit(0..0, block.full, Rating::default(), false)),
                 Some(passage) => {
-                    let analysis = &salience.passages()[passage].analysis;
-                    let bytes: u32 = analysis.parts.iter().map(|part| part.bytes).sum();
+                    let parts = &salience.passages()[passage].analysis.parts;
+                    let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
                     let for_byte = block.full / count(bytes as usize).max(1.0);
-                    units.extend(analysis.ranges().enumerate().map(|(i, (part, terms))| {
-                        of(i, terms, count(part.bytes as usize) * for_byte, part.class, part.is_fixed)
+                    let striking = parts.iter().filter(|part| stands_out(part.class)).count();
+                    let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
+                    let parts = parts.iter().zip(salience.mentions_by_part(passage)).enumerate();
+                    units.extend(parts.map(|(i, (part, mentions))| {
+                        let rating = Rating::of(salience, passage, i, part.class, crowd);
+                        unit(mentions, count(part.bytes as usize) * for_byte, rating, part.is_fixed)
                     }));
                 }
             }
             let new = &units[first..];
             fixed.push(new.iter().filter(|unit| unit.is_fixed).map(|unit| unit.tokens).sum());
-            striking.push(count(new.iter().filter(|unit| stands_out(unit.class)).count()));
+            let frame: &Frame = &frames[block.group];
+            token_worths.push(if frame.is_talk { TALK } else { TEXT } * recency(frame.age));
             ranges.push(first..units.len());
             let of_group = &mut blocks_of[block.group];
             *of_group = if of_group.start == of_group.end { b..b + 1 } else { of_group.start..b + 1 };
@@ -176,7 +214,7 @@ impl<'s> Choice<'s> {
             units,
             ranges,
             fixed,
-            striking,
+            token_worths,
             is_open,
             blocks_of,
             note,
@@ -207,9 +245,14 @@ impl<'s> Choice<'s> {
         self.salience.cover_text(text);
     }
 
-    /// Returns whether a term of a passage is named in what stays.
-    pub fn is_covered(&self, passage: usize, term: usize) -> bool {
-        self.salience.is_covered(passage, term)
+    /// See [`Salience::is_covered`].
+    pub fn is_covered(&self, mention: usize) -> bool {
+        self.salience.is_covered(mention)
+    }
+
+    /// See [`Salience::index_of`].
+    pub fn index_of(&self, mention: usize) -> usize {
+        self.salience.index_of(mention)
     }
 
     /// Returns a passage.
@@ -456,13 +499,12 @@ impl<'s> Choice<'s> {
 
     fn frame_worth(&self, group: usize) -> f32 {
         let frame = &self.frames[group];
-        let of_passage = |&passage: &usize| self.part_worth(passage, 0, 0..self.terms_of(passage), Class::Plain, 0.0);
+        let of_passage = |&passage: &usize| {
+            let named = self.salience.worth(self.salience.mentions(passage));
+            Rating::of(self.salience, passage, 0, Class::Plain, 0.0).worth(named)
+        };
         let passages: f32 = frame.passages.iter().map(of_passage).sum();
         passages + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
-    }
-
-    fn terms_of(&self, passage: usize) -> usize {
-        self.salience.passages()[passage].analysis.terms.len()
     }
 
     /// Returns the tokens that opening a group takes: its frame, and the notes at its sides instead of the one there was.
@@ -487,31 +529,11 @@ impl<'s> Choice<'s> {
     fn unit_worth(&self, unit: usize) -> f32 {
         let unit = &self.units[unit];
         let block = &self.blocks[unit.block as usize];
-        let Some(passage) = block.passage else { return block.weight * FRAME * unit.tokens };
-        let terms = unit.terms.start as usize..unit.terms.end as usize;
-        let crowd = (CROWD / self.striking[unit.block as usize].max(1.0)).min(1.0);
-        let worth = self.part_worth(passage, unit.part as usize, terms, unit.class, crowd);
-        let age = self.frames[block.group].age;
-        let base = if self.frames[block.group].is_talk { TALK } else { TEXT };
-        block.weight * (worth + base * recency(age) * unit.tokens)
-    }
-
-    fn part_worth(&self, passage: usize, part: usize, terms: Range<usize>, class: Class, crowd: f32) -> f32 {
-        let Self { salience, .. } = self;
-        let worth = salience.worth(passage, terms);
-        let (Voice::User | Voice::Assistant) = salience.passages()[passage].voice else {
-            let relevant = worth + RELEVANCE * salience.relevance(passage, part);
-            return match class {
-                _ if !salience.has_classes() => relevant,
-                Class::Error | Class::Outlier => relevant + crowd * STRIKING,
-                Class::Header if salience.is_end(passage, part) => relevant + STRIKING,
-                Class::NearError | Class::Header => relevant + crowd * HELPFUL,
-                Class::Repeat | Class::Noise => relevant * QUIET,
-                Class::Plain | Class::Edge => relevant,
-            };
-        };
-        let message = salience.passages()[passage].message;
-        SAID * salience.said(message) + NAMED_IN_TALK * worth + ANY_TALK
+        if block.passage.is_none() {
+            return block.weight * FRAME * unit.tokens;
+        }
+        let named = self.salience.worth(unit.mentions.start as usize..unit.mentions.end as usize);
+        block.weight * (unit.rating.worth(named) + self.token_worths[unit.block as usize] * unit.tokens)
     }
 
     /// Returns the tokens that taking a part of an open group adds, marks included.
@@ -542,19 +564,17 @@ impl<'s> Choice<'s> {
         self.used += tokens;
         self.log.push((Item::Group(index(group)), tokens));
         for passage in self.frames[group].passages.clone() {
-            self.salience.cover(passage, 0..self.terms_of(passage));
+            self.salience.cover(self.salience.mentions(passage));
         }
     }
 
     fn take(&mut self, unit: usize, tokens: f32) {
         self.used += tokens;
         self.log.push((Item::Unit(index(unit)), tokens));
-        let Unit { block, ref terms, .. } = self.units[unit];
-        let terms = terms.start as usize..terms.end as usize;
+        let Unit { block, ref mentions, .. } = self.units[unit];
+        let mentions = mentions.start as usize..mentions.end as usize;
         self.taken[block as usize] += 1;
-        if let Some(passage) = self.blocks[block as usize].passage {
-            self.salience.cover(passage, terms);
-        }
+        self.salience.cover(mentions);
         self.units[unit].is_taken = true;
         self.is_changed[self.blocks[block as usize].group] = true;
     }

@@ -25,7 +25,7 @@ use super::rounds::{Group, is_note};
 use super::rules::normal;
 use super::salience::{Passage, Salience};
 use super::within::within;
-use super::{archive, ledger, terms};
+use super::{archive, ledger};
 
 /// Cuts the draft until it has at most `budget_tokens`.
 ///
@@ -245,16 +245,16 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut lost = choice.lost(MIN_CHANCE);
         lost.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut names: Vec<(usize, usize, String)> = Vec::new();
-        for (_, passage, term) in lost {
+        for (_, passage, mention) in lost {
             if left < 2.0 {
                 break;
             }
-            let Some(name) = self.name(choice, passage, term) else { continue };
+            let Some(name) = self.name(choice, passage, mention) else { continue };
             let cost = float(u64::from(self.draft.counter.text(&name))) + 1.0;
-            if cost <= left && !choice.is_covered(passage, term) {
+            if cost <= left && !choice.is_covered(mention) {
                 left -= cost;
                 choice.cover_text(&name);
-                names.push((passage, term, name));
+                names.push((passage, mention, name));
             }
         }
         names.sort();
@@ -262,15 +262,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.draft.ledger = ledger::message(&names, &calls);
     }
 
-    /// Returns the text of a term.
-    fn name(&self, choice: &Choice<'_>, passage: usize, term: usize) -> Option<String> {
+    /// Returns what is mentioned, as it is written.
+    fn name(&self, choice: &Choice<'_>, passage: usize, mention: usize) -> Option<String> {
         let Place { entry, piece, block } = self.places[passage];
         let text = match block {
             None => self.draft.text(entry, piece),
             Some(block) => self.before(block),
         };
-        let analysis = &choice.passage(passage).analysis;
-        terms::text_at(text, analysis.starts[term] as usize, analysis.terms[term]).map(str::to_owned)
+        choice.passage(passage).analysis.name(text, choice.index_of(mention)).map(str::to_owned)
     }
 
     /// Takes the newest group where it fits; rather no notes than a cut in it.

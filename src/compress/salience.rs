@@ -6,7 +6,7 @@
 //! ([`FEATURES`]); its weights were fitted to recorded agent runs (`training/`). What people and the model said in words is
 //! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
@@ -79,17 +79,22 @@ pub const FEATURES: usize = 14;
 /// Scores of a conversation's parts.
 pub struct Salience {
     passages: Vec<Passage>,
-    /// The terms of all passages, numbered, [`NOTHING`] being all that do not count; those of a passage begin at its offset.
+    /// The mentions of all passages, by the number of the term, and by its index in the analysis.
     numbers: Vec<u32>,
-    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    /// By passage: where its mentions and its parts begin; and where all end.
+    offsets: Vec<(usize, usize)>,
+    /// By part of any passage: where its mentions end, and its relevance.
+    ends: Vec<u32>,
+    relevance: Vec<f32>,
     facts: Vec<Fact>,
-    known: HashMap<Term, u32, BuildMixedHasher>,
+    known: Numbers,
     /// By term: the chance that the next step uses it.
     chances: Vec<f32>,
+    /// By term: its chance, or what is left of it where something that stays names it.
+    worths: Vec<f32>,
     /// By term: whether it is named in what stays.
     covered: Vec<bool>,
-    /// By passage and part: relevance of results and calls.
-    relevance: Vec<Vec<f32>>,
     /// By message: relevance of what was said, from 0 to 1.
     said: Vec<f32>,
     messages: usize,
@@ -107,16 +112,19 @@ impl Salience {
                 passage.asks = 0.0;
             }
         }
-        let total = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
+        let total: usize = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
         let mut this = Self {
             passages,
-            numbers: Vec::with_capacity(total),
+            numbers: Vec::with_capacity(total / 2),
+            indices: Vec::with_capacity(total / 2),
             offsets: Vec::new(),
-            facts: vec![Fact::default()],
-            known: HashMap::with_capacity_and_hasher(total / 4, BuildMixedHasher),
-            chances: Vec::new(),
-            covered: vec![true],
+            ends: Vec::new(),
             relevance: Vec::new(),
+            facts: Vec::with_capacity(total / 4),
+            known: Numbers::of(total),
+            chances: Vec::new(),
+            worths: Vec::new(),
+            covered: Vec::with_capacity(total / 4),
             said: vec![0.0; messages],
             messages,
             named_again: if by.coverage { NAMED_AGAIN } else { 1.0 },
@@ -126,80 +134,82 @@ impl Salience {
         this.relate();
         this.ask(question.filter(|_| by.relevance));
         let weights = if by.learned { &*LEARNED } else { &*BY_HAND };
-        this.chances = this.facts.iter().map(|fact| chance(fact, this.messages, weights)).collect();
+        let logarithms = Logarithms::new();
+        this.chances = this.facts.iter().map(|fact| chance(fact, this.messages, weights, &logarithms)).collect();
+        let worth = |(chance, covered): (&f32, &bool)| chance * if *covered { this.named_again } else { 1.0 };
+        this.worths = this.chances.iter().zip(&this.covered).map(worth).collect();
         this
     }
 
+    /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them.
     fn gather(&mut self) {
         let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
-        let asked: HashSet<Term, BuildMixedHasher> =
-            asking.flat_map(|passage| passage.analysis.terms.iter().copied()).collect();
+        let asked = Asked::of(asking.flat_map(|passage| passage.analysis.terms.iter().copied()));
         for passage in &self.passages {
-            self.offsets.push(self.numbers.len());
-            let message = index(passage.message);
+            self.offsets.push((self.numbers.len(), self.ends.len()));
+            let (message, names) = (index(passage.message), index(passage.analysis.names()));
             let is_system = passage.voice == Voice::System;
             let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
-            let parts = passage.analysis.ranges().flat_map(|(part, terms)| terms.map(move |term| (part, term)));
-            for (part, term) in parts.map(|(part, index)| (part, passage.analysis.terms[index])) {
-                // Most words are nothing to anyone.
-                if !term.kind().is_salient() && !asked.contains(&term) {
-                    self.numbers.push(NOTHING);
-                    continue;
+            for (part, range) in passage.analysis.ranges() {
+                for i in range {
+                    let term = passage.analysis.terms[i];
+                    // Most words are nothing to anyone.
+                    if !term.kind().is_salient() && !asked.contains(term) {
+                        continue;
+                    }
+                    let (facts, covered) = (&mut self.facts, &mut self.covered);
+                    let id = self.known.number(term);
+                    if id as usize == facts.len() {
+                        facts.push(Fact { kind: term.kind() as u8, last_message: u32::MAX, ..Fact::default() });
+                        covered.push(false);
+                    }
+                    self.numbers.push(id);
+                    self.indices.push(index(i));
+                    self.covered[id as usize] |= passage.stays && !(is_system && part.has_time);
+                    if is_system {
+                        continue;
+                    }
+                    let fact = &mut self.facts[id as usize];
+                    fact.messages += u32::from(fact.last_message != message);
+                    fact.last_message = message;
+                    fact.mentions += 1;
+                    fact.uses += u32::from(is_use);
+                    fact.company = names;
+                    fact.voices |= 1 << passage.voice as u8;
+                    fact.asked = fact.asked.max(passage.asks);
                 }
-                let facts = &mut self.facts;
-                let covered = &mut self.covered;
-                let id = *self.known.entry(term).or_insert_with(|| {
-                    facts.push(Fact { kind: term.kind() as u8, last_message: u32::MAX, ..Fact::default() });
-                    covered.push(false);
-                    index(facts.len() - 1)
-                });
-                self.numbers.push(id);
-                self.covered[id as usize] |= passage.stays && !(is_system && part.has_time);
-                if is_system {
-                    continue;
-                }
-                let fact = &mut self.facts[id as usize];
-                fact.messages += u32::from(fact.last_message != message);
-                fact.last_message = message;
-                fact.mentions += 1;
-                fact.uses += u32::from(is_use);
-                fact.company = passage.analysis.names;
-                fact.voices |= 1 << passage.voice as u8;
-                fact.asked = fact.asked.max(passage.asks);
+                self.ends.push(index(self.numbers.len()));
             }
         }
-        self.offsets.push(self.numbers.len());
+        self.offsets.push((self.numbers.len(), self.ends.len()));
     }
 
     /// Rates every part of results and calls by how much of what the request is about it names.
     fn relate(&mut self) {
         let idf = Idf::of(self.messages);
         let mut seen = vec![u32::MAX; self.facts.len()];
-        let mut stamp = 0;
-        for (passage, offset) in self.passages.iter().zip(&self.offsets) {
-            let mut of_parts = Vec::with_capacity(passage.analysis.parts.len());
-            for (part, range) in passage.analysis.ranges() {
-                let ids = &self.numbers[offset + range.start..offset + range.end];
-                let mut sum = 0.0;
-                for &id in ids {
-                    let fact = &self.facts[id as usize];
-                    if fact.asked > 0.0 && seen[id as usize] != stamp {
-                        seen[id as usize] = stamp;
-                        sum += fact.asked * idf.at(fact.messages);
-                    }
+        let mut start = 0;
+        let parts = self.passages.iter().flat_map(|passage| passage.analysis.ranges());
+        for (stamp, ((part, terms), end)) in (0..).zip(parts.zip(&self.ends)) {
+            let ids = &self.numbers[start..*end as usize];
+            start = *end as usize;
+            let mut sum = 0.0;
+            for &id in ids {
+                let fact = &self.facts[id as usize];
+                if fact.asked > 0.0 && seen[id as usize] != stamp {
+                    seen[id as usize] = stamp;
+                    sum += fact.asked * idf.at(fact.messages);
                 }
-                stamp += 1;
-                let relevance = 0.1 * sum / (1.0 + LENGTH * count(ids.len()));
-                for &id in ids {
-                    let fact = &mut self.facts[id as usize];
-                    fact.relevance = fact.relevance.max(relevance);
-                    fact.is_error = matches!(part.class, Class::Error | Class::NearError | Class::Outlier);
-                    fact.is_header = part.class == Class::Header;
-                    fact.is_noise = matches!(part.class, Class::Repeat | Class::Noise);
-                }
-                of_parts.push(relevance);
             }
-            self.relevance.push(of_parts);
+            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms.len()));
+            for &id in ids {
+                let fact = &mut self.facts[id as usize];
+                fact.relevance = fact.relevance.max(relevance);
+                fact.is_error = matches!(part.class, Class::Error | Class::NearError | Class::Outlier);
+                fact.is_header = part.class == Class::Header;
+                fact.is_noise = matches!(part.class, Class::Repeat | Class::Noise);
+            }
+            self.relevance.push(relevance);
         }
     }
 
@@ -210,8 +220,8 @@ impl Salience {
         for (position, passage) in self.passages.iter().enumerate() {
             lengths = (lengths.0 + passage.analysis.terms.len(), lengths.1 + 1);
             if Some(passage.message) == question {
-                for (&id, term) in self.ids(position).iter().zip(&passage.analysis.terms) {
-                    asked[id as usize] = !STOP_WORDS.contains(term);
+                for at in self.mentions(position) {
+                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(position, at));
                 }
             }
         }
@@ -224,7 +234,7 @@ impl Salience {
                 continue;
             }
             found.clear();
-            found.extend(self.ids(position).iter().filter(|&&id| asked[id as usize]));
+            found.extend(self.numbers[self.mentions(position)].iter().filter(|&&id| asked[id as usize]));
             found.sort_unstable();
             let length = count(passage.analysis.terms.len()) / mean;
             for same in found.chunk_by(|a, b| a == b) {
@@ -245,8 +255,28 @@ impl Salience {
         }
     }
 
-    fn ids(&self, passage: usize) -> &[u32] {
-        &self.numbers[self.offsets[passage]..self.offsets[passage + 1]]
+    /// Returns where the mentions of a passage are.
+    pub fn mentions(&self, passage: usize) -> Range<usize> {
+        self.offsets[passage].0..self.offsets[passage + 1].0
+    }
+
+    /// Iterates over where the mentions of each part of a passage are.
+    pub fn mentions_by_part(&self, passage: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut start = self.offsets[passage].0;
+        self.ends[self.offsets[passage].1..self.offsets[passage + 1].1].iter().map(move |&end| {
+            let mentions = start..end as usize;
+            start = mentions.end;
+            mentions
+        })
+    }
+
+    /// Returns the index in the analysis of what is mentioned.
+    pub fn index_of(&self, mention: usize) -> usize {
+        self.indices[mention] as usize
+    }
+
+    fn term(&self, passage: usize, mention: usize) -> Term {
+        self.passages[passage].analysis.terms[self.index_of(mention)]
     }
 
     /// Returns whether the class of a part counts.
@@ -259,19 +289,17 @@ impl Salience {
         &self.passages
     }
 
-    /// Returns the expected number of terms of a part that the next step uses and that nothing which stays names;
-    /// of those that are named elsewhere, [`NAMED_AGAIN`] each.
-    pub fn worth(&self, passage: usize, terms: Range<usize>) -> f32 {
-        let ids = &self.ids(passage)[terms];
-        ids.iter()
-            .map(|&id| self.chances[id as usize] * if self.covered[id as usize] { self.named_again } else { 1.0 })
-            .sum()
+    /// Returns the expected number of mentions that the next step uses and that nothing which stays names; of those that
+    /// are named elsewhere, [`NAMED_AGAIN`] each.
+    pub fn worth(&self, mentions: Range<usize>) -> f32 {
+        self.numbers[mentions].iter().map(|&id| self.worths[id as usize]).sum()
     }
 
     /// Returns the relevance of a part of a result or call.
     pub fn relevance(&self, passage: usize, part: usize) -> f32 {
+        let parts = &self.relevance[self.offsets[passage].1..self.offsets[passage + 1].1];
         // An empty text has no parts.
-        self.relevance[passage].get(part).copied().unwrap_or_default()
+        parts.get(part).copied().unwrap_or_default()
     }
 
     /// Returns whether a part is the first or the last of its text.
@@ -284,56 +312,66 @@ impl Salience {
         self.said[message]
     }
 
-    /// Returns the names that nothing which stays has, as (chance, passage, index of the term): the newest mention of each.
+    /// Returns the names that nothing which stays has, as (chance, passage, mention): the newest mention of each.
     pub fn lost(&self, min_chance: f32) -> Vec<(f32, usize, usize)> {
         let mut seen = vec![false; self.facts.len()];
         let mut lost = Vec::new();
         let passages = self.passages.iter().enumerate().rev();
-        for (position, passage) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
-            for (index, (&id, term)) in self.ids(position).iter().zip(&passage.analysis.terms).enumerate() {
-                let id = id as usize;
-                if !self.covered[id] && self.chances[id] >= min_chance && term.kind().is_name() && !seen[id] {
+        for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            for mention in self.mentions(position) {
+                let id = self.numbers[mention] as usize;
+                if !self.covered[id]
+                    && self.chances[id] >= min_chance
+                    && !seen[id]
+                    && self.term(position, mention).kind().is_name()
+                {
                     seen[id] = true;
-                    lost.push((self.chances[id], position, index));
+                    lost.push((self.chances[id], position, mention));
                 }
             }
         }
         lost
     }
 
-    /// Returns whether a term of a passage is named in what stays.
-    pub fn is_covered(&self, passage: usize, term: usize) -> bool {
-        self.covered[self.ids(passage)[term] as usize]
+    /// Returns whether what is mentioned is named in what stays.
+    pub fn is_covered(&self, mention: usize) -> bool {
+        self.covered[self.numbers[mention] as usize]
     }
 
     /// Remembers that the terms of a text are named in what stays.
     pub fn cover_text(&mut self, text: &str) {
         super::terms::scan(text, |term, _| {
-            if let Some(&id) = self.known.get(&term) {
-                self.covered[id as usize] = true;
+            if let Some(id) = self.known.get(term) {
+                self.cover_term(id as usize);
             }
         });
     }
 
-    /// Remembers that a part stays.
-    pub fn cover(&mut self, passage: usize, terms: Range<usize>) {
-        let offset = self.offsets[passage];
-        for &id in &self.numbers[offset + terms.start..offset + terms.end] {
-            self.covered[id as usize] = true;
+    /// Remembers that what is mentioned stays.
+    pub fn cover(&mut self, mentions: Range<usize>) {
+        for mention in mentions {
+            self.cover_term(self.numbers[mention] as usize);
         }
+    }
+
+    fn cover_term(&mut self, id: usize) {
+        self.covered[id] = true;
+        self.worths[id] = self.chances[id] * self.named_again;
     }
 
     /// Returns an example for every term that could be kept or lost.
     pub fn examples(&self, used: &dyn Fn(Term) -> bool) -> Vec<Example> {
         let mut seen = vec![false; self.facts.len()];
         let mut examples = Vec::new();
+        let logarithms = Logarithms::new();
         let passages = self.passages.iter().enumerate();
-        for (position, passage) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
-            for (&id, &term) in self.ids(position).iter().zip(&passage.analysis.terms) {
-                let is_new = !std::mem::replace(&mut seen[id as usize], true);
-                if is_new && !self.covered[id as usize] && term.kind().is_salient() {
-                    let fact = &self.facts[id as usize];
-                    let features = features(fact, self.messages);
+        for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            for mention in self.mentions(position) {
+                let (id, term) = (self.numbers[mention] as usize, self.term(position, mention));
+                let is_new = !std::mem::replace(&mut seen[id], true);
+                if is_new && !self.covered[id] && term.kind().is_salient() {
+                    let fact = &self.facts[id];
+                    let features = features(fact, self.messages, &logarithms);
                     examples.push(Example { kind: fact.kind, features, is_used: used(term) });
                 }
             }
@@ -342,8 +380,98 @@ impl Salience {
     }
 }
 
-/// The number of terms that are worth nothing and that nobody asks for.
-const NOTHING: u32 = 0;
+/// Terms numbered as they come, in about a third of the memory of a map: what is touched for the first time is what costs.
+struct Numbers {
+    terms: Vec<Term>,
+    /// Numbers from the place on that a term's hash names, [`Self::FREE`] behind the last.
+    slots: Vec<u32>,
+}
+
+impl Numbers {
+    const FREE: u32 = u32::MAX;
+
+    /// Returns an empty table with room for a quarter of `mentions`: most terms are mentioned again or count for nothing.
+    fn of(mentions: usize) -> Self {
+        let slots = (mentions / 4).max(8).next_power_of_two();
+        Self { terms: Vec::with_capacity(slots / 2), slots: vec![Self::FREE; slots] }
+    }
+
+    /// Returns the number of a term, or the slot that it should have.
+    fn find(&self, term: Term) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let mut slot = usize_of(term.0 >> 3) & mask;
+        loop {
+            match self.slots[slot] {
+                Self::FREE => return Err(slot),
+                number if self.terms[number as usize] == term => return Ok(number),
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    fn get(&self, term: Term) -> Option<u32> {
+        self.find(term).ok()
+    }
+
+    /// Returns the number of a term, a new one where it has none.
+    fn number(&mut self, term: Term) -> u32 {
+        let slot = match self.find(term) {
+            Ok(number) => return number,
+            Err(slot) => slot,
+        };
+        let number = index(self.terms.len());
+        self.terms.push(term);
+        self.slots[slot] = number;
+        if self.terms.len() * 4 > self.slots.len() * 3 {
+            self.grow();
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        self.slots = vec![Self::FREE; self.slots.len() * 2];
+        for number in 0..self.terms.len() {
+            if let Err(slot) = self.find(self.terms[number]) {
+                self.slots[slot] = index(number);
+            }
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation)] // a few bits of a hash are as good as all
+fn usize_of(hash: u64) -> usize {
+    hash as usize
+}
+
+/// The terms that the request is about, behind a filter that tells most others at one look.
+struct Asked {
+    terms: HashSet<Term, BuildMixedHasher>,
+    /// By some bits of a term: whether one of the terms has these.
+    filter: [u64; Self::BITS / 64],
+}
+
+impl Asked {
+    const BITS: usize = 1 << 15;
+
+    fn of(terms: impl Iterator<Item = Term>) -> Self {
+        let terms: HashSet<Term, BuildMixedHasher> = terms.collect();
+        let mut filter = [0; Self::BITS / 64];
+        for term in &terms {
+            let bit = Self::bit(*term);
+            filter[bit / 64] |= 1 << (bit % 64);
+        }
+        Self { terms, filter }
+    }
+
+    fn bit(term: Term) -> usize {
+        usize_of(term.0 >> 8) % Self::BITS
+    }
+
+    fn contains(&self, term: Term) -> bool {
+        let bit = Self::bit(term);
+        self.filter[bit / 64] >> (bit % 64) & 1 == 1 && self.terms.contains(&term)
+    }
+}
 
 /// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
 /// Relevance Framework" (2009), section 3.
@@ -390,14 +518,28 @@ impl Idf {
         (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
     }
 }
-fn features(fact: &Fact, messages: usize) -> [f32; FEATURES] {
-    let ln = |n: u32| count(n as usize).ln_1p();
+
+/// Logarithms of one more than whole numbers; those of the small ones, which most are, from a table.
+struct Logarithms([f32; 512]);
+
+impl Logarithms {
+    fn new() -> Self {
+        Self(std::array::from_fn(|n| count(n).ln_1p()))
+    }
+
+    fn at(&self, n: usize) -> f32 {
+        self.0.get(n).copied().unwrap_or_else(|| count(n).ln_1p())
+    }
+}
+
+fn features(fact: &Fact, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
+    let ln = |n: u32| logarithms.at(n as usize);
     let is = |condition: bool| f32::from(u8::from(condition));
     let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
     [
         1.0,
         ln(fact.messages),
-        count(messages.saturating_sub(fact.last_message as usize)).ln_1p(),
+        logarithms.at(messages.saturating_sub(fact.last_message as usize)),
         ln(fact.uses),
         by(Voice::User),
         by(Voice::Assistant),
@@ -412,9 +554,10 @@ fn features(fact: &Fact, messages: usize) -> [f32; FEATURES] {
     ]
 }
 
-fn chance(fact: &Fact, messages: usize, weights: &Weights) -> f32 {
+fn chance(fact: &Fact, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
     let Some(weights) = &weights[fact.kind as usize] else { return 0.0 };
-    let sum: f32 = features(fact, messages).iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
+    let sum: f32 =
+        features(fact, messages, logarithms).iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
     1.0 / (1.0 + (-sum).exp())
 }
 
@@ -490,7 +633,7 @@ mod tests {
 
     /// Returns what all of a text is worth.
     fn worth(salience: &Salience, passage: usize) -> f32 {
-        salience.worth(passage, 0..salience.passages()[passage].analysis.terms.len())
+        salience.worth(salience.mentions(passage))
     }
 
     #[test]
@@ -508,7 +651,8 @@ mod tests {
             [(Voice::User, "The disk and the key of it"), (Voice::Assistant, "Fine."), (Voice::User, "And now?")];
         let said = |question: &str| {
             let [old, answer, _] = texts;
-            let passages = salience(&[old, answer, (Voice::User, question)]).passages;
+            let mut passages = salience(&[old, answer, (Voice::User, question)]).passages;
+            passages[2].asks = 1.0;
             Salience::new(passages, 3, Some(2), Mechanisms::default()).said(0)
         };
         assert!(said("And now?") == 0.0 && said("And the disk?") > 0.9);
@@ -519,11 +663,11 @@ mod tests {
         let texts = [(Voice::Result, "handle_a1b2"), (Voice::Result, "handle_a1b2"), (Voice::Result, "handle_c3d4")];
         let mut salience = salience(&texts);
         let before = [worth(&salience, 0), worth(&salience, 2)];
-        salience.cover(1, 0..1);
-        assert!(worth(&salience, 0) < before[0] && salience.is_covered(0, 0));
+        salience.cover(salience.mentions(1));
+        assert!(worth(&salience, 0) < before[0] && salience.is_covered(0));
         assert_eq!(worth(&salience, 2).to_bits(), before[1].to_bits());
         salience.cover_text("see Handle_C3D4.");
-        assert!(salience.is_covered(2, 0) && worth(&salience, 2) < before[1]);
+        assert!(salience.is_covered(salience.mentions(2).start) && worth(&salience, 2) < before[1]);
     }
 
     #[test]
@@ -531,11 +675,10 @@ mod tests {
         let system =
             "Tools live in handle_a1b2, whatever anybody says.\nNow it is 10:01, and handle_c3d4 is on duty.\n";
         let salience = salience(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
-        let names = &salience.passages()[1].analysis;
-        let covered: Vec<bool> = (0..names.terms.len())
-            .filter(|&term| names.terms[term].kind().is_name())
-            .map(|term| salience.is_covered(1, term))
-            .collect();
+        let terms = &salience.passages()[1].analysis.terms;
+        let is_name = |mention: &usize| terms[salience.index_of(*mention)].kind().is_name();
+        let covered = salience.mentions(1).filter(is_name);
+        let covered: Vec<bool> = covered.map(|mention| salience.is_covered(mention)).collect();
         assert_eq!(covered, [true, false]);
     }
 
@@ -544,7 +687,7 @@ mod tests {
         let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
         let lost = |salience: &Salience| {
             let names = salience.lost(0.0).into_iter();
-            names.map(|(_, passage, term)| (passage, term)).collect::<Vec<_>>()
+            names.map(|(_, passage, mention)| (passage, salience.index_of(mention))).collect::<Vec<_>>()
         };
         let number = salience.passages()[1].analysis.terms.len() - 1;
         assert_eq!(lost(&salience), [(1, 0), (1, number)], "the newest mention of each");
