@@ -1,6 +1,6 @@
 //! What may be taken, the best first.
 
-use super::estimate::count;
+use super::estimate::{count, index};
 
 /// A group or a unit, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,12 +11,29 @@ pub enum Item {
 
 /// Items in the order of their worth for a token, in steps of a hundredth: finer would order noise.
 ///
-/// Buckets rather than a heap, so that putting back and taking out cost the same however many there are.
-#[derive(Default)]
+/// Buckets rather than a heap, so that putting back and taking out cost the same however many there are. A bucket is a
+/// chain through the links, which are used again.
 pub struct Queue {
-    buckets: Vec<Vec<Item>>,
+    /// By bucket: the newest link.
+    newest: Vec<u32>,
+    links: Vec<Link>,
+    unused: u32,
     /// The highest bucket that may hold something.
     top: usize,
+}
+
+struct Link {
+    item: Item,
+    older: u32,
+}
+
+/// Where a chain ends.
+const END: u32 = u32::MAX;
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self { newest: vec![END; BUCKETS], links: Vec::new(), unused: END, top: 0 }
+    }
 }
 
 /// Buckets for each doubling of the worth, and their number: from 2^-20 to 2^20 a token.
@@ -33,21 +50,27 @@ impl Queue {
 
     /// Puts an item into a bucket.
     pub fn push(&mut self, item: Item, bucket: usize) {
-        if self.buckets.is_empty() {
-            self.buckets.resize_with(BUCKETS, Vec::new);
+        let link = Link { item, older: self.newest[bucket] };
+        if let Some(unused) = self.links.get_mut(self.unused as usize) {
+            self.newest[bucket] = std::mem::replace(&mut self.unused, unused.older);
+            *unused = link;
+        } else {
+            self.newest[bucket] = index(self.links.len());
+            self.links.push(link);
         }
-        self.buckets[bucket].push(item);
         self.top = self.top.max(bucket);
     }
 
     /// Takes the newest item out of the highest bucket.
     pub fn pop(&mut self) -> Option<(Item, usize)> {
-        loop {
-            match self.buckets.get_mut(self.top)?.pop() {
-                Some(item) => return Some((item, self.top)),
-                None => self.top = self.top.checked_sub(1)?,
-            }
+        while self.newest[self.top] == END {
+            self.top = self.top.checked_sub(1)?;
         }
+        let newest = self.newest[self.top];
+        let link = &mut self.links[newest as usize];
+        self.newest[self.top] = std::mem::replace(&mut link.older, self.unused);
+        self.unused = newest;
+        Some((link.item, self.top))
     }
 }
 
