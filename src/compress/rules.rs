@@ -5,40 +5,57 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::bytes::is_word;
+
 /// Words that make a sentence a rule: those of the plan's list, with the forms that people use for them.
-#[allow(clippy::expect_used)] // the pattern is a literal, and a test compiles it
-static RULE: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't)|(?:every|each) (?:answer|reply|response)|whole conversation)(?-u:\b)|(?-u:\b)rules?(?: for [^:]{1,40})?:[ \t]*\S|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起|规则：|每次回[答复]",
-    )
-    .expect("the pattern is a literal")
-});
+const RULE: &str = r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't)|(?:every|each) (?:answer|reply|response)|whole conversation)(?-u:\b)|(?-u:\b)rules?(?: for [^:]{1,40})?:[ \t]*\S|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起|规则：|每次回[答复]";
 
 /// What makes it a report or a question instead.
-#[allow(clippy::expect_used)] // as above
-static REPORT: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(
-        r"(?i)(?-u:\b)(?:I|he|she|they|it)(?:'[a-z]+)?(?-u:\b)[^,.;]{0,24}(?-u:\b)(?:never|always|must|remember)(?-u:\b)|[?？]\s*$|[吗呢]",
-    )
-    .expect("the pattern is a literal")
-});
+const REPORT: &str = r"(?i)(?-u:\b)(?:I|he|she|they|it)(?:'[a-z]+)?(?-u:\b)[^,.;]{0,24}(?-u:\b)(?:never|always|must|remember)(?-u:\b)|[?？]\s*$|[吗呢]";
+
+/// Both patterns, compiled by the first text of a user: to compile them takes as long as 2,000 sentences.
+#[allow(clippy::expect_used)] // the patterns are literals, and a test compiles them
+static PATTERNS: LazyLock<[Regex; 2]> =
+    LazyLock::new(|| [RULE, REPORT].map(|pattern| Regex::new(pattern).expect("the pattern is a literal")));
 
 /// Longest sentence that is a rule; longer ones are texts that someone pasted.
 const MAX_RULE_BYTES: usize = 400;
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
+    let [rule, report] = &*PATTERNS;
     let mut start = 0;
     let mut found = Vec::new();
     let stops = text.char_indices().filter(|&(at, c)| ends(text, at, c)).map(|(at, c)| at + c.len_utf8());
     for stop in stops.chain([text.len()]) {
         let sentence = &text[start..stop];
-        if sentence.len() <= MAX_RULE_BYTES && RULE.is_match(sentence) && !REPORT.is_match(sentence) {
+        if sentence.len() <= MAX_RULE_BYTES
+            && may_be_rule(sentence)
+            && rule.is_match(sentence)
+            && !report.is_match(sentence)
+        {
             found.push(start..stop);
         }
         start = stop;
     }
     found
+}
+
+/// Returns whether a word of [`RULE`] is in a sentence, so that most sentences need no more than this look.
+fn may_be_rule(sentence: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "never", "always", "must", "mustn", "remember", "from", "please", "every", "each", "whole", "rule", "rules",
+        "do", "don",
+    ];
+    let is_opening = |word: &[u8]| {
+        matches!(word.len(), 2..=8) && WORDS.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    if sentence.as_bytes().split(|byte| !is_word(*byte)).any(is_opening) {
+        return true;
+    }
+    // `ſ` is an `s` where case is ignored.
+    let others = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则", "每次回", "ſ"];
+    !sentence.is_ascii() && others.iter().any(|other| sentence.contains(other))
 }
 
 /// Returns whether a sentence ends with the character `c` at `at`.
