@@ -48,7 +48,10 @@ pub struct Candidate {
 }
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
-    let Some(message) = draft.message(entry) else { return Priority::Normal };
+    // Rules and requests of the user are kept for themselves, so their words need not be searched.
+    let Some(message) = draft.message(entry).filter(|message| message.role != Role::User) else {
+        return Priority::Normal;
+    };
     let command = is_shell_result(message).then(|| draft.argument(entry, &["command"])).flatten();
     classify(message, command.as_deref())
 }
@@ -80,10 +83,9 @@ fn candidate(
     if slot == Slot::Thinking && tier == Tier::Newest {
         return None;
     }
-    let weight = match (slot, draft.entries[entry].role, priority) {
-        (Slot::Reasoning | Slot::Thinking, _, _) => 0.05,
-        // Rules and requests of the user are kept for themselves.
-        (_, role, Priority::High) if role != Role::User => 1.5,
+    let weight = match (slot, priority) {
+        (Slot::Reasoning | Slot::Thinking, _) => 0.05,
+        (_, Priority::High) => 1.5,
         _ => 1.0,
     };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight })
