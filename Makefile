@@ -105,6 +105,8 @@ lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	MYPYPATH=tests/conformance:tests/nanobot:tests/python/unit:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
+	# By themselves: one run takes one `conftest.py`.
+	MYPYPATH=python:tests/conformance:tests/nanobot $(BIN)/mypy --explicit-package-bases tests/nanobot
 
 check: lint test
 

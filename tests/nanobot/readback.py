@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from scenario import DONE, WHOLE, Scenario, Step, script, then_ping
+from scenario import DONE, WHOLE, Scenario, script, then_ping
 from server import Answer, Call, Request, Script, content_text
 from stage import Stage
 from texts import planted
@@ -32,7 +33,7 @@ def read_back(name: str = "readback") -> Scenario:
         notes = stage.notes
         first_seen: dict[str, str] = {}
 
-        def read(number: int) -> Step:
+        def read(number: int) -> Callable[[Request], Answer]:
             def step(request: Request) -> Answer:
                 note(request, number)
                 return [Call("read_file", {"path": str(stage.paths(names)[number])})]
