@@ -28,6 +28,7 @@ from nanobot_context.shim.detect import Detection, detect_generation, load_class
 from nanobot_context.shim.guard import Guard
 from nanobot_context.shim.history import wrap_get_history
 from nanobot_context.shim.learned import Learned, learned_file
+from nanobot_context.shim.nanobot_messages import own_prompts
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.state import PatchPoint, Status
 from nanobot_context.shim.subagent import wrap_run_subagent
@@ -107,7 +108,14 @@ def install(settings: Settings | None = None) -> Status:
                 read_file_knows_the_workspace(),
                 workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
             )
-        guard = Guard(loaded.settings, windows, generation.CLEAR_COMMAND, error_response, archives)
+        guard = Guard(
+            loaded.settings,
+            windows,
+            generation.CLEAR_COMMAND,
+            error_response,
+            archives,
+            own_prompts(),
+        )
         patches = PatchSet()
         try:
             generation.patch(classes.provider, guard, patches)

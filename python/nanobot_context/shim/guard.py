@@ -22,7 +22,9 @@ from nanobot_context.shim import friendly, log
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION_TOKENS,
     is_consolidation,
+    lift_prompts,
     lift_reflections,
+    restore_prompts,
     restore_reflections,
     shorten_consolidation,
 )
@@ -56,6 +58,7 @@ class Guard:
         clear_command: The command that clears a session in this release of nanobot.
         error_response: Makes nanobot's own error response from a text.
         archives: Where originals of tool results are kept; `None` where the settings say no.
+        prompts: How nanobot's own prompts in the user's name begin.
     """
 
     settings: Settings
@@ -63,6 +66,7 @@ class Guard:
     clear_command: str
     error_response: Callable[[str], Any]
     archives: Archives | None = None
+    prompts: tuple[str, ...] = ()
 
     async def run(self, request: Request) -> Any:
         """Send `request` so that it fits, and return nanobot's response.
@@ -138,7 +142,7 @@ class Guard:
         budget: int,
         shorten: Callable[[list[Message], int], list[Message]],
     ) -> list[Message]:
-        """Apply `shorten` without nanobot's reflection lines, and with its consolidation known."""
+        """Apply `shorten` without what nanobot says as the user, and know its consolidation."""
         lifted, reflection = lift_reflections(request.messages)
         if reflection is not None:
             lines = len(request.messages) - len(lifted)
@@ -146,6 +150,13 @@ class Guard:
             if _same(shorter, lifted):
                 return request.messages
             return restore_reflections(shorter, reflection)
+        lifted, asked = lift_prompts(request.messages, self.prompts)
+        if asked:
+            prompts = [prompt for _, prompt in asked]
+            shorter = shorten(lifted, count_tokens(prompts, request.model))
+            if _same(shorter, lifted):
+                return request.messages
+            return restore_prompts(shorter, asked, lifted[-1])
         try:
             return shorten(request.messages, 0)
         except ContextOverflowError:

@@ -1,9 +1,13 @@
-"""Two kinds of message lists that only nanobot builds, and how to shorten each without harm.
+"""Three kinds of message lists that only nanobot builds, and how to shorten each without harm.
 
 **Reflections.** 0.1.3.post7 puts a user message "Reflect on the results and decide next steps."
 behind every round of tool results. Read as it stands, that line would be the "last user message"
 that is kept above all, and the user's request would be an old message. So the lines are lifted
 out before compressing and put back behind the tool results that are still there.
+
+**Prompts.** From 0.1.5 on nanobot asks in the user's name for what the model left out: an answer
+after an empty one, the rest of one that was cut, more work on a goal. These are lifted out in the
+same way, for the same reason.
 
 **Consolidation.** nanobot's memory consolidation sends one user message that holds the whole old
 conversation, to 0.1.4.post6 behind the long-term memory and a heading. A last user message is never
@@ -15,13 +19,14 @@ because nanobot overwrites its memory file with the answer.
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Sequence
 
 from nanobot_context.shim.request import Message
 
 __all__ = ["REFLECTION_TOKENS", "is_consolidation", "lift_reflections", "restore_reflections"]
-__all__ += ["shorten_consolidation"]
+__all__ += ["lift_prompts", "own_prompts", "restore_prompts", "shorten_consolidation"]
 
 REFLECTION = "Reflect on the results and decide next steps."
 REFLECTION_TOKENS = (
@@ -68,6 +73,48 @@ def restore_reflections(messages: list[Message], reflection: Message) -> list[Me
         if _role(message) == "tool" and _role(following) != "tool":
             restored.append(reflection)
     return restored
+
+
+def own_prompts() -> tuple[str, ...]:
+    """Return how this nanobot's prompts in the user's name begin; none before 0.1.5."""
+    try:
+        runtime = vars(importlib.import_module("nanobot.utils.runtime"))
+    except ImportError:
+        return ()
+    texts = (text for name, text in runtime.items() if name.endswith("_PROMPT"))
+    return tuple(text for text in texts if isinstance(text, str) and text)
+
+
+def lift_prompts(
+    messages: list[Message], prompts: tuple[str, ...]
+) -> tuple[list[Message], list[tuple[Message, Message]]]:
+    """Return `messages` without those that are `prompts`, and each with what it stands behind.
+
+    Without any the very same list comes back.
+    """
+    lifted: list[Message] = []
+    asked: list[tuple[Message, Message]] = []
+    for message in messages:
+        if lifted and _is_prompt(message, prompts):
+            asked.append((lifted[-1], message))
+        else:
+            lifted.append(message)
+    return (lifted, asked) if asked else (messages, asked)
+
+
+def restore_prompts(
+    messages: list[Message], asked: list[tuple[Message, Message]], last: Message
+) -> list[Message]:
+    """Return `messages` with the prompts behind what they stood behind, if that is still there.
+
+    Those behind `last` are what nanobot asks for now: they are put at the end in any case.
+    """
+    restored: list[Message] = []
+    for message in messages:
+        restored.append(message)
+        if message is not last:
+            restored += [prompt for before, prompt in asked if before is message]
+    return restored + [prompt for before, prompt in asked if before is last]
 
 
 def is_consolidation(messages: Sequence[Message]) -> bool:
@@ -129,6 +176,11 @@ def _shorten(entry: str, limit_chars: int) -> str:
 
 def _is_reflection(message: Message) -> bool:
     return _role(message) == "user" and message.get("content") == REFLECTION
+
+
+def _is_prompt(message: Message, prompts: tuple[str, ...]) -> bool:
+    content = message.get("content")
+    return _role(message) == "user" and isinstance(content, str) and content.startswith(prompts)
 
 
 def _role(message: Message | None) -> object:

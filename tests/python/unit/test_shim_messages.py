@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,9 @@ from nanobot_context.shim.detect import NanobotClasses
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION,
     is_consolidation,
+    lift_prompts,
     lift_reflections,
+    restore_prompts,
     restore_reflections,
     shorten_consolidation,
 )
@@ -104,6 +107,45 @@ def test_the_task_stays_when_reflections_stand_behind_it(
     assert {"role": "user", "content": "the task"} in sent
     assert sent[-1] == {"role": "user", "content": REFLECTION}
     assert sent[-2]["role"] == "tool"
+
+
+ASKS = "Please provide your response to the user based on the conversation above."
+
+
+@pytest.fixture
+def _prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = type(sys)("nanobot.utils.runtime")
+    runtime.__dict__["FINALIZATION_RETRY_PROMPT"] = ASKS
+    for name in ("nanobot", "nanobot.utils"):
+        monkeypatch.setitem(sys.modules, name, type(sys)(name))
+    monkeypatch.setitem(sys.modules, runtime.__name__, runtime)
+
+
+def test_prompts_are_put_back_behind_what_they_stood_behind() -> None:
+    asks = {"role": "user", "content": f"{ASKS} More."}
+    cut = {"role": "assistant", "content": "half of"}
+    messages = [*conversation(3, 5), cut, asks, dict(cut), asks]
+    lifted, asked = lift_prompts(messages, (ASKS,))
+    assert lifted == [message for message in messages if message is not asks]
+    assert restore_prompts(lifted, asked, lifted[-1]) == messages
+    shortened = [lifted[0], {"role": "assistant", "content": "…"}]
+    assert restore_prompts(shortened, asked, lifted[-1]) == [*shortened, asks]
+    assert lift_prompts(lifted, (ASKS,))[0] is lifted
+    assert lift_prompts(messages, ())[0] is messages
+
+
+@pytest.mark.usefixtures("_prompts")
+def test_the_task_stays_when_nanobot_asks_for_an_answer_behind_it(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+    script = Script(LLMResponse("fine"))
+    asks = {"role": "user", "content": ASKS}
+    messages = [*conversation(40, 300), {"role": "user", "content": "the task"}, asks]
+    call(make_provider(classes, script), messages=messages, max_tokens=500)
+    sent = script.sent[0]
+    assert len(sent) < len(messages)
+    assert sent[-2:] == [{"role": "user", "content": "the task"}, asks]
 
 
 def consolidation(entries: int, words: int) -> list[Message]:
