@@ -34,8 +34,10 @@ from counting import offline_ranks
 from scenario import Scenario, script
 from scenarios import SCENARIOS
 from server import ModelServer, Request, content_text
-from stage import RULES, Stage, session_faults, stopped_clock
+from stage import RULES, Stage, session_faults, session_files, stopped_clock
 
+TIME = re.compile(r"_(at|ms)$|^timestamp$")
+"""The keys of session files that say when something was or how long it took."""
 MODES = ("off", "on", "disabled", "removed")
 JOB_SECONDS = 120.0
 
@@ -83,6 +85,8 @@ def prepare() -> None:
             del os.environ[name]
     import_module("loguru").logger.remove()
     import_module("nanobot.agent.loop")
+    # OpenAI's client pauses before it repeats a request whose connection was closed.
+    import_module("openai._base_client").__dict__["MAX_RETRY_DELAY"] = 0
 
 
 def show(result: dict[str, Any]) -> None:
@@ -191,6 +195,7 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
         "calls": stage.calls,
         "lists_changed": stage.lists_changed,
         "session_faults": session_faults(stage.home),
+        "saved": saved(stage.home) if scenario.stopped else None,
         "notes": stage.notes,
         "consolidated": any("MEMORY-ENTRY" in text for text in kept),
     }
@@ -212,6 +217,23 @@ def is_foreign(stage: Stage, request: Request) -> bool:
     users = [content_text(m) for m in request.messages if m["role"] == "user"]
     last = next((text for text in reversed(users) if not NOTE.fullmatch(text)), "")
     return not any(user in last for user in said) if stage.joins else last not in said
+
+
+def saved(home: Path) -> dict[str, list[Any]]:
+    """Return the lines of the session files by name, without times."""
+    return {
+        file.name: [timeless(json.loads(line)) for line in file.read_text("utf-8").splitlines()]
+        for file in session_files(home)
+    }
+
+
+def timeless(value: Any) -> Any:
+    """Return a JSON value without what differs from one run to the next."""
+    if isinstance(value, list):
+        return [timeless(one) for one in value]
+    if isinstance(value, dict):
+        return {key: timeless(one) for key, one in value.items() if not TIME.search(key)}
+    return value
 
 
 def goal(stage: Stage, request: Request) -> bool:

@@ -67,7 +67,8 @@ OTHER_PROVIDERS = {
     "azure": tuple(sorted({"0.1.4.post4", "0.1.4.post5", "0.1.4.post6"} & set(RELEASES))),
 }
 """The releases that have these providers of nanobot, which go past litellm."""
-COMPARED = ("switched-off", "small", "errors")
+COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
+"""Scenarios that are also played without the package, with every release."""
 BASELINE = "0.1.4.post4"
 """The release that is also played without the package, to show that the scenarios overflow."""
 RETRIES_DIGITS = "0.1.4.post5"
@@ -80,7 +81,8 @@ Result = dict[str, Any]
 def jobs(release: str) -> list[str]:
     """Return what the driver plays with `release`."""
     wrong = [f"wrong-{form}" for form in WRONG]
-    protected = [*FITTING, *wrong, "readback", "digits", "miscounted", *TOLD, "errors", "small"]
+    protected = [*FITTING, *wrong, "readback", "digits", "miscounted", *TOLD, "refused-then-500"]
+    protected += [name for name in COMPARED if name != "switched-off"]
     plan = [f"{name}:off" for name in COMPARED]
     if release == BASELINE:
         plan += [f"{name}:off" for name in (*FITTING, *wrong, *TOLD)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faulty import PAST, faulty, refused_then_faulty
 from large import (
     announcement,
     chinese_reads,
@@ -83,6 +84,9 @@ SCENARIOS: dict[str, Scenario] = {
         refused_whatever_comes(),
         subagent_refused(),
         other_errors(),
+        faulty("faults", "plain", "streamed", past=[]),
+        faulty("faults-pressed", "streamed", past=PAST, known=None, model="openai/gpt-3.5-turbo"),
+        refused_then_faulty("500"),
         switched_off(),
         small_talk(),
     )

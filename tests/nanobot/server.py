@@ -6,6 +6,7 @@ its script says, and remembers every request. One server serves one conversation
 answers one request at a time.
 
 A request that asks for a stream is answered by one, as OpenAI sends it; a refusal is plain JSON.
+An answer may be spoilt on its way (`faults.py`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from counting import message_tokens, tool_tokens
+from faults import Fault
 from refusals import COUNTS_OUTPUT, OVERFLOW, Refusal, Size, malformed
 
 
@@ -55,7 +57,7 @@ class Request:
 
     @property
     def accepted(self) -> bool:
-        return self.status == 200
+        return self.about == "answered"
 
     @property
     def system(self) -> str:
@@ -79,7 +81,7 @@ class Request:
         }
 
 
-Answer = str | list[Call] | Refusal
+Answer = str | list[Call] | Refusal | Fault
 Script = Callable[[Request], Answer]
 
 
@@ -131,8 +133,8 @@ class ModelServer:
         """Give the port back."""
         self._http.server_close()
 
-    def answer(self, body: bytes) -> tuple[int, dict[str, Any]]:
-        """Return status and JSON for one request body, and remember the request."""
+    def answer(self, body: bytes) -> tuple[int, dict[str, Any], Fault | None]:
+        """Return status, JSON and what spoils them for one body, and remember the request."""
         with self._lock:
             asked = json.loads(body)
             refusal = malformed(asked.get("messages"))
@@ -142,9 +144,14 @@ class ModelServer:
             reply: Answer = refusal or self.script(request)
             if isinstance(reply, Refusal):
                 request.status, request.about = reply.status, reply.about
-                return reply.status, reply.body
+                return reply.status, reply.body, None
+            model = str(asked.get("model"))
+            if isinstance(reply, Fault):
+                request.status, request.about = reply.status, reply.about
+                meant = self._completion(request, "This never arrives whole.", model)
+                return reply.status, meant, reply
             self._accepted[request.kind] += 1
-            return 200, self._completion(request, reply, str(asked.get("model")))
+            return 200, self._completion(request, reply, model), None
 
     def _read(self, asked: dict[str, Any], body: bytes) -> Request:
         messages = [m for m in asked.get("messages") or [] if isinstance(m, dict)]
@@ -207,21 +214,27 @@ class ModelServer:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                status, answer = server.answer(body)
+                status, answer, fault = server.answer(body)
                 kind, text = "application/json", json.dumps(answer)
                 asked = json.loads(body)
                 if asked.get("stream") and status == 200:
                     options = asked.get("stream_options") or {}
                     kind, text = "text/event-stream", streamed(answer, **options)
-                payload = text.encode()
+                meant = text.encode()
+                sent = fault.spoil(meant) if fault else meant
+                length = len(meant if fault and fault.breaks_off else sent or b"")
+                self.close_connection = sent is None or len(sent) < length
+                if sent is None:
+                    return
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(payload)))
-                # OpenAI's client would repeat 429 and 5xx with growing pauses; the tests are
-                # about nanobot's own behaviour, and the header is OpenAI's way to say so.
-                self.send_header("x-should-retry", "false")
+                self.send_header("Content-Length", str(length))
+                if not fault:
+                    # OpenAI's client would repeat 429 and 5xx with growing pauses; the tests are
+                    # about nanobot's own behaviour, and the header is OpenAI's way to say so.
+                    self.send_header("x-should-retry", "false")
                 self.end_headers()
-                self.wfile.write(payload)
+                self.wfile.write(sent)
 
             def log_message(self, *_: object) -> None:
                 pass

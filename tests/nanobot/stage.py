@@ -36,6 +36,8 @@ PROVIDERS = {
 }
 RETRYING = ("chat_with_retry", "chat_stream_with_retry")
 """What nanobot calls since 0.1.4.post5 and, to stream, since 0.1.4.post6; no call is in both."""
+WATCHING = ("on_progress", "on_stream", "on_stream_end")
+"""How nanobot tells what it does within a turn: since 0.1.4 and, to stream, since 0.1.4.post6."""
 IDLE_SECONDS = 20.0
 
 
@@ -79,7 +81,8 @@ class Stage:
         self.lists_changed = 0
         self.provider = make_provider(provider, gateway, server.base, model)
         if hasattr(self.provider, "_CHAT_RETRY_DELAYS"):
-            self.provider._CHAT_RETRY_DELAYS = (0, 0, 0)
+            # Not 0: it would say nothing of the wait.
+            self.provider._CHAT_RETRY_DELAYS = (0.001, 0.001, 0.001)
         self.joins = hasattr(self.provider, "_enforce_role_alternation")
         self._watch()
         bus_class = import_module("nanobot.bus.queue").MessageBus
@@ -111,12 +114,23 @@ class Stage:
         """Return where `names` are in the workspace."""
         return [self.workspace / name for name in names]
 
-    async def say(self, text: str, session: str = "cli:direct") -> str:
-        """Send a user's message and return what the user sees."""
+    async def say(self, text: str, session: str = "cli:direct", *, streamed: bool = False) -> str:
+        """Send a user's message and return what the user sees.
+
+        `streamed` asks for the answer as it comes, from the releases that can; the turn notes it.
+        """
         channel, chat = session.split(":", 1)
-        return await self._exchange(
-            text, self.loop.process_direct(text, session, channel=channel, chat_id=chat)
-        )
+        shown: list[str] = []
+
+        async def show(text: str = "", **_: Any) -> None:
+            shown.append(text)
+
+        known = inspect.signature(self.loop.process_direct).parameters
+        watching = {name: show for name in WATCHING if streamed and name in known}
+        working = self.loop.process_direct(text, session, channel=channel, chat_id=chat, **watching)
+        answer = await self._exchange(text, working)
+        self.turns[-1]["shown"] = shown
+        return answer
 
     async def announce(self, text: str, session: str = "cli:direct") -> str:
         """Send what a subagent reports for `session` and return what the user sees."""
@@ -294,11 +308,15 @@ def write_config(home: Path, base: str, model: str, defaults: dict[str, Any]) ->
     path.write_text(json.dumps(config, indent=2), encoding="utf-8")
 
 
+def session_files(home: Path) -> list[Path]:
+    """Return nanobot's session files under `home`; since 0.3.5 in a folder for each workspace."""
+    return sorted({*home.rglob("sessions/*.jsonl"), *home.rglob("sessions/*/*.jsonl")})
+
+
 def session_faults(home: Path) -> list[str]:
     """Return what is wrong with the session files under `home`: lines, roles, tool pairs."""
     faults = []
-    # Since 0.3.5 in a folder for each workspace.
-    for path in sorted({*home.rglob("sessions/*.jsonl"), *home.rglob("sessions/*/*.jsonl")}):
+    for path in session_files(home):
         try:
             lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from counting import message_tokens, tool_tokens
+from faults import FAULTS
 from refusals import COUNTS_OUTPUT, OVERFLOW, Size
 from server import Answer, Call, ModelServer
 
@@ -98,7 +100,7 @@ def ask(messages: list[dict[str, Any]], window: int = 1_000, **more: Any) -> tup
     """Return status and text of one answer."""
     server = ModelServer(lambda _: "fine", window=window, form=more.pop("form", "openai"))
     try:
-        status, answer = server.answer(json.dumps({"messages": messages, **more}).encode())
+        status, answer, _ = server.answer(json.dumps({"messages": messages, **more}).encode())
     finally:
         server.close()
     return status, json.dumps(answer)
@@ -191,6 +193,26 @@ def stream(server: ModelServer, options: dict[str, Any]) -> list[dict[str, Any]]
         events = response.read().decode().split("\n\n")
     assert events[-2:] == ["data: [DONE]", ""]
     return [json.loads(event.removeprefix("data: ")) for event in events[:-2]]
+
+
+@pytest.mark.parametrize(
+    ("fault", "seen"),
+    [
+        ("cut", http.client.IncompleteRead),
+        ("closed", http.client.RemoteDisconnected),
+        ("garbage", json.JSONDecodeError),
+        ("empty", json.JSONDecodeError),
+        *((status, urllib.error.HTTPError) for status in ("500", "429", "408")),
+    ],
+)
+def test_an_answer_is_spoilt_on_its_way(fault: str, seen: type[Exception]) -> None:
+    with ModelServer(lambda _: FAULTS[fault], window=1_000) as server:
+        with pytest.raises(seen) as caught:
+            post(server, [USER])
+        if isinstance(caught.value, urllib.error.HTTPError):
+            assert str(caught.value.code) == fault
+            caught.value.close()
+        assert [(r.about, r.accepted) for r in server.requests] == [(fault, False)]
 
 
 def joined(chunks: list[dict[str, Any]]) -> dict[str, Any]:
