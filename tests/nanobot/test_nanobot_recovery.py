@@ -6,11 +6,9 @@ import re
 
 import pytest
 
-from played import BASELINE, OTHER_PROVIDERS, RETRIES_DIGITS, WRONG, Played, Result
+from played import BASELINE, LOSES_REPORTS, OTHER_PROVIDERS, RETRIES_DIGITS, WRONG, Played, Result
 
 REPAIRED = [*(f"wrong-{form}" for form in WRONG), "digits"]
-LOSES_REPORTS = ("0.1.5.post1", "0.1.5.post2")
-"""Releases whose own provider drops a report that comes after its turn."""
 STATES_NO_NUMBER = ("llamacpp_500", "minimax")
 
 
@@ -102,8 +100,10 @@ def test_an_overflow_past_litellm_is_repaired(played: Played, provider: str, rel
 
 def test_a_subagent_that_cannot_go_on_reports(played: Played, release: str) -> None:
     result = played.of(release, "sub-refused")
-    *_, told, next_turn = result["turns"]
-    assert ("[Subagent 'doer'" in told["answer"]) == (release not in LOSES_REPORTS)
+    *earlier, told, next_turn = result["turns"]
+    # The subagent is quick: its report may still join the turn that started it.
+    late = bool(earlier)
+    assert ("[Subagent 'doer'" in told["answer"]) != (late and release in LOSES_REPORTS)
     assert "litellm" not in told["answer"]
     assert next_turn["answer"] == "pong"
 
