@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import sysconfig
@@ -39,8 +40,19 @@ async def play_console(home: Path) -> dict[str, Any]:
     finally:
         steps["disable"] = await command("nanobot-context", "disable")
     left_behind = sorted(installed_files() - before)
-    steps["unprotected"] = await agent(home, workspace, names)
-    return {"steps": steps, "left_behind": left_behind}
+    steps["unprotected"], after = await asyncio.gather(
+        agent(home, workspace, names), switched_off(home.parent)
+    )
+    return {"steps": steps, "left_behind": left_behind, "switched_off": after}
+
+
+async def switched_off(root: Path) -> dict[str, Any]:
+    """Play the scenario of this name in a process of its own, in the same home as all others."""
+    driver = str(Path(__file__).with_name("drive.py"))
+    job = ["--root", str(root), "switched-off:off"]
+    seen = await command(Path(sys.executable).name, driver, *job)
+    result: dict[str, Any] = json.loads(seen["printed"].splitlines()[-1])
+    return result
 
 
 async def agent(home: Path, workspace: Path, names: list[str]) -> dict[str, Any]:

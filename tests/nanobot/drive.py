@@ -5,7 +5,8 @@
 
 A job is `scenario:mode`, or a scenario alone, which takes its mode from `--package`. The modes:
 `off` plays nanobot as it is, `on` after `nanobot_context.install()`, `disabled` the same with
-`contextCompression: false` in nanobot's config, `removed` after `install()` and `uninstall()`.
+`contextCompression: false` in nanobot's config, `environment` with a variable that says so,
+`removed` after `install()` and `uninstall()`.
 Jobs that are off are played first, before the package is imported. `console` is a job of its own.
 """
 
@@ -38,7 +39,7 @@ from stage import RULES, Stage, session_faults, session_files, stopped_clock
 
 TIME = re.compile(r"_(at|ms)$|^timestamp$")
 """The keys of session files that say when something was or how long it took."""
-MODES = ("off", "on", "disabled", "removed")
+MODES = ("off", "on", "disabled", "environment", "removed")
 JOB_SECONDS = 120.0
 
 
@@ -220,10 +221,14 @@ def is_foreign(stage: Stage, request: Request) -> bool:
 
 
 def saved(home: Path) -> dict[str, list[Any]]:
-    """Return the lines of the session files by name, without times."""
+    """Return the lines of the sessions' and the memory's files by name, without times."""
+    files = [*session_files(home), *sorted(home.rglob("memory/*.*"))]
     return {
-        file.name: [timeless(json.loads(line)) for line in file.read_text("utf-8").splitlines()]
-        for file in session_files(home)
+        file.name: [
+            timeless(json.loads(line)) if file.suffix == ".jsonl" else line
+            for line in file.read_text("utf-8").splitlines()
+        ]
+        for file in files
     }
 
 

@@ -69,6 +69,8 @@ OTHER_PROVIDERS = {
 """The releases that have these providers of nanobot, which go past litellm."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
 """Scenarios that are also played without the package, with every release."""
+SWITCHES = ("disabled", "environment", "removed")
+"""The modes of the driver in which the package is there and must not be noticed."""
 LOSES_REPORTS = ("0.1.5.post1", "0.1.5.post2")
 """Releases whose own provider drops a subagent's report that comes when the turn is over: it stands
 last, as the assistant's, and what stands so is taken for a prefill."""
@@ -85,7 +87,7 @@ def jobs(release: str) -> list[str]:
     """Return what the driver plays with `release`."""
     wrong = [f"wrong-{form}" for form in WRONG]
     protected = [*FITTING, *wrong, "readback", "digits", "miscounted", *TOLD, "refused-then-500"]
-    protected += [name for name in COMPARED if name != "switched-off"]
+    protected += COMPARED
     plan = [f"{name}:off" for name in COMPARED]
     if release == BASELINE:
         plan += [f"{name}:off" for name in (*FITTING, *wrong, *TOLD)]
@@ -97,7 +99,7 @@ def jobs(release: str) -> list[str]:
         if release in releases:
             protected += [provider, f"wrong-{provider}"]
     plan += [f"{name}:on" for name in protected]
-    return [*plan, "switched-off:disabled", "switched-off:removed", "console"]
+    return [*plan, *(f"switched-off:{mode}" for mode in SWITCHES), "console"]
 
 
 class Played:

@@ -123,21 +123,47 @@ def other_errors() -> Scenario:
 
 
 def switched_off() -> Scenario:
-    """Chat, reads, an overflow and a short turn, to be compared byte for byte."""
+    """Chat, reads, streams, overflows and a consolidation, to be compared byte for byte."""
     names = [f"off-{number:02}.txt" for number in range(5)]
 
     async def play(stage: Stage) -> None:
         for one in names:
             stage.file(one, planted(one, 6_000).text)
         for number in range(3):
-            await stage.say(f"Question {number}.\n{prose(f'question-{number}', 300)}")
+            await stage.say(
+                f"Question {number}.\n{prose(f'question-{number}', 300)}", streamed=True
+            )
+        # 0.3.0 and 0.3.5 make room within the turn, the others are refused.
         await stage.say("Read the five files. 读完五个文件。")
         await then_ping(stage)
+        # What consolidates beside an answer would come before or behind what follows.
+        await stage.idle()
+        await stage.say("[refuse] Please go on.", "cli:refused", streamed=True)
+        await stage.say("[ping] And now?", "cli:refused", streamed=True)
+        stage.remember([prose(f"long-{number}", 900) for number in range(20)], "cli:long")
+        # A long session is consolidated beside an answer, a new one is not.
+        await stage.say("/new", "cli:long")
+        await stage.idle()
+        await stage.say("[ping] And now?", "cli:long")
 
     def model(stage: Stage) -> Script:
-        return script(["One.", "Two.", "Three.", *reads(stage.paths(names)), DONE])
+        said = script(["One.", "Two.", "Three.", *reads(stage.paths(names)), DONE])
 
-    return Scenario("switched-off", play, model, window=24_000, result_chars=WHOLE, stopped=True)
+        def answer(request: Request) -> Answer:
+            if "[refuse]" in request.last_user:
+                return OVERFLOW["openai"](Size(2_000, request.prompt_tokens, 0, 0))
+            return said(request)
+
+        return answer
+
+    return Scenario(
+        "switched-off",
+        play,
+        model,
+        window=24_000,
+        result_chars=WHOLE,
+        stopped=True,
+    )
 
 
 def small_talk() -> Scenario:

@@ -282,6 +282,7 @@ def set_package(mode: str) -> None:
         return
     package = import_module("nanobot_context")
     package.uninstall()
+    os.environ["NANOBOT_CONTEXT_COMPRESSION"] = "off" if mode == "environment" else ""
     status = package.install()
     if status.installed != (mode in ("on", "removed")):
         raise RuntimeError(f"`install()` in mode `{mode}` said: {status}")

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import pytest
 
-from played import Played, Result
-
-COMPACT_BY_THEMSELVES = ("0.3.0", "0.3.5")
-"""Releases that make room within a turn when they are told the right window."""
+from played import LITELLM, SWITCHES, Played, Result
 
 
-def sent_and_seen(result: Result) -> tuple[list[str], list[str]]:
-    """Return the hashes of the request bodies, and what the user saw."""
-    return (
-        [request["sha256"] for request in result["requests"]],
-        [turn["answer"] for turn in result["turns"]],
-    )
+def sent_and_seen(result: Result) -> dict[str, object]:
+    """Return the hashes of the request bodies, what the user saw, and what was saved."""
+    return {
+        "sent": [request["sha256"] for request in result["requests"]],
+        "answered": [request["about"] for request in result["requests"]],
+        "seen": [(turn["answer"], turn["shown"]) for turn in result["turns"]],
+        "saved": result["saved"],
+    }
 
 
-@pytest.mark.parametrize("mode", ["disabled", "removed"])
-def test_switched_off_every_request_is_byte_for_byte_that_of_nanobot(
+@pytest.mark.parametrize("mode", SWITCHES)
+def test_switched_off_every_byte_is_that_of_nanobot(
     played: Played, release: str, mode: str
 ) -> None:
     plain = played.of(release, "switched-off", "off")
-    reached = plain["overflows"] == (release not in COMPACT_BY_THEMSELVES)
-    assert reached, "the scenario must reach the window to prove anything"
     assert sent_and_seen(played.of(release, "switched-off", mode)) == sent_and_seen(plain)
+
+
+def test_after_disable_every_byte_is_that_of_nanobot(played: Played, release: str) -> None:
+    plain = played.of(release, "switched-off", "off")
+    after = played.of(release, "console", "console")["switched_off"]
+    assert after["error"] is None
+    assert sent_and_seen(after) == sent_and_seen(plain)
+
+
+def test_what_is_switched_off_would_be_noticed(played: Played, release: str) -> None:
+    plain = played.of(release, "switched-off", "off")
+    assert plain["overflows"] > 0
+    assert plain["consolidated"]
+    assert any(turn["shown"] for turn in plain["turns"]) == (release not in LITELLM)
+    assert sent_and_seen(played.of(release, "switched-off")) != sent_and_seen(plain)
 
 
 def test_a_conversation_that_fits_is_sent_byte_for_byte_as_it_is(
