@@ -3,7 +3,8 @@
 #   make demo     the same conversations through nanobot without and with the package
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
 #   make train    the learned weights of src/compress/salience.tsv, from the same recordings
-#   make test     all tests
+#   make test     all tests, the real loops with one nanobot release of each generation
+#   make matrix   the real loops with all sixteen releases
 #   make check    what CI runs: format, lints, types, tests
 #
 # PYTHON selects the interpreter that .venv is made of: `make test PYTHON=python3.13`.
@@ -27,7 +28,7 @@ TYPED := $(wildcard python tests/python tests/conformance scripts benches evalua
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs test check lint lint-rust lint-python demo bench eval train requirements clean
+.PHONY: help setup build wheel envs test matrix check lint lint-rust lint-python demo bench eval train requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -93,6 +94,9 @@ test: setup build envs $(VENV)/.vocabularies.stamp
 	cargo nextest run --locked --no-fail-fast
 	cargo test --locked --doc
 	$(PY) -m pytest $(TESTED)
+
+matrix: setup build envs
+	NANOBOT_CONTEXT_MATRIX=1 $(PY) -m pytest tests/nanobot
 
 lint: lint-rust lint-python
 
