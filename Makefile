@@ -108,7 +108,7 @@ lint-rust: setup
 lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	MYPYPATH=tests/conformance:tests/nanobot:tests/python/unit:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
+	MYPYPATH=tests/conformance:tests/nanobot:tests/python/support:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
 	# By themselves: one run takes one `conftest.py`.
 	MYPYPATH=python:tests/conformance:tests/nanobot $(BIN)/mypy --explicit-package-bases tests/nanobot
 
