@@ -58,6 +58,8 @@ WRONG = (
     "dashscope",
 )
 """Providers whose window is smaller than it is thought to be, each refusing in its own words."""
+MISCOUNTED = ("miscounted-openai", "miscounted-minimax")
+"""Scenarios whose server counts 1.5 times ours and has a smaller window; one states no number."""
 TOLD = ("twice", "mute", "sub-refused")
 """Scenarios in which the user is told that it does not fit."""
 OTHER_PROVIDERS = {
@@ -86,7 +88,17 @@ Result = dict[str, Any]
 def jobs(release: str) -> list[str]:
     """Return what the driver plays with `release`."""
     wrong = [f"wrong-{form}" for form in WRONG]
-    protected = [*FITTING, *wrong, "readback", "digits", "miscounted", *TOLD, "refused-then-500"]
+    protected = [
+        *FITTING,
+        *wrong,
+        "readback",
+        "digits",
+        "miscounted",
+        *MISCOUNTED,
+        "cut",
+        *TOLD,
+        "refused-then-500",
+    ]
     protected += COMPARED
     plan = [f"{name}:off" for name in COMPARED]
     if release == BASELINE:

@@ -7,7 +7,7 @@ from typing import Any
 
 from refusals import NOT_OVERFLOW, OVERFLOW, Size
 from scenario import ANNOUNCED, DONE, WHOLE, Scenario, reads, script, then_ping
-from server import Answer, Call, Request, Script, content_text
+from server import SILENT, Answer, Call, Request, Script, content_text
 from stage import Stage
 from texts import chinese, planted, prose
 
@@ -34,6 +34,33 @@ def wrong_window(form: str, **fields: Any) -> Scenario:
         # A name for each, as a house gateway gives it: nothing learned about one helps another.
         # xAI's body, whose `error` is a text, comes out of litellm's OpenAI client without it.
         **{"model": f"{'xai' if form == 'xai' else 'openai'}/house-{form}", **fields},
+    )
+
+
+def silently_cut() -> Scenario:
+    """The server reads the last 16,000 tokens of what comes, where 128,000 were thought to fit."""
+    names = [f"cut-{number}.txt" for number in range(3)]
+
+    async def play(stage: Stage) -> None:
+        for one in names:
+            stage.file(one, planted(one, 12_000).text)
+        await stage.say("Read the three files at once.")
+        await then_ping(stage)
+        await stage.say("Read them once more.")
+
+    def model(stage: Stage) -> Script:
+        at_once = [Call("read_file", {"path": str(path)}) for path in stage.paths(names)]
+        return script([at_once, DONE, "pong", at_once, DONE])
+
+    return Scenario(
+        "cut",
+        play,
+        model,
+        window=16_000,
+        known=None,
+        form=SILENT,
+        model="openai/house-silent",
+        result_chars=WHOLE,
     )
 
 

@@ -17,6 +17,7 @@ from readback import read_back
 from refused import (
     other_errors,
     refused_whatever_comes,
+    silently_cut,
     small_talk,
     subagent_refused,
     switched_off,
@@ -40,6 +41,8 @@ WRONG = (
     "dashscope",
 )
 
+MISCOUNTED = ("openai", "minimax")
+
 SCENARIOS: dict[str, Scenario] = {
     one.name: one
     for one in (
@@ -57,6 +60,20 @@ SCENARIOS: dict[str, Scenario] = {
             result_chars=WHOLE,
         ),
         many_reads("miscounted", 20, 4_000, factor=1.4, result_chars=WHOLE),
+        *(
+            many_reads(
+                f"miscounted-{form}",
+                20,
+                4_000,
+                window=32_000,
+                known=None,
+                factor=1.5,
+                form=form,
+                model=f"openai/house-miscounted-{form}",
+                result_chars=WHOLE,
+            )
+            for form in MISCOUNTED
+        ),
         long_chat("B", 60, 600, window=32_000),
         long_chat(
             "B-table",
@@ -82,6 +99,7 @@ SCENARIOS: dict[str, Scenario] = {
         wrong_window("openai", name="wrong-azure", provider="azure_openai", model="house-azure"),
         too_large_to_repair(),
         refused_whatever_comes(),
+        silently_cut(),
         subagent_refused(),
         other_errors(),
         faulty("faults", "plain", "streamed", past=[]),

@@ -5,6 +5,9 @@ words of a chosen provider and what is malformed in OpenAI's (`refusals.py`), an
 its script says, and remembers every request. One server serves one conversation of one nanobot; it
 answers one request at a time.
 
+With the form `silent` it refuses nothing: it reads the end of a prompt that is too long, says how
+much it has read, and answers what comes of that, as a local server does that cuts to its context.
+
 A request that asks for a stream is answered by one, as OpenAI sends it; a refusal is plain JSON.
 An answer may be spoilt on its way (`faults.py`).
 """
@@ -81,6 +84,9 @@ class Request:
         }
 
 
+SILENT = "silent"
+FORGOTTEN = "What was I to do?"
+
 Answer = str | list[Call] | Refusal | Fault
 Script = Callable[[Request], Answer]
 
@@ -141,6 +147,9 @@ class ModelServer:
             request = self._read(asked, body)
             self.requests.append(request)
             refusal = refusal or self._too_long(request)
+            if self.form == SILENT and request.prompt_tokens > self.window:
+                request.about, request.prompt_tokens = "cut", self.window
+                return 200, self._completion(request, FORGOTTEN, str(asked.get("model"))), None
             reply: Answer = refusal or self.script(request)
             if isinstance(reply, Refusal):
                 request.status, request.about = reply.status, reply.about
@@ -165,7 +174,7 @@ class ModelServer:
 
     def _too_long(self, request: Request) -> Refusal | None:
         output = request.max_tokens if self.form in COUNTS_OUTPUT else 0
-        if request.prompt_tokens + output <= self.window:
+        if request.prompt_tokens + output <= self.window or self.form == SILENT:
             return None
         tools = tool_tokens(request.tools, self.encoding)
         messages = self.say_prompt(request.prompt_tokens) - tools

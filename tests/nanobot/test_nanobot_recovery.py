@@ -6,7 +6,16 @@ import re
 
 import pytest
 
-from played import BASELINE, LOSES_REPORTS, OTHER_PROVIDERS, RETRIES_DIGITS, WRONG, Played, Result
+from played import (
+    BASELINE,
+    LOSES_REPORTS,
+    MISCOUNTED,
+    OTHER_PROVIDERS,
+    RETRIES_DIGITS,
+    WRONG,
+    Played,
+    Result,
+)
 
 REPAIRED = [*(f"wrong-{form}" for form in WRONG), "digits"]
 STATES_NO_NUMBER = ("llamacpp_500", "minimax")
@@ -53,6 +62,27 @@ def test_a_provider_that_counts_more_tokens_is_known_by_its_counts(
     assert result["overflows"] == 0
     assert result["max_prompt_tokens"] > 0.7 * result["window"]
     assert result["malformed"] == []
+
+
+@pytest.mark.parametrize("scenario", MISCOUNTED)
+def test_after_the_first_refusal_of_a_provider_that_counts_half_as_much_again_none_follows(
+    played: Played, release: str, scenario: str
+) -> None:
+    result = played.of(release, scenario)
+    assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
+    assert result["overflows"] == 1
+    assert result["malformed"] == []
+
+
+def test_a_prompt_that_the_server_cut_is_sent_again_and_the_next_are_smaller(
+    played: Played, release: str
+) -> None:
+    result = played.of(release, "cut")
+    answers = [turn["answer"] for turn in result["turns"]]
+    assert answers == ["The work is DONE.", "pong", "The work is DONE."]
+    assert [request["about"] for request in result["requests"]].count("cut") == 1
+    assert result["malformed"] == []
+    assert result["session_faults"] == []
 
 
 @pytest.mark.parametrize("form", [form for form in WRONG if form not in STATES_NO_NUMBER])
