@@ -129,6 +129,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
         encoding=scenario.encoding,
         say_prompt=scenario.say_prompt,
         factor=scenario.factor,
+        windows=dict([scenario.fallback]) if scenario.fallback else {},
     )
     defaults: dict[str, Any] = {}
     if scenario.override is not None:
@@ -145,6 +146,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             nanobot_window=scenario.override,
             provider=scenario.provider,
             gateway=scenario.gateway,
+            fallback=scenario.fallback[0] if scenario.fallback else None,
             restricted=scenario.restricted,
             result_chars=scenario.result_chars,
             package=mode,

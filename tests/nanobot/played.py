@@ -69,6 +69,8 @@ OTHER_PROVIDERS = {
     "azure": tuple(sorted({"0.1.4.post4", "0.1.4.post5", "0.1.4.post6"} & set(RELEASES))),
 }
 """The releases that have these providers of nanobot, which go past litellm."""
+FALL_BACK = tuple(sorted({"0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"} & set(RELEASES)))
+"""The releases that turn to another model when one fails."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
 """Scenarios that are also played without the package, with every release."""
 SWITCHES = ("disabled", "environment", "removed")
@@ -107,6 +109,8 @@ def jobs(release: str) -> list[str]:
         plan += ["C:off"]
     if release == RETRIES_DIGITS:
         plan += ["digits:off"]
+    if release in FALL_BACK:
+        protected += ["fallback"]
     for provider, releases in OTHER_PROVIDERS.items():
         if release in releases:
             protected += [provider, f"wrong-{provider}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from faults import FAULTS
 from refusals import NOT_OVERFLOW, OVERFLOW, Size
 from scenario import ANNOUNCED, DONE, WHOLE, Scenario, reads, script, then_ping
 from server import SILENT, Answer, Call, Request, Script, content_text
@@ -60,6 +61,39 @@ def silently_cut() -> Scenario:
         known=None,
         form=SILENT,
         model="openai/house-silent",
+        result_chars=WHOLE,
+    )
+
+
+def falls_back() -> Scenario:
+    """The model fails halfway, and the one that nanobot turns to has a window of 16,385."""
+    names = [f"fallback-{number}.txt" for number in range(10)]
+    first, second = "gpt-4o-mini", "gpt-3.5-turbo"
+
+    async def play(stage: Stage) -> None:
+        for one in names:
+            text = planted(one, 4_000)
+            stage.file(one, text.text, text.facts)
+        await stage.say("Read the ten files. GOAL-fallback")
+        await then_ping(stage)
+
+    def model(stage: Stage) -> Script:
+        works = script([*reads(stage.paths(names)), DONE])
+
+        def answer(request: Request) -> Answer:
+            fails = request.model == first and request.index >= 5
+            return FAULTS["500"] if fails else works(request)
+
+        return answer
+
+    return Scenario(
+        "fallback",
+        play,
+        model,
+        window=128_000,
+        known=None,
+        model=first,
+        fallback=(second, 16_385),
         result_chars=WHOLE,
     )
 

@@ -40,6 +40,8 @@ class Scenario:
     """How many tokens the server counts where its vocabulary counts one."""
     restricted: bool = False
     """`restrict_to_workspace` of nanobot's tools."""
+    fallback: tuple[str, int] | None = None
+    """A model that nanobot turns to when the other fails, and its window."""
     result_chars: int | None = None
     """`max_tool_result_chars` of nanobot's loop. Of longer results (16,000 if this is not said) the
     model sees a preview only, from 0.1.5 to 0.2.1; later releases except what `read_file` reads."""

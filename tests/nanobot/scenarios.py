@@ -15,6 +15,7 @@ from large import (
 )
 from readback import read_back
 from refused import (
+    falls_back,
     other_errors,
     refused_whatever_comes,
     silently_cut,
@@ -100,6 +101,7 @@ SCENARIOS: dict[str, Scenario] = {
         too_large_to_repair(),
         refused_whatever_comes(),
         silently_cut(),
+        falls_back(),
         subagent_refused(),
         other_errors(),
         faulty("faults", "plain", "streamed", past=[]),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -50,6 +50,7 @@ class Request:
     body: bytes
     turn: int
     """The exchange with the user that caused it, from 1."""
+    model: str
     status: int = 200
     about: str = "answered"
     text: str = field(init=False, default="")
@@ -79,6 +80,7 @@ class Request:
             "prompt_tokens": self.prompt_tokens,
             "status": self.status,
             "about": self.about,
+            "model": self.model,
             "messages": len(self.messages),
             "sha256": hashlib.sha256(self.body).hexdigest(),
         }
@@ -96,7 +98,7 @@ class ModelServer:
 
     `form` chooses whose words an overflow is refused in; `say_prompt` changes the number of prompt
     tokens that the text states, never what is enforced; `factor` makes the server count like a
-    vocabulary of its own.
+    vocabulary of its own; `windows` are those of models that have another than the others.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class ModelServer:
         encoding: str = "o200k_base",
         say_prompt: Callable[[int], int] = int,
         factor: float = 1.0,
+        windows: Mapping[str, int] | None = None,
     ) -> None:
         self.script = script
         self.window = window
@@ -115,6 +118,7 @@ class ModelServer:
         self.encoding = encoding
         self.say_prompt = say_prompt
         self.factor = factor
+        self.windows = windows or {}
         self.requests: list[Request] = []
         self.turn = 0
         self._accepted = {"main": 0, "sub": 0, "memory": 0}
@@ -149,18 +153,17 @@ class ModelServer:
             refusal = refusal or self._too_long(request)
             if self.form == SILENT and request.prompt_tokens > self.window:
                 request.about, request.prompt_tokens = "cut", self.window
-                return 200, self._completion(request, FORGOTTEN, str(asked.get("model"))), None
+                return 200, self._completion(request, FORGOTTEN), None
             reply: Answer = refusal or self.script(request)
             if isinstance(reply, Refusal):
                 request.status, request.about = reply.status, reply.about
                 return reply.status, reply.body, None
-            model = str(asked.get("model"))
             if isinstance(reply, Fault):
                 request.status, request.about = reply.status, reply.about
-                meant = self._completion(request, "This never arrives whole.", model)
+                meant = self._completion(request, "This never arrives whole.")
                 return reply.status, meant, reply
             self._accepted[request.kind] += 1
-            return 200, self._completion(request, reply, model), None
+            return 200, self._completion(request, reply), None
 
     def _read(self, asked: dict[str, Any], body: bytes) -> Request:
         messages = [m for m in asked.get("messages") or [] if isinstance(m, dict)]
@@ -170,17 +173,19 @@ class ModelServer:
         tokens = int(tokens * self.factor)
         limit = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0)
         index = self._accepted[kind]
-        return Request(kind, index, messages, tools, tokens, limit, body, self.turn)
+        model = str(asked.get("model"))
+        return Request(kind, index, messages, tools, tokens, limit, body, self.turn, model)
 
     def _too_long(self, request: Request) -> Refusal | None:
         output = request.max_tokens if self.form in COUNTS_OUTPUT else 0
-        if request.prompt_tokens + output <= self.window or self.form == SILENT:
+        window = self.windows.get(request.model, self.window)
+        if request.prompt_tokens + output <= window or self.form == SILENT:
             return None
         tools = tool_tokens(request.tools, self.encoding)
         messages = self.say_prompt(request.prompt_tokens) - tools
-        return OVERFLOW[self.form](Size(self.window, messages, tools, request.max_tokens))
+        return OVERFLOW[self.form](Size(window, messages, tools, request.max_tokens))
 
-    def _completion(self, request: Request, reply: str | list[Call], model: str) -> dict[str, Any]:
+    def _completion(self, request: Request, reply: str | list[Call]) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None}
         if isinstance(reply, str):
             message["content"] = reply
@@ -198,7 +203,7 @@ class ModelServer:
             "id": f"chatcmpl-{len(self.requests)}",
             "object": "chat.completion",
             "created": 1_700_000_000,
-            "model": model,
+            "model": request.model,
             "choices": [
                 {
                     "index": 0,

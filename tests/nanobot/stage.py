@@ -59,6 +59,7 @@ class Stage:
         nanobot_window: int | None = None,
         provider: str = "litellm",
         gateway: str | None = None,
+        fallback: str | None = None,
         restricted: bool = False,
         result_chars: int | None = None,
         package: str = "off",
@@ -80,9 +81,12 @@ class Stage:
         self.calls = 0
         self.lists_changed = 0
         self.provider = make_provider(provider, gateway, server.base, model)
-        if hasattr(self.provider, "_CHAT_RETRY_DELAYS"):
-            # Not 0: it would say nothing of the wait.
-            self.provider._CHAT_RETRY_DELAYS = (0.001, 0.001, 0.001)
+        if fallback:
+            self.provider = with_fallback(self.provider, server.base, fallback)
+        for one in (self.provider, getattr(self.provider, "_primary", self.provider)):
+            if hasattr(one, "_CHAT_RETRY_DELAYS"):
+                # Not 0: it would say nothing of the wait.
+                one._CHAT_RETRY_DELAYS = (0.001, 0.001, 0.001)
         self.joins = hasattr(self.provider, "_enforce_role_alternation")
         self._watch()
         bus_class = import_module("nanobot.bus.queue").MessageBus
@@ -247,6 +251,14 @@ def make_provider(name: str, gateway: str | None, base: str, model: str) -> Any:
     spec = import_module("nanobot.providers.registry").find_by_name(spec_name)
     module = import_module("nanobot.providers.openai_compat_provider")
     return module.OpenAICompatProvider(**common, spec=spec)
+
+
+def with_fallback(primary: Any, base: str, model: str) -> Any:
+    """Return a provider that turns to `model` when `primary` fails, as 0.2.0 and later have it."""
+    preset = import_module("nanobot.config.schema").ModelPresetConfig(model=model, max_tokens=1_024)
+    fallback = make_provider("litellm", None, base, model)
+    provider_class = import_module("nanobot.providers.fallback_provider").FallbackProvider
+    return provider_class(primary, [preset], lambda _: fallback)
 
 
 def default_window() -> int | None:

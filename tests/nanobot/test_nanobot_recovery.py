@@ -8,6 +8,7 @@ import pytest
 
 from played import (
     BASELINE,
+    FALL_BACK,
     LOSES_REPORTS,
     MISCOUNTED,
     OTHER_PROVIDERS,
@@ -126,6 +127,16 @@ def test_an_overflow_past_litellm_is_repaired(played: Played, provider: str, rel
     result = played.of(release, f"wrong-{provider}")
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
     assert result["overflows"] == 1
+
+
+@pytest.mark.parametrize("release", FALL_BACK)
+def test_what_another_model_takes_over_fits_its_window(played: Played, release: str) -> None:
+    result = played.of(release, "fallback")
+    assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
+    assert result["overflows"] == 0
+    assert result["malformed"] == []
+    assert result["requests_without_the_goal"] == 0
+    assert {request["model"] for request in result["requests"]} == {"gpt-4o-mini", "gpt-3.5-turbo"}
 
 
 def test_a_subagent_that_cannot_go_on_reports(played: Played, release: str) -> None:
