@@ -70,6 +70,7 @@ def detect_overflow(
     error_or_text: BaseException | str | None,
     *,
     status: int | None = None,
+    provider: str | None = None,
     usage: Usage | None = None,
 ) -> Overflow | None:
     """Return what an error says was too large, or `None` when it says something else.
@@ -82,14 +83,17 @@ def detect_overflow(
             code are read, and those of the exceptions that it was raised from. `None` where there
             was no error.
         status: The HTTP status, where the text does not come with it.
+        provider: The provider's name, its address or the model's name: some say "400 status code
+            (no body)" or a bare number for what others say in words.
         usage: What was reported of a call that was answered. It gives away an overflow of kind
             `silent`: a prompt that was cut to less than half of our count, one above the window, or
             one that filled the window and left no answer.
     """
     if isinstance(error_or_text, str):
-        found = classify_error(error_or_text, status=status)
+        found = classify_error(error_or_text, status=status, provider=_name(provider))
     else:
-        found = next(filter(None, (_classify(e, status) for e in _chain(error_or_text))), None)
+        errors = (_classify(error, status, provider) for error in _chain(error_or_text))
+        found = next(filter(None, errors), None)
     if found is not None or usage is None:
         return found
     return classify_usage(
@@ -118,7 +122,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         waiting.append(current.__cause__ or current.__context__)
 
 
-def _classify(error: BaseException, status: int | None) -> Overflow | None:
+def _classify(error: BaseException, status: int | None, provider: str | None) -> Overflow | None:
     # What litellm, openai, anthropic, google-genai, botocore, httpx and requests give their
     # exceptions; a client that has other things under these names must not make this fail.
     response = _get(error, "response")
@@ -127,7 +131,7 @@ def _classify(error: BaseException, status: int | None) -> Overflow | None:
         "status": next((one for one in known if isinstance(one, int) and 0 < one < 1000), None),
         "code": _name(_get(error, "code")),
         "error_type": _name(_get(error, "type")) or type(error).__name__,
-        "provider": _name(_get(error, "llm_provider")),
+        "provider": _name(provider) or _name(_get(error, "llm_provider")),
     }
     # The same in several forms, of which each alone says all.
     for text in dict.fromkeys((_text(error), _text(_get(error, "body")), _body(response))):

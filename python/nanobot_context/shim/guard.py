@@ -233,11 +233,11 @@ class _Exchange:
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
         except Exception as error:
-            overflow = detect_overflow(error)
+            overflow = detect_overflow(error, provider=self.request.provider)
             if overflow is None:
                 raise
             return Refused(overflow, error)
-        overflow = _refusal(response) or self._silent(attempt, response)
+        overflow = self._refusal(response) or self._silent(attempt, response)
         if overflow is not None:
             return Refused(overflow, response)
         self._learn_output(attempt)
@@ -306,6 +306,19 @@ class _Exchange:
             limit = attempt.max_tokens or 0
             self.guard.windows.learn_output(self.request.model, limit, self.request.endpoint)
 
+    def _refusal(self, response: Any) -> Overflow | None:
+        """Return the overflow that a response reports. Only an error's text is read, no answer."""
+        reason = getattr(response, "finish_reason", None)
+        if reason == "error":
+            text = getattr(response, "content", None) or ""
+            return detect_overflow(text, provider=self.request.provider)
+        if reason == "model_context_window_exceeded" and not (
+            getattr(response, "content", None) or getattr(response, "tool_calls", None)
+        ):
+            # Anthropic's and z.ai's way to refuse without an error.
+            return detect_overflow("model_context_window_exceeded")
+        return None
+
     def _silent(self, attempt: Attempt, response: Any) -> Overflow | None:
         """Return the overflow that the usage of an answer gives away, and learn from the usage."""
         request, windows = self.request, self.guard.windows
@@ -342,19 +355,6 @@ def subagent() -> Iterator[None]:
         yield
     finally:
         _in_subagent.reset(token)
-
-
-def _refusal(response: Any) -> Overflow | None:
-    """Return the overflow that a response reports. Only an error's text is read, no answer."""
-    reason = getattr(response, "finish_reason", None)
-    if reason == "error":
-        return detect_overflow(getattr(response, "content", None) or "")
-    if reason == "model_context_window_exceeded" and not (
-        getattr(response, "content", None) or getattr(response, "tool_calls", None)
-    ):
-        # Anthropic's and z.ai's way to refuse without an error.
-        return detect_overflow("model_context_window_exceeded")
-    return None
 
 
 def _prompt_first(max_tokens: int | None, window_tokens: int) -> int | None:

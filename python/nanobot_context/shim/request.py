@@ -36,6 +36,11 @@ class Request:
     """Whether the answer is shown as it comes in."""
 
     @property
+    def provider(self) -> str:
+        """Whatever names the provider: the model often does, and the address."""
+        return f"{self.model or ''} {self.endpoint}"
+
+    @property
     def models(self) -> tuple[str | None, ...]:
         """Every model that may get the messages."""
         return (self.model, *self.fallbacks)

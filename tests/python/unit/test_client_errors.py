@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -56,6 +58,15 @@ GOOGLE = {
 }
 BEDROCK = {"__type": "ValidationException", "message": "Input is too long for requested model."}
 FULL = {"error": {"message": "Rate limit reached. Please try again later.", "type": "tokens"}}
+
+
+@pytest.fixture(autouse=True)
+def swept() -> Iterator[None]:
+    """Clean up behind clients that leave sockets and event loops to the collector."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture

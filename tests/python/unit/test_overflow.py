@@ -49,6 +49,15 @@ def test_other_errors_are_no_overflow(text: str) -> None:
     assert detect_overflow(ApiError(text)) is None
 
 
+def test_what_only_one_provider_means_is_told_by_its_name() -> None:
+    empty = "400 status code (no body)"
+    assert detect_overflow(empty) is None
+    assert detect_overflow(empty, provider="openai/gpt-4o https://api.openai.com/v1") is None
+    for provider in ("cerebras", "llama-3.3-70b https://api.cerebras.ai/v1"):
+        assert detect_overflow(empty, provider=provider) is not None
+        assert detect_overflow(ApiError(empty), provider=provider) is not None
+
+
 def test_numbers_that_look_like_a_status_are_no_status() -> None:
     text = "maximum context length is 4290 tokens, however you requested 5030 tokens"
     found = detect_overflow(text)

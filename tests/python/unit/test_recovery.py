@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -245,8 +245,17 @@ def resident_mb() -> float:
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+@pytest.fixture
+def no_log() -> Iterator[None]:
+    """No log: pytest keeps every record of it."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.mark.usefixtures("no_log")
 def test_ten_thousand_repaired_calls_leak_nothing(
-    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+    classes: NanobotClasses, install: Callable[..., shim.Status]
 ) -> None:
     install(classes, context_window_override=64_000)
     messages = conversation(1, 12_000)
@@ -268,7 +277,6 @@ def test_ten_thousand_repaired_calls_leak_nothing(
         gc.collect()
         return len(gc.get_objects()) - before[0], resident_mb() - before[1]
 
-    monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # pytest keeps records
     grown_by(4_000)  # until the caches, which are bounded, are full
     objects, megabytes = grown_by(10_000)
     assert objects < 1_000
