@@ -159,3 +159,16 @@ def consolidation() -> Scenario:
         await stage.idle()
 
     return Scenario("memory", play, lambda _: script([DONE]), memory_window=20)
+
+
+def idle_session() -> Scenario:
+    """A past so long that the request by which nanobot compacts an idle session does not fit."""
+
+    async def play(stage: Stage) -> None:
+        await stage.say("Hello there.")
+        stage.remember([prose(f"idle-{number}", 4_000) for number in range(30)])
+        await stage.compact_idle()
+        await stage.say("What did we talk about?")
+        await then_ping(stage)
+
+    return Scenario("idle", play, lambda _: script(["Hello.", DONE]))

@@ -69,6 +69,8 @@ OTHER_PROVIDERS = {
     "azure": tuple(sorted({"0.1.4.post4", "0.1.4.post5", "0.1.4.post6"} & set(RELEASES))),
 }
 """The releases that have these providers of nanobot, which go past litellm."""
+COMPACT_IDLE = tuple(release for release in RELEASES if release in OPENAI[2:])
+"""The releases that compact a session when nobody has used it for long, 0.1.5.post1 and later."""
 FALL_BACK = tuple(sorted({"0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"} & set(RELEASES)))
 """The releases that turn to another model when one fails."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
@@ -109,6 +111,8 @@ def jobs(release: str) -> list[str]:
         plan += ["C:off"]
     if release == RETRIES_DIGITS:
         plan += ["digits:off"]
+    if release in COMPACT_IDLE:
+        protected += ["idle"]
     if release in FALL_BACK:
         protected += ["fallback"]
     for provider, releases in OTHER_PROVIDERS.items():

@@ -182,6 +182,13 @@ class Stage:
         self.turns.append({"said": said[:60], "answer": answer, "seconds": seconds})
         return answer
 
+    async def compact_idle(self, session: str = "cli:direct") -> None:
+        """Have nanobot compact a session that nobody has used for long, as from 0.1.5.post1 on."""
+        compact = self.loop.auto_compact._archive
+        needs_runtime = "runtime" in inspect.signature(compact).parameters
+        runtime = {"runtime": self.loop.runtime_resolver.runtime} if needs_runtime else {}
+        await compact(session, **runtime)
+
     def remember(self, texts: list[str], session: str = "cli:direct") -> None:
         """Give `session` a past: `texts` said by user and assistant in turn."""
         past = self.loop.sessions.get_or_create(session)

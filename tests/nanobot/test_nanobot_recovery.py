@@ -8,6 +8,7 @@ import pytest
 
 from played import (
     BASELINE,
+    COMPACT_IDLE,
     FALL_BACK,
     LOSES_REPORTS,
     MISCOUNTED,
@@ -127,6 +128,17 @@ def test_an_overflow_past_litellm_is_repaired(played: Played, provider: str, rel
     result = played.of(release, f"wrong-{provider}")
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
     assert result["overflows"] == 1
+
+
+@pytest.mark.parametrize("release", COMPACT_IDLE)
+def test_a_session_that_was_idle_is_compacted_and_goes_on(played: Played, release: str) -> None:
+    result = played.of(release, "idle")
+    assert [turn["answer"] for turn in result["turns"]] == ["Hello.", "The work is DONE.", "pong"]
+    assert result["overflows"] == 0
+    assert result["malformed"] == []
+    kinds = [request["kind"] for request in result["requests"]]
+    assert kinds[1] == "memory", "it was compacted before the next turn"
+    assert result["consolidated"]
 
 
 @pytest.mark.parametrize("release", FALL_BACK)

@@ -10,7 +10,7 @@ from functools import partial
 from importlib import metadata
 from typing import Any, Literal
 
-from nanobot_context.shim.governance import own_cuts
+from nanobot_context.shim.governance import budgeted_archives, own_cuts
 from nanobot_context.shim.state import PatchPoint
 
 __all__ = [
@@ -107,6 +107,10 @@ def detect_generation(classes: NanobotClasses) -> Detection:
         points += [
             _point(owner, name, "nanobot's own cut leaves room to the guard", _cut_problem)
             for owner, name, _ in own_cuts()
+        ]
+        points += [
+            _point(owner, name, "what nanobot archives is fitted, not dumped", lambda *_: "")
+            for owner, name in budgeted_archives()
         ]
     missing = [point for point in points if point.state == "missing"]
     if not missing:

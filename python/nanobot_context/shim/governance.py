@@ -7,6 +7,9 @@ for, and gives a request up that is still too long (`request_pressure`, `ensure_
 of them work on the copy for the model. Here they leave it alone, and the guard fits what comes out,
 by the window of the model. Where no window is known nanobot goes by its own.
 
+When a session has been idle, 0.3.5 asks the model for a summary of it, and dumps what does not fit
+its window with no summary at all. Here the request goes out, and the guard fits it.
+
 Its estimate of a prompt downloads a vocabulary, and counts nothing where that fails;
 `estimate_prompt_tokens` is the hook that it looks for on a provider.
 """
@@ -23,7 +26,7 @@ from nanobot_context._core import count_tokens
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.windows import Windows
 
-__all__ = ["own_cuts", "patch"]
+__all__ = ["budgeted_archives", "own_cuts", "patch"]
 
 _RUNNER = ("nanobot.agent.runner", "AgentRunner")
 _GOVERNOR = ("nanobot.agent.context_governance", "ContextGovernor")
@@ -34,6 +37,19 @@ _RETURN_MESSAGES = (
     (_GOVERNOR, "ensure_request_fits"),
 )
 _RETURN_NOTHING = ((_GOVERNOR, "request_pressure"),)
+_ARCHIVER = ("nanobot.agent.memory", "MemoryArchiver")
+_ARCHIVES = ("archive_session", "archive")
+_BUDGET = "input_token_budget"
+# More than any session has.
+_NO_BUDGET = 1 << 40
+
+
+def _find(module: str, name: str) -> type | None:
+    try:
+        found: type = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        return None
+    return found
 
 
 def own_cuts() -> list[tuple[type, str, bool]]:
@@ -41,13 +57,23 @@ def own_cuts() -> list[tuple[type, str, bool]]:
     found = []
     for places, returns_messages in ((_RETURN_MESSAGES, True), (_RETURN_NOTHING, False)):
         for (module, name), method in places:
-            try:
-                owner = getattr(importlib.import_module(module), name)
-            except (ImportError, AttributeError):
-                continue
-            if method in owner.__dict__:
+            owner = _find(module, name)
+            if owner is not None and method in owner.__dict__:
                 found.append((owner, method, returns_messages))
     return found
+
+
+def budgeted_archives() -> list[tuple[type, str]]:
+    """Return the methods of this release that dump what does not fit, as (class, name)."""
+    archiver = _find(*_ARCHIVER)
+    if archiver is None:
+        return []
+    methods = ((name, archiver.__dict__.get(name)) for name in _ARCHIVES)
+    return [
+        (archiver, name)
+        for name, method in methods
+        if method and {_BUDGET, "runtime"} <= set(inspect.signature(method).parameters)
+    ]
 
 
 def patch(provider: type, windows: Windows, patches: PatchSet) -> None:
@@ -57,6 +83,8 @@ def patch(provider: type, windows: Windows, patches: PatchSet) -> None:
             _leave_alone, windows=windows, patches=patches, returns_messages=returns_messages
         )
         patches.replace(owner, name, make)
+    for owner, name in budgeted_archives():
+        patches.replace(owner, name, lambda original: _without_budget(original, windows, patches))
     if _asks_the_provider() and not hasattr(provider, "estimate_prompt_tokens"):
         patches.replace(provider, "estimate_prompt_tokens", lambda _: _estimate(patches))
 
@@ -77,6 +105,23 @@ def _leave_alone(
         return original(*args, **kwargs)
 
     return left_alone
+
+
+def _without_budget(
+    original: Callable[..., Any], windows: Windows, patches: PatchSet
+) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    async def without_budget(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs)
+        model = getattr(given.arguments["runtime"], "model", None)
+        has_budget = given.arguments.get(_BUDGET) is not None
+        if patches.active and has_budget and windows.of(model).tokens:
+            given.arguments[_BUDGET] = _NO_BUDGET
+        return await original(*given.args, **given.kwargs)
+
+    return without_budget
 
 
 def _asks_the_provider() -> bool:
