@@ -1,4 +1,4 @@
-"""Protection of one model request: compress a copy, send it, recover once from a refusal.
+"""Protection of model requests: a copy is compressed, sent, and repaired where it is refused.
 
 Everything that differs between nanobot's releases is in the generation modules; they hand a
 `Request` to `Guard.run`. A request is protected once: a provider that calls another one, or
@@ -11,14 +11,14 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import count_tokens, fits, reduce_messages
+from nanobot_context._core import count_tokens, fits
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.overflow import Overflow, Usage, detect_overflow
-from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, is_answer, recover
+from nanobot_context.recovery import Attempt, GaveUp, compress, recover
 from nanobot_context.shim import friendly, log
+from nanobot_context.shim.exchange import Exchange
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION_TOKENS,
     is_consolidation,
@@ -72,8 +72,8 @@ class Guard:
         """Send `request` so that it fits, and return nanobot's response.
 
         The request's messages are not changed. What is no overflow, errors included, comes back
-        as it is. When even the emergency retry is refused, the response is an error with a
-        friendly text; inside a subagent `ContextOverflowError` is raised instead, which nanobot
+        as it is. When nothing smaller is accepted, the response is an error with a friendly text;
+        inside a subagent `ContextOverflowError` is raised instead, which nanobot
         reports as the subagent's failure.
         """
         token = _in_flight.set(True)
@@ -88,7 +88,7 @@ class Guard:
         except ContextOverflowError as error:
             # What must stay is larger than the window: sending it would only be refused.
             return self._give_up(request, error)
-        exchange = _Exchange(self, request)
+        exchange = Exchange(self, request)
         ratio = self.settings.emergency_ratio
         try:
             return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
@@ -219,127 +219,6 @@ class Guard:
         return self.error_response(
             friendly.conversation_too_long(request.messages, self.clear_command)
         )
-
-
-@dataclass(slots=True)
-class _Exchange:
-    """One request of nanobot's, as `recover` drives it."""
-
-    guard: Guard
-    request: Request
-    last: Refused | None = field(default=None, init=False)
-
-    async def send(self, attempt: Attempt) -> Any:
-        try:
-            response = await self.request.send(attempt.messages, attempt.max_tokens)
-        except Exception as error:
-            overflow = detect_overflow(error, provider=self.request.provider)
-            if overflow is None:
-                raise
-            return Refused(overflow, error)
-        overflow = self._refusal(response) or self._silent(attempt, response)
-        if overflow is not None:
-            return Refused(overflow, response)
-        self._learn_output(attempt)
-        return response
-
-    def count(self, messages: list[Message]) -> int:
-        return count_tokens(messages, self.request.model, tools=self.request.tools)
-
-    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
-        def reduce(messages: list[Message], reserved: int) -> list[Message]:
-            try:
-                reduced = reduce_messages(
-                    messages,
-                    max(max_tokens - reserved, 0),
-                    self.request.model,
-                    tools=self.request.tools,
-                    newest_only=newest_only,
-                    archive=self.guard.archive_of(self.request),
-                )
-            except ContextOverflowError as floor:
-                floor.needed_tokens += reserved
-                raise
-            return reduced.messages
-
-        try:
-            return self.guard.shorten(self.request, max_tokens, reduce)
-        except ContextOverflowError:
-            raise
-        except Exception:
-            # A mistake of ours must not hide what the provider said.
-            log.exception("could not compress a request that the provider refused")
-            assert self.last is not None
-            raise GaveUp("unrelated", self.last, 0, None) from None
-
-    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        self.last = refused
-        overflow, request, windows = refused.overflow, self.request, self.guard.windows
-        limit, used = overflow.limit_tokens, overflow.used_tokens
-        window = self.guard.window(request)
-        log.warning(
-            "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "
-            "limit {})",
-            used or prompt_tokens,
-            attempt.max_tokens or "no limit",
-            overflow.kind,
-            window.tokens,
-            window.source,
-            limit or "none",
-        )
-        model, endpoint = request.model, request.endpoint
-        if overflow.kind == "input":
-            if used:
-                windows.counted(
-                    model, attempt.messages, prompt_tokens, used, endpoint, refused=True
-                )
-            if limit:
-                windows.learn(model, limit, endpoint)
-            elif not used:
-                windows.assume(model, prompt_tokens, endpoint)
-
-    def _learn_output(self, attempt: Attempt) -> None:
-        """Remember the limit for the answer that was accepted after a longer one was refused."""
-        overflow = self.last.overflow if self.last else None
-        # A cap of the model's own, not what one prompt happens to leave free.
-        if overflow and overflow.kind == "output_cap" and overflow.used_tokens is None:
-            limit = attempt.max_tokens or 0
-            self.guard.windows.learn_output(self.request.model, limit, self.request.endpoint)
-
-    def _refusal(self, response: Any) -> Overflow | None:
-        """Return the overflow that a response reports. Only an error's text is read, no answer."""
-        reason = getattr(response, "finish_reason", None)
-        if reason == "error":
-            text = getattr(response, "content", None) or ""
-            return detect_overflow(text, provider=self.request.provider)
-        if reason == "model_context_window_exceeded" and not (
-            getattr(response, "content", None) or getattr(response, "tool_calls", None)
-        ):
-            # Anthropic's and z.ai's way to refuse without an error.
-            return detect_overflow("model_context_window_exceeded")
-        return None
-
-    def _silent(self, attempt: Attempt, response: Any) -> Overflow | None:
-        """Return the overflow that the usage of an answer gives away, and learn from the usage."""
-        request, windows = self.request, self.guard.windows
-        usage = Usage.of(response)
-        if usage.input_tokens is None or getattr(response, "finish_reason", None) == "error":
-            return None
-        ours, theirs = self.count(attempt.messages), usage.input_tokens + usage.cache_tokens
-        windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
-        could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
-        usage = replace(
-            usage,
-            window_tokens=windows.smallest(request.models, request.endpoint).tokens,
-            counted_tokens=ours if could_cut else 0,
-        )
-        overflow = detect_overflow(None, usage=usage)
-        if overflow is None or is_answer(usage, overflow):
-            return None
-        if overflow.used_tokens == ours and overflow.limit_tokens == theirs:
-            windows.assume(request.model, theirs, request.endpoint)
-        # What the user has seen on the screen cannot be taken back.
-        return None if request.is_shown and getattr(response, "content", None) else overflow
 
 
 def in_flight() -> bool:

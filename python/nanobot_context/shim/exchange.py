@@ -1,0 +1,141 @@
+"""One request of nanobot's as it is sent, refused, and what is learned of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from nanobot_context._core import count_tokens, reduce_messages
+from nanobot_context.errors import ContextOverflowError
+from nanobot_context.overflow import Overflow, Usage, detect_overflow
+from nanobot_context.recovery import Attempt, GaveUp, Refused, is_answer
+from nanobot_context.shim import log
+
+if TYPE_CHECKING:
+    from nanobot_context.shim.guard import Guard
+    from nanobot_context.shim.request import Message, Request
+
+__all__ = ["Exchange"]
+
+
+@dataclass(slots=True)
+class Exchange:
+    """One request of nanobot's, as `recover` drives it."""
+
+    guard: Guard
+    request: Request
+    last: Refused | None = field(default=None, init=False)
+
+    async def send(self, attempt: Attempt) -> Any:
+        try:
+            response = await self.request.send(attempt.messages, attempt.max_tokens)
+        except Exception as error:
+            overflow = detect_overflow(error, provider=self.request.provider)
+            if overflow is None:
+                raise
+            return Refused(overflow, error)
+        overflow = self._refusal(response) or self._silent(attempt, response)
+        if overflow is not None:
+            return Refused(overflow, response)
+        self._learn_output(attempt)
+        return response
+
+    def count(self, messages: list[Message]) -> int:
+        return count_tokens(messages, self.request.model, tools=self.request.tools)
+
+    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
+        def reduce(messages: list[Message], reserved: int) -> list[Message]:
+            try:
+                reduced = reduce_messages(
+                    messages,
+                    max(max_tokens - reserved, 0),
+                    self.request.model,
+                    tools=self.request.tools,
+                    newest_only=newest_only,
+                    archive=self.guard.archive_of(self.request),
+                )
+            except ContextOverflowError as floor:
+                floor.needed_tokens += reserved
+                raise
+            return reduced.messages
+
+        try:
+            return self.guard.shorten(self.request, max_tokens, reduce)
+        except ContextOverflowError:
+            raise
+        except Exception:
+            # A mistake of ours must not hide what the provider said.
+            log.exception("could not compress a request that the provider refused")
+            assert self.last is not None
+            raise GaveUp("unrelated", self.last, 0, None) from None
+
+    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
+        self.last = refused
+        overflow, request, windows = refused.overflow, self.request, self.guard.windows
+        limit, used = overflow.limit_tokens, overflow.used_tokens
+        window = self.guard.window(request)
+        log.warning(
+            "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "
+            "limit {})",
+            used or prompt_tokens,
+            attempt.max_tokens or "no limit",
+            overflow.kind,
+            window.tokens,
+            window.source,
+            limit or "none",
+        )
+        model, endpoint = request.model, request.endpoint
+        if overflow.kind == "input":
+            if used:
+                windows.counted(
+                    model, attempt.messages, prompt_tokens, used, endpoint, refused=True
+                )
+            if limit:
+                windows.learn(model, limit, endpoint)
+            elif not used:
+                windows.assume(model, prompt_tokens, endpoint)
+
+    def _learn_output(self, attempt: Attempt) -> None:
+        """Remember the limit for the answer that was accepted after a longer one was refused."""
+        overflow = self.last.overflow if self.last else None
+        # A cap of the model's own, not what one prompt happens to leave free.
+        if overflow and overflow.kind == "output_cap" and overflow.used_tokens is None:
+            limit = attempt.max_tokens or 0
+            self.guard.windows.learn_output(self.request.model, limit, self.request.endpoint)
+
+    def _refusal(self, response: Any) -> Overflow | None:
+        """Return the overflow that a response reports. Only an error's text is read, no answer."""
+        reason = getattr(response, "finish_reason", None)
+        if reason == "error":
+            text = getattr(response, "content", None) or ""
+            return detect_overflow(text, provider=self.request.provider)
+        if reason == "model_context_window_exceeded" and not (
+            getattr(response, "content", None) or getattr(response, "tool_calls", None)
+        ):
+            # Anthropic's and z.ai's way to refuse without an error.
+            return detect_overflow("model_context_window_exceeded")
+        return None
+
+    def _silent(self, attempt: Attempt, response: Any) -> Overflow | None:
+        """Return the overflow that the usage of an answer gives away, and learn from the usage."""
+        request, windows = self.request, self.guard.windows
+        usage = Usage.of(response)
+        if usage.input_tokens is None or getattr(response, "finish_reason", None) == "error":
+            return None
+        ours, theirs = self.count(attempt.messages), usage.input_tokens + usage.cache_tokens
+        could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
+        usage = replace(
+            usage,
+            window_tokens=windows.smallest(request.models, request.endpoint).tokens,
+            counted_tokens=ours if could_cut else 0,
+        )
+        overflow = detect_overflow(None, usage=usage)
+        if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
+            # The prompt was cut: that says nothing of how the provider counts.
+            windows.assume(request.model, theirs, request.endpoint)
+        else:
+            windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
+        if overflow is None or is_answer(usage, overflow):
+            return None
+        # What the user has seen on the screen cannot be taken back.
+        return None if request.is_shown and getattr(response, "content", None) else overflow
