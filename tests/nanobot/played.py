@@ -65,10 +65,12 @@ TOLD = ("twice", "mute", "sub-refused")
 OTHER_PROVIDERS = {
     # Since 0.1.4.post6 the settings of the one class that is also played for OpenAI itself.
     "custom": tuple(release for release in RELEASES if release != "0.1.3.post7"),
-    # Since 0.1.5 by OpenAI's Responses, which the scripted server does not speak.
-    "azure": tuple(sorted({"0.1.4.post4", "0.1.4.post5", "0.1.4.post6"} & set(RELEASES))),
+    # Since 0.1.5 by OpenAI's Responses.
+    "azure": tuple(r for r in RELEASES if r in ("0.1.4.post4", "0.1.4.post5", *OPENAI)),
 }
 """The releases that have these providers of nanobot, which go past litellm."""
+REFUSED = {"custom": ("wrong-custom",), "azure": ("wrong-azure", "wrong-responses")}
+"""What is played with them beside the scenario that is called as they are."""
 COMPACT_IDLE = tuple(release for release in RELEASES if release in OPENAI[2:])
 """The releases that compact a session when nobody has used it for long, 0.1.5.post1 and later."""
 FALL_BACK = tuple(sorted({"0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"} & set(RELEASES)))
@@ -117,7 +119,7 @@ def jobs(release: str) -> list[str]:
         protected += ["fallback"]
     for provider, releases in OTHER_PROVIDERS.items():
         if release in releases:
-            protected += [provider, f"wrong-{provider}"]
+            protected += [provider, *REFUSED[provider]]
     plan += [f"{name}:on" for name in protected]
     return [*plan, *(f"switched-off:{mode}" for mode in SWITCHES), "console"]
 

@@ -3,7 +3,7 @@
 The texts come from public threads. openai: crewAI-examples#121; anthropic: continue#6080;
 deepseek: fast-agent#621; gemini: gemini-cli#4231; moonshot: kimi-cli#2011; llama.cpp: PR#15780;
 openrouter: claude-code-router#252; minimax: nanobot#3726; xai: cline#3120;
-dashscope: qwen-code#98.
+dashscope: qwen-code#98; azure: litellm#15968; responses: dyad#1672.
 """
 
 from __future__ import annotations
@@ -134,6 +134,24 @@ def dashscope(size: Size) -> Refusal:
     return Refusal(400, error(text, code="invalid_parameter_error"), "overflow")
 
 
+def azure(size: Size) -> Refusal:
+    text = (
+        f"Input tokens exceed the configured limit of {size.window} tokens. Your messages resulted "
+        f"in {size.prompt} tokens. Please reduce the length of the messages."
+    )
+    body = error(text, param="messages", code="context_length_exceeded")
+    return Refusal(400, body, "overflow")
+
+
+def responses(size: Size) -> Refusal:
+    # Names no number.
+    text = (
+        "Your input exceeds the context window of this model. Please adjust your input and try "
+        "again."
+    )
+    return Refusal(400, error(text, param="input", code="context_length_exceeded"), "overflow")
+
+
 OVERFLOW: dict[str, Callable[[Size], Refusal]] = {
     form.__name__: form
     for form in (
@@ -148,8 +166,12 @@ OVERFLOW: dict[str, Callable[[Size], Refusal]] = {
         minimax,
         xai,
         dashscope,
+        azure,
+        responses,
     )
 }
+TOLD_IN_STREAM = frozenset({"responses"})
+"""Forms whose provider begins a stream of Responses before it counts, and refuses in that."""
 COUNTS_OUTPUT = frozenset({"deepseek", "openrouter"})
 """Forms whose provider enforces prompt + max_tokens, not the prompt alone."""
 

@@ -13,7 +13,7 @@ from stage import Stage
 from texts import chinese, planted, prose
 
 
-def wrong_window(form: str, **fields: Any) -> Scenario:
+def wrong_window(form: str, *, streamed: bool = False, **fields: Any) -> Scenario:
     """The server takes 16,000 tokens where the model is thought to take 128,000."""
     names = [f"wrong-{number}.txt" for number in range(3)]
 
@@ -21,7 +21,7 @@ def wrong_window(form: str, **fields: Any) -> Scenario:
         for one in names:
             text = planted(one, 6_000)
             stage.file(one, text.text, text.facts)
-        await stage.say("Read the three files. GOAL-wrong")
+        await stage.say("Read the three files. GOAL-wrong", streamed=streamed)
         await then_ping(stage)
 
     return Scenario(

@@ -1,4 +1,6 @@
-"""A model server that plays a script: OpenAI's chat completions over loopback, with a real window.
+"""A model server that plays a script: OpenAI's two interfaces over loopback, with a real window.
+
+Chat completions are its own, Responses are read and written as such (`responses.py`).
 
 It counts every prompt with its own tokenizer (`counting.py`), refuses what is too long in the
 words of a chosen provider and what is malformed in OpenAI's (`refusals.py`), answers the rest as
@@ -14,6 +16,7 @@ An answer may be spoilt on its way (`faults.py`).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import threading
@@ -22,9 +25,11 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import responses
 from counting import message_tokens, tool_tokens
 from faults import Fault
-from refusals import COUNTS_OUTPUT, OVERFLOW, Refusal, Size, malformed
+from refusals import COUNTS_OUTPUT, OVERFLOW, TOLD_IN_STREAM, Refusal, Size, malformed
+from responses import halves
 
 
 @dataclass(frozen=True)
@@ -82,12 +87,15 @@ class Request:
             "about": self.about,
             "model": self.model,
             "messages": len(self.messages),
+            "thoughts": sum("reasoning_content" in message for message in self.messages),
             "sha256": hashlib.sha256(self.body).hexdigest(),
         }
 
 
 SILENT = "silent"
 FORGOTTEN = "What was I to do?"
+RESPONSES = "/responses"
+"""What the path of a request ends with that is none for chat completions."""
 
 Answer = str | list[Call] | Refusal | Fault
 Script = Callable[[Request], Answer]
@@ -143,27 +151,33 @@ class ModelServer:
         """Give the port back."""
         self._http.server_close()
 
-    def answer(self, body: bytes) -> tuple[int, dict[str, Any], Fault | None]:
+    def answer(self, body: bytes, path: str = "") -> tuple[int, dict[str, Any], Fault | None]:
         """Return status, JSON and what spoils them for one body, and remember the request."""
         with self._lock:
-            asked = json.loads(body)
-            refusal = malformed(asked.get("messages"))
-            request = self._read(asked, body)
+            given = json.loads(body)
+            written: Callable[..., dict[str, Any]] = dict
+            if path.endswith(RESPONSES):
+                request = self._read(responses.chat_form(given), body)
+                refusal = responses.malformed(given)
+                written = functools.partial(responses.response, asked=given)
+            else:
+                request, refusal = self._read(given, body), malformed(given.get("messages"))
             self.requests.append(request)
             refusal = refusal or self._too_long(request)
             if self.form == SILENT and request.prompt_tokens > self.window:
                 request.about, request.prompt_tokens = "cut", self.window
-                return 200, self._completion(request, FORGOTTEN), None
+                return 200, written(self._completion(request, FORGOTTEN)), None
             reply: Answer = refusal or self.script(request)
             if isinstance(reply, Refusal):
                 request.status, request.about = reply.status, reply.about
                 return reply.status, reply.body, None
+            fault = reply if isinstance(reply, Fault) else None
             if isinstance(reply, Fault):
                 request.status, request.about = reply.status, reply.about
-                meant = self._completion(request, "This never arrives whole.")
-                return reply.status, meant, reply
-            self._accepted[request.kind] += 1
-            return 200, self._completion(request, reply), None
+                reply = "This never arrives whole."
+            else:
+                self._accepted[request.kind] += 1
+            return request.status, written(self._completion(request, reply)), fault
 
     def _read(self, asked: dict[str, Any], body: bytes) -> Request:
         messages = [m for m in asked.get("messages") or [] if isinstance(m, dict)]
@@ -228,12 +242,17 @@ class ModelServer:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                status, answer, fault = server.answer(body)
+                status, answer, fault = server.answer(body, self.path)
                 kind, text = "application/json", json.dumps(answer)
                 asked = json.loads(body)
+                is_responses = self.path.endswith(RESPONSES)
+                if is_responses and server.form in TOLD_IN_STREAM and asked.get("stream"):
+                    status = 200
                 if asked.get("stream") and status == 200:
                     options = asked.get("stream_options") or {}
-                    kind, text = "text/event-stream", streamed(answer, **options)
+                    kind = "text/event-stream"
+                    told = responses.streamed(answer) if is_responses else None
+                    text = told or streamed(answer, **options)
                 meant = text.encode()
                 sent = fault.spoil(meant) if fault else meant
                 length = len(meant if fault and fault.breaks_off else sent or b"")
@@ -281,11 +300,6 @@ def chunks(completion: dict[str, Any]) -> Iterator[dict[str, Any]]:
     end = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
     yield {**base, "choices": [end]}
     yield {**base, "choices": [], "usage": completion["usage"]}
-
-
-def halves(text: str) -> tuple[str, str]:
-    """Return the first and the second half of `text`."""
-    return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 CONSOLIDATES = (

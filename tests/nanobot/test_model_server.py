@@ -9,11 +9,14 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
+import openai
 import pytest
 
-from counting import message_tokens, tool_tokens
+from counting import message_tokens, text_tokens, tool_tokens
 from faults import FAULTS
 from refusals import COUNTS_OUTPUT, OVERFLOW, Size
+from responses import ENCRYPTED, THOUGHT
 from server import Answer, Call, ModelServer
 
 # Source: openai/openai-cookbook, "How to count tokens with tiktoken"; the API returned the numbers.
@@ -240,3 +243,100 @@ def urlopen(server: ModelServer, messages: list[dict[str, Any]], options: dict[s
     """Send one request over HTTP and return the response, open."""
     body = json.dumps({"model": "x", "messages": messages, **options}).encode()
     return urllib.request.urlopen(f"{server.base}/chat/completions", body)
+
+
+LOOK = {"type": "function", "name": "look", "description": "Look at it.", "parameters": {}}
+CALLED = {"type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"}
+RETURNED = {"type": "function_call_output", "call_id": "call_1", "output": "seen"}
+THOUGHTS = {"type": "reasoning", "id": "rs_1", "summary": []}
+
+
+def create(server: ModelServer, given: Any, **options: Any) -> Any:
+    """Send one request with OpenAI's client and return the answer, or the last event of it."""
+    with (
+        httpx.Client(trust_env=False) as http_client,
+        openai.OpenAI(
+            base_url=server.base, api_key="x", max_retries=0, http_client=http_client
+        ) as client,
+    ):
+        answer: Any = client.responses.create(model="x", input=given, **options)
+        return list(answer)[-1].response if options.get("stream") else answer
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_calls_and_answers_travel_as_responses(stream: bool) -> None:
+    answers: Iterator[Answer] = iter([[Call("look", {"at": "盘"}), Call("look", {})], "fine"])
+    with ModelServer(lambda _: next(answers), window=1_000) as server:
+        first = create(server, "look", instructions="Be kind.", tools=[LOOK], stream=stream)
+        calls = first.output
+        results = [{**RETURNED, "call_id": call.call_id} for call in calls]
+        asked = [USER, *(call.to_dict() for call in calls), *results]
+        second = create(server, asked, instructions="Be kind.", tools=[LOOK], stream=stream)
+    assert [json.loads(call.arguments) for call in calls] == [{"at": "盘"}, {}]
+    assert second.output_text == "fine"
+    system, *said = server.requests[1].messages
+    assert system == {"role": "system", "content": "Be kind."}
+    assert [message["role"] for message in said] == ["user", "assistant", "tool", "tool"]
+    tool = {"type": "function", "function": {**LOOK}}
+    counted = message_tokens([system, *said]) + tool_tokens([tool])
+    assert second.usage.input_tokens == server.requests[1].prompt_tokens == counted
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_thoughts_that_are_sent_again_are_counted(stream: bool) -> None:
+    answers: Iterator[Answer] = iter([[Call("look", {})], "fine", "fine"])
+    with ModelServer(lambda _: next(answers), window=10_000) as server:
+        first = create(server, [USER], include=[ENCRYPTED], stream=stream)
+        thought, call = (item.to_dict() for item in first.output)
+        result = {**RETURNED, "call_id": call["call_id"]}
+        create(server, [USER, thought, call, result], stream=stream)
+        create(server, [USER, call, result], stream=stream)
+    with_thoughts, without = server.requests[1:]
+    assert with_thoughts.prompt_tokens - without.prompt_tokens == text_tokens(THOUGHT)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([USER, CALLED], "No tool output found for function call call_1."),
+        ([USER, RETURNED], "No tool call found for function call output with call_id call_1."),
+        ([USER, CALLED, RETURNED, RETURNED], "No tool call found"),
+        ([RETURNED, CALLED], "No tool call found"),
+        ([USER, THOUGHTS], "without its required following item"),
+        ([THOUGHTS, USER], "without its required following item"),
+        ([{**CALLED, "id": "fc_1"}, {**CALLED, "id": "fc_1"}], "Duplicate item found"),
+        ([{**CALLED, "id": "call_1"}, RETURNED], "begins with 'fc'"),
+        ([{**CALLED, "arguments": "[]"}, RETURNED], "arguments"),
+        ([{"role": "robot", "content": "x"}], "Invalid value: 'robot'"),
+        ([{"type": "compaction_trigger"}], "Invalid value: 'compaction_trigger'"),
+        ([], "Missing required parameter"),
+    ],
+)
+def test_broken_responses_requests_are_refused(given: list[Any], words: str) -> None:
+    with (
+        ModelServer(lambda _: "fine", window=1_000) as server,
+        pytest.raises(openai.BadRequestError, match=words),
+    ):
+        create(server, given)
+    assert [request.about for request in server.requests] == ["shape"]
+
+
+def test_no_response_is_stored() -> None:
+    with (
+        ModelServer(lambda _: "fine", window=1_000) as server,
+        pytest.raises(openai.BadRequestError, match="'resp_1' not found"),
+    ):
+        create(server, [USER], previous_response_id=create(server, [USER]).id)
+
+
+@pytest.mark.parametrize("form", ["azure", "responses"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_responses_that_do_not_fit_are_refused(form: str, stream: bool) -> None:
+    with (
+        ModelServer(lambda _: "fine", window=1, form=form) as server,
+        pytest.raises(openai.APIError) as refused,
+    ):
+        create(server, [USER], stream=stream)
+    assert refused.value.code == "context_length_exceeded"
+    is_told_in_stream = stream and form == "responses"
+    assert isinstance(refused.value, openai.BadRequestError) != is_told_in_stream

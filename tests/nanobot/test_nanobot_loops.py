@@ -18,6 +18,9 @@ the conversation."""
 NEVER_PRESSED = "0.3.5"
 """The release that consolidates only what does not fit: with the package everything does."""
 
+GOES_ON = "0.3.5"
+"""The release that keeps what it sent and got by Responses, and sends that again with the news."""
+
 
 def unanswered(result: Result) -> list[str]:
     """Return what the user saw in the turns that the model did not answer."""
@@ -108,6 +111,16 @@ def test_providers_past_litellm_are_protected_too(
     assert [r for r in result["requests"] if r["status"] != 200] == []
     assert result["max_prompt_tokens"] <= result["window"]
     assert result["facts_missing"] == []
+    assert result["foreign_prompts"] == 0
+    assert result["session_faults"] == []
+
+
+def test_a_compressed_request_does_not_go_on_from_what_was_left_out(played: Played) -> None:
+    requests = played.of(GOES_ON, "azure")["requests"]
+    thoughts = [request["thoughts"] for request in requests]
+    whole = thoughts.index(0, 1)
+    assert whole > 2, "nanobot sent no state: the scenario proves nothing"
+    assert thoughts == [*range(whole), *[0] * (len(thoughts) - whole)]
 
 
 @scenarios

@@ -13,6 +13,7 @@ from played import (
     LOSES_REPORTS,
     MISCOUNTED,
     OTHER_PROVIDERS,
+    REFUSED,
     RETRIES_DIGITS,
     WRONG,
     Played,
@@ -121,13 +122,23 @@ def test_digits_in_an_overflow_are_not_taken_for_a_transient_error(played: Playe
 
 
 @pytest.mark.parametrize(
-    ("provider", "release"),
-    [(name, release) for name, releases in OTHER_PROVIDERS.items() for release in releases],
+    ("scenario", "release"),
+    [
+        (scenario, release)
+        for name, releases in OTHER_PROVIDERS.items()
+        for scenario in REFUSED[name]
+        for release in releases
+    ],
 )
-def test_an_overflow_past_litellm_is_repaired(played: Played, provider: str, release: str) -> None:
-    result = played.of(release, f"wrong-{provider}")
+def test_an_overflow_past_litellm_is_repaired(played: Played, scenario: str, release: str) -> None:
+    result = played.of(release, scenario)
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
-    assert result["overflows"] == 1
+    (chain,) = overflow_chains(result)
+    assert len(chain) == 2
+    assert chain[1] < chain[0]
+    assert result["malformed"] == []
+    assert result["foreign_prompts"] == 0
+    assert result["session_faults"] == []
 
 
 @pytest.mark.parametrize("release", COMPACT_IDLE)
