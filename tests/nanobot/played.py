@@ -71,6 +71,8 @@ OTHER_PROVIDERS = {
 """The releases that have these providers of nanobot, which go past litellm."""
 REFUSED = {"custom": ("wrong-custom",), "azure": ("wrong-azure", "wrong-responses")}
 """What is played with them beside the scenario that is called as they are."""
+GOES_ON = "0.3.5"
+"""The release that keeps what it sent and got by Responses, and sends that again with the news."""
 COMPACT_IDLE = tuple(release for release in RELEASES if release in OPENAI[2:])
 """The releases that compact a session when nobody has used it for long, 0.1.5.post1 and later."""
 FALL_BACK = tuple(sorted({"0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"} & set(RELEASES)))
@@ -115,6 +117,8 @@ def jobs(release: str) -> list[str]:
         plan += ["digits:off"]
     if release in COMPACT_IDLE:
         protected += ["idle"]
+    if release == GOES_ON:
+        protected += ["thinking"]
     if release in FALL_BACK:
         protected += ["fallback"]
     for provider, releases in OTHER_PROVIDERS.items():

@@ -26,7 +26,7 @@ PREFIXES = {
 }
 """What the ids of items begin with."""
 ENCRYPTED = "reasoning.encrypted_content"
-THOUGHT = "What was asked is one thing and what was read is another. " * 20
+THOUGHT = "What was asked is one thing and what was read is another. " * 250
 
 Item = dict[str, Any]
 

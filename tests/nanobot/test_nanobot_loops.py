@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
-from played import BASELINE, FITTING, LOSES_REPORTS, OTHER_PROVIDERS, Played, Result
+from played import BASELINE, FITTING, GOES_ON, LOSES_REPORTS, OTHER_PROVIDERS, Played, Result
 
 scenarios = pytest.mark.parametrize("scenario", FITTING)
 PREVIEWS = ("0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3", "0.2.0", "0.2.1")
@@ -17,9 +19,6 @@ PREVIEWED = {
 the conversation."""
 NEVER_PRESSED = "0.3.5"
 """The release that consolidates only what does not fit: with the package everything does."""
-
-GOES_ON = "0.3.5"
-"""The release that keeps what it sent and got by Responses, and sends that again with the news."""
 
 
 def unanswered(result: Result) -> list[str]:
@@ -115,12 +114,24 @@ def test_providers_past_litellm_are_protected_too(
     assert result["session_faults"] == []
 
 
-def test_a_compressed_request_does_not_go_on_from_what_was_left_out(played: Played) -> None:
-    requests = played.of(GOES_ON, "azure")["requests"]
-    thoughts = [request["thoughts"] for request in requests]
-    whole = thoughts.index(0, 1)
-    assert whole > 2, "nanobot sent no state: the scenario proves nothing"
-    assert thoughts == [*range(whole), *[0] * (len(thoughts) - whole)]
+@pytest.mark.parametrize("scenario", ["azure", "thinking"])
+def test_a_compressed_request_does_not_go_on_from_what_was_left_out(
+    played: Played, scenario: str
+) -> None:
+    thoughts = [request["thoughts"] for request in played.of(GOES_ON, scenario)["requests"]]
+    assert 0 in thoughts[2:], "nothing was compressed: the scenario proves nothing"
+    assert max(thoughts) > 2, "nanobot sent no state: the scenario proves nothing"
+    for before, now in pairwise(thoughts):
+        assert now in (0, before + 1)
+
+
+def test_thoughts_that_are_in_no_message_are_kept_within_the_window(played: Played) -> None:
+    result = played.of(GOES_ON, "thinking")
+    assert unanswered(result) == []
+    assert [r for r in result["requests"] if r["status"] != 200] == []
+    assert result["max_prompt_tokens"] > 0.8 * result["window"]
+    assert result["facts_missing"] == []
+    assert result["requests_without_the_goal"] == 0
 
 
 @scenarios

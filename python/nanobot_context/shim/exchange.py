@@ -71,6 +71,7 @@ class Exchange:
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         self.last = refused
+        prompt_tokens = self._sent_tokens(attempt, prompt_tokens)
         overflow, request, windows = refused.overflow, self.request, self.guard.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
         window = self.guard.window(request)
@@ -94,6 +95,11 @@ class Exchange:
                 windows.learn(model, limit, endpoint)
             elif not used:
                 windows.assume(model, prompt_tokens, endpoint)
+
+    def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
+        """Return the tokens of what an attempt sends: of the messages, or of a state instead."""
+        state = self.request.state if self.request.goes_on(attempt.messages) else None
+        return self.guard.state_tokens(self.request, state) if state else message_tokens
 
     def _learn_output(self, attempt: Attempt) -> None:
         """Remember the limit for the answer that was accepted after a longer one was refused."""
@@ -122,7 +128,11 @@ class Exchange:
         usage = Usage.of(response)
         if usage.input_tokens is None or getattr(response, "finish_reason", None) == "error":
             return None
-        ours, theirs = self.count(attempt.messages), usage.input_tokens + usage.cache_tokens
+        if getattr(response, "provider_compaction_applied", False):
+            # What was counted is not what was sent: the provider made a summary of it (0.3.5).
+            return None
+        ours = self._sent_tokens(attempt, self.count(attempt.messages))
+        theirs = usage.input_tokens + usage.cache_tokens
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         usage = replace(
             usage,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.settings import Settings
     from nanobot_context.shim.archives import Archives
-    from nanobot_context.shim.request import Message, Request
+    from nanobot_context.shim.request import Message, Request, State
 
 __all__ = ["Guard", "in_flight", "subagent"]
 
@@ -104,6 +104,10 @@ class Guard:
             return request.messages
         max_tokens = _prompt_first(self._output_limit(request), window.tokens)
         budget = self._budget(window.tokens, max_tokens)
+        state_fits = request.state is None or self.state_tokens(request, request.state) <= budget
+        if request.state and state_fits and not request.fallbacks:
+            # The messages are not what goes out; another model would get them.
+            return request.messages
 
         def first(messages: list[Message], reserved: int) -> list[Message]:
             step = max(window.tokens // _RESERVE_STEPS, 1)
@@ -127,7 +131,8 @@ class Guard:
             log.exception("could not compress a request; it is sent as it is")
             return request.messages
         if _same(compressed, request.messages):
-            return request.messages
+            # Another list drops the state.
+            return request.messages if state_fits else list(request.messages)
         logger.debug(
             "compressed %d messages to %d for a window of %d tokens",
             len(request.messages),
@@ -180,6 +185,11 @@ class Guard:
         window = self.windows.smallest(request.models, request.endpoint)
         ratio = self.windows.ratio(request.model, request.messages, request.endpoint)
         return replace(window, tokens=int(window.tokens / ratio))
+
+    def state_tokens(self, request: Request, state: State) -> int:
+        """Return the tokens of a request that goes on from a state, in our own counting."""
+        ratio = self.windows.ratio(request.model, request.messages, request.endpoint)
+        return int(state.tokens / ratio) + count_tokens(state.pending, request.model)
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
         reserve = int(window_tokens * self.settings.context_reserve_ratio)

@@ -7,12 +7,28 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["Call", "Message", "Request", "positional_names"]
+__all__ = ["Call", "Message", "Request", "State", "positional_names"]
 
 Message = dict[str, Any]
 
 # `LLMProvider.chat` of every release begins with these, for a provider that declares `*args`.
 _CHAT_PARAMETERS = ("messages", "tools", "model", "max_tokens", "temperature")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What nanobot 0.3.5 sends in place of messages where a provider speaks OpenAI's Responses.
+
+    All that was sent and came back before, with thoughts that no message holds or with a summary by
+    the provider in place of what the messages still hold; and what is new since then.
+
+    Attributes:
+        tokens: What the provider counted of it with its newest answer.
+        pending: The messages that came after that.
+    """
+
+    tokens: int
+    pending: list[Message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +50,12 @@ class Request:
     """The provider's address, where it has been given one."""
     is_shown: bool = False
     """Whether the answer is shown as it comes in."""
+    state: State | None = None
+    """What goes out instead of the messages as long as they are the caller's own list."""
+
+    def goes_on(self, messages: list[Message]) -> bool:
+        """Return whether the provider gets the state instead of `messages`."""
+        return self.state is not None and messages is self.messages
 
     @property
     def provider(self) -> str:
@@ -109,11 +131,23 @@ class Call:
             fallbacks=_fallbacks(provider),
             endpoint=_text(getattr(provider, "api_base", None)) or "",
             is_shown=self.get("on_content_delta") is not None,
+            state=_state(self.get("provider_context"), provider, self.get("model")),
         )
 
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
+
+
+def _state(context: Any, provider: Any, model: Any) -> State | None:
+    """Return the state that `provider` goes on from; `None` where its size is not known."""
+    state = getattr(context, "conversation_state", None)
+    can_resume = getattr(provider, "can_resume_conversation_state", None)
+    if state is None or can_resume is None or not can_resume(state, model):
+        return None
+    # Without this key it is a summary alone, of which only nanobot's request for its text is made.
+    tokens = state.payload.get("context_tokens")
+    return State(tokens, state.pending_messages) if isinstance(tokens, int) else None
 
 
 def _fallbacks(provider: Any) -> tuple[str, ...]:
