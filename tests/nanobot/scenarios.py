@@ -113,7 +113,7 @@ SCENARIOS: dict[str, Scenario] = {
             14,
             1_000,
             window=32_000,
-            provider="azure_openai",
+            provider="responses",
             model="gpt-5",
             result_chars=WHOLE,
         ),

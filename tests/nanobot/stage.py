@@ -254,10 +254,12 @@ def make_provider(name: str, gateway: str | None, base: str, model: str) -> Any:
         gateway_name = {"provider_name": gateway} if gateway else {}
         module = import_module(f"nanobot.providers.{name}_provider")
         return getattr(module, PROVIDERS[name])(**common, **gateway_name)
-    spec_name = gateway or ("openai" if name == "litellm" else name)
+    spec_name = gateway or ("openai" if name in ("litellm", "responses") else name)
     spec = import_module("nanobot.providers.registry").find_by_name(spec_name)
     module = import_module("nanobot.providers.openai_compat_provider")
-    return module.OpenAICompatProvider(**common, spec=spec)
+    # Without a word of the user's it asks by Responses at OpenAI's own address only.
+    asked_by = {"api_type": "responses"} if name == "responses" else {}
+    return module.OpenAICompatProvider(**common, **asked_by, spec=spec)
 
 
 def with_fallback(primary: Any, base: str, model: str) -> Any:
