@@ -145,9 +145,12 @@ def _state(context: Any, provider: Any, model: Any) -> State | None:
     can_resume = getattr(provider, "can_resume_conversation_state", None)
     if state is None or can_resume is None or not can_resume(state, model):
         return None
+    payload, pending = getattr(state, "payload", None), getattr(state, "pending_messages", None)
     # Without this key it is a summary alone, of which only nanobot's request for its text is made.
-    tokens = state.payload.get("context_tokens")
-    return State(tokens, state.pending_messages) if isinstance(tokens, int) else None
+    tokens = payload.get("context_tokens") if isinstance(payload, dict) else None
+    if isinstance(tokens, int) and isinstance(pending, list):
+        return State(tokens, pending)
+    return None
 
 
 def _fallbacks(provider: Any) -> tuple[str, ...]:
