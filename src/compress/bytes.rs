@@ -48,6 +48,7 @@ pub struct Word {
 /// Returns the word that begins at `start`, an empty one where none does; its hash is that of a name if `NAME`.
 ///
 /// Eight bytes at a time: most words are shorter, so that there is one branch for a word and not one for each byte.
+#[inline]
 pub fn word<const NAME: bool>(bytes: &[u8], start: usize) -> Word {
     let mut word = Word { end: start, classes: 0, hash: SEED };
     let mut before = 0;
@@ -99,6 +100,31 @@ fn few(bytes: &[u8]) -> u64 {
         length @ 1..=3 => one(0) | one(length / 2) | one(length - 1),
         length => four(0) | four(length - 4),
     }
+}
+
+/// Returns where a byte of ASCII is found first, eight bytes at a time: lines are too short for what the standard library
+/// does before and behind its loop.
+pub fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
+    let (chunks, rest) = bytes.as_chunks();
+    for (i, chunk) in chunks.iter().enumerate() {
+        let found = within(u64::from_le_bytes(*chunk), wanted, wanted);
+        if found != 0 {
+            return Some(8 * i + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|&byte| byte == wanted)?;
+    Some(8 * chunks.len() + at)
+}
+
+/// Iterates over the lines of a text, their ends included.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let end = position(rest.as_bytes(), b'\n').map_or(rest.len(), |at| at + 1);
+        let (line, behind) = rest.split_at(end);
+        rest = behind;
+        (!line.is_empty()).then_some(line)
+    })
 }
 
 /// Returns whether one of a few bytes is among `bytes`; without a branch for each, which is quick where none is.
@@ -168,6 +194,19 @@ mod tests {
             }
         }
         assert_eq!(word::<true>(b"a", 1).end, 1);
+    }
+
+    #[test]
+    fn lines_are_those_of_the_standard_library() {
+        let texts =
+            ["", "\n", "a", "a\n\nb\r\n", "日志日志\n错误\n", "one line that is longer than eight\nand another"];
+        for text in texts {
+            assert_eq!(lines(text).collect::<Vec<_>>(), text.split_inclusive('\n').collect::<Vec<_>>());
+            for wanted in 0..0x80 {
+                let expected = text.bytes().position(|byte| byte == wanted);
+                assert_eq!(position(text.as_bytes(), wanted), expected, "{text:?} {wanted}");
+            }
+        }
     }
 
     #[test]

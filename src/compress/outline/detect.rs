@@ -7,7 +7,7 @@ use super::log::Rules;
 use super::markup;
 use super::table;
 use super::words::Level;
-use crate::compress::bytes::has_any;
+use crate::compress::bytes::{self, has_any};
 
 /// What the sample tells.
 #[derive(Debug)]
@@ -112,7 +112,8 @@ fn sample(text: &str) -> Vec<&str> {
     let not_blank = |line: &&str| line.bytes().take(LINE_BYTES).any(|byte| !byte.is_ascii_whitespace());
     let window = |from: usize, count: usize| {
         let (from, to) = (boundary(text, from), boundary(text, from + count * LINE_BYTES));
-        text[from..to].lines().map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
+        let lines = bytes::lines(&text[from..to]).map(without_end);
+        lines.map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
     };
     lines.extend(window(0, SAMPLE[0]));
     // Of a short text the start is all of it.
@@ -121,6 +122,10 @@ fn sample(text: &str) -> Vec<&str> {
         lines.extend(window(text.len() - SAMPLE[2] * LINE_BYTES, SAMPLE[2] + 1).skip(1));
     }
     lines
+}
+
+fn without_end(line: &str) -> &str {
+    line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line))
 }
 
 /// Returns the last character boundary up to `position`.
@@ -137,11 +142,13 @@ pub fn is_hit(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();
     let mut end = 0;
     while let Some(&byte) = bytes.get(end).filter(|_| end < 256) {
-        let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let behind = end + 1 + number;
-        if matches!(byte, b':' | b'-') && number > 0 && bytes.get(behind) == Some(&byte) {
-            let path = &line[..end];
-            return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
+        if matches!(byte, b':' | b'-') {
+            let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let behind = end + 1 + number;
+            if number > 0 && bytes.get(behind) == Some(&byte) {
+                let path = &line[..end];
+                return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
+            }
         }
         if byte.is_ascii_whitespace() || byte == b'"' {
             return None;
@@ -202,8 +209,10 @@ fn is_result(line: &str) -> bool {
 
 /// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line: one look for all three.
 fn has_verdict(line: &[u8]) -> bool {
-    // A capital in each of them, and in few other lines.
+    // A capital in each of them, and not in many other lines; fewer have a word with such a capital first.
+    let opens = |found, (&before, &next)| found | (before == b' ' && matches!(next, b'P' | b'F' | b'T'));
     has_any(line, [b'D', b'T'])
+        && line.iter().zip(line.iter().skip(1)).fold(false, opens)
         && (0..line.len()).any(|at| {
             line[at] == b' '
                 && match &line[at + 1..] {
@@ -220,7 +229,7 @@ fn has_time(start: &[u8]) -> bool {
     let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
     let is_date = digits(0, 4) && matches!(start.get(4), Some(b'-' | b'/')) && digits(5, 2);
     let is_clock = |at: usize| digits(at, 2) && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
-    is_date || (2..start.len()).any(|colon| start[colon] == b':' && is_clock(colon - 2))
+    is_date || (has_any(start, [b':']) && (2..start.len()).any(|colon| start[colon] == b':' && is_clock(colon - 2)))
 }
 
 /// Sentences: long lines, or lines that end as sentences do.

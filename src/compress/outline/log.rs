@@ -9,6 +9,7 @@ use super::Class;
 use super::detect::is_hit;
 use super::units::Unit;
 use super::words::{Level, scan};
+use crate::compress::bytes::has_any;
 
 /// How lines are classed.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ const SAME_ERRORS: u32 = 8;
 const TEMPLATE_WORDS: u32 = 6;
 /// Longest line outside of logs in which a weak word is a report: about what a terminal shows on two rows.
 const LINE_BYTES: usize = 160;
+/// Lines for which there is room from the start: with more of them most repeat others.
+const SEEN: usize = 256;
 /// Lines before and behind an error that belong to it.
 const AROUND: (usize, usize) = (2, 3);
 /// Lines of a traceback behind an error at most; a recursion that overflows prints a thousand.
@@ -38,7 +41,8 @@ const DENSE: usize = 3;
 
 /// Classes the units of a text. O(n).
 pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
-    let mut seen: HashMap<u64, u32, BuildHasherDefault<AsIs>> = HashMap::default();
+    let mut seen: HashMap<u64, u32, BuildHasherDefault<AsIs>> =
+        HashMap::with_capacity_and_hasher(units.len().min(SEEN), BuildHasherDefault::default());
     let (mut path, mut frames) = ("", Frames::None);
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
     for &unit in units {
@@ -158,7 +162,7 @@ fn is_noise(line: &str) -> bool {
     let is_bar = || ["█", "━━", "#####", "=====>"].iter().any(|bar| line.contains(bar));
     let is_blob = bytes.len() > 100
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
-    is_blob || (line.contains('%') && is_bar())
+    is_blob || (has_any(bytes, [b'%']) && is_bar())
 }
 
 /// The keys are hashes already.

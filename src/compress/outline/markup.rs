@@ -5,6 +5,7 @@ use super::code::without_number;
 use super::log;
 use super::units::Unit;
 use super::words::{Level, scan};
+use crate::compress::bytes::has_any;
 
 /// Returns whether a text is HTML or XML: it says so, or most of its lines have tags.
 pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
@@ -13,7 +14,7 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
         return true;
     }
     let tags = lines.iter().filter(|line| {
-        let line = line.trim();
+        let line = if has_any(line.as_bytes(), [b'<']) { line.trim() } else { "" };
         line.starts_with('<')
             && line[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
             && line.contains('>')
@@ -92,7 +93,9 @@ pub fn is_markdown(lines: &[&str]) -> bool {
     let headings = lines.iter().filter(|line| is_heading(line)).count();
     let fences = lines.iter().filter(|line| line.trim_start().starts_with("```")).count();
     let items = lines.iter().filter(|line| is_item(line)).count();
-    let bold = lines.iter().filter(|line| line.contains("**") || line.contains("](http")).count();
+    let may_be_bold = |line: &str| has_any(line.as_bytes(), [b'*', b']']);
+    let is_bold = |line: &str| may_be_bold(line) && (line.contains("**") || line.contains("](http"));
+    let bold = lines.iter().filter(|line| is_bold(line)).count();
     let marked = headings + fences + items + bold;
     (headings > 0 || fences > 1 || bold > 1) && marked * 5 >= lines.len() && (headings + fences + bold) > 1
 }

@@ -5,6 +5,7 @@ use super::columns::Columns;
 use super::log;
 use super::units::Unit;
 use super::words::{Level, scan};
+use crate::compress::bytes::position;
 
 /// What stands between the cells.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -62,15 +63,18 @@ fn cells(line: &str, between: Between) -> impl Iterator<Item = &str> {
     let line = line.trim_end_matches(['\n', '\r']);
     let mut rest = Some(if between == Between::Pipe { line.trim().trim_matches('|') } else { line });
     let (separator, width) = match between {
-        Between::Tab => ("\t", 1),
-        Between::Comma => (",", 1),
-        Between::Semicolon => (";", 1),
-        Between::Pipe => ("|", 1),
-        Between::Spaces => ("  ", 2),
+        Between::Tab => (b'\t', 1),
+        Between::Comma => (b',', 1),
+        Between::Semicolon => (b';', 1),
+        Between::Pipe => (b'|', 1),
+        Between::Spaces => (b' ', 2),
     };
     std::iter::from_fn(move || {
         let cell = rest?;
-        let found = cell.find(separator);
+        let found = match between {
+            Between::Spaces => cell.as_bytes().windows(2).position(|pair| pair == b"  "),
+            _ => position(cell.as_bytes(), separator),
+        };
         rest = found.map(|at| &cell[at + width..]);
         if between == Between::Spaces {
             rest = rest.map(str::trim_start).filter(|rest| !rest.is_empty());

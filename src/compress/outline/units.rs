@@ -1,7 +1,7 @@
 //! Cutting a text into lines and long lines into parts, and joining what is too short to stand alone.
 
 use super::{Class, Piece, at};
-use crate::compress::bytes::is_word;
+use crate::compress::bytes::{is_word, lines};
 use crate::compress::marks;
 
 /// A line, or a part of a long one.
@@ -39,7 +39,7 @@ const FREE_PIECES: usize = 8;
 pub fn units(text: &str, tags: bool) -> Vec<Unit> {
     let mut units = Vec::with_capacity(text.len() / 64);
     let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    for line in lines(text) {
         let end = start + line.len();
         if line.len() <= PART_BYTES.1 {
             units.push(Unit { start: at(start), end: at(end), opens: true });
