@@ -251,8 +251,8 @@ impl<'s> Choice<'s> {
     }
 
     /// See [`Salience::index_of`].
-    pub fn index_of(&self, mention: usize) -> usize {
-        self.salience.index_of(mention)
+    pub fn index_of(&self, passage: usize, mention: usize) -> Option<usize> {
+        self.salience.index_of(passage, mention)
     }
 
     /// Returns a passage.

@@ -269,7 +269,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             None => self.draft.text(entry, piece),
             Some(block) => self.before(block),
         };
-        choice.passage(passage).analysis.name(text, choice.index_of(mention)).map(str::to_owned)
+        let index = choice.index_of(passage, mention)?;
+        choice.passage(passage).analysis.name(text, index).map(str::to_owned)
     }
 
     /// Takes the newest group where it fits; rather no notes than a cut in it.

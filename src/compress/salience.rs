@@ -46,6 +46,7 @@ pub struct Passage {
 /// What the conversation knows of a term.
 #[derive(Debug, Clone, Copy, Default)]
 struct Fact {
+    term: Term,
     messages: u32,
     mentions: u32,
     /// Mentions by the model, in words or in calls.
@@ -57,7 +58,6 @@ struct Fact {
     is_error: bool,
     is_header: bool,
     is_noise: bool,
-    kind: u8,
     relevance: f32,
     asked: f32,
 }
@@ -79,9 +79,8 @@ pub const FEATURES: usize = 14;
 /// Scores of a conversation's parts.
 pub struct Salience {
     passages: Vec<Passage>,
-    /// The mentions of all passages, by the number of the term, and by its index in the analysis.
+    /// The mentions of all passages, by the number of the term.
     numbers: Vec<u32>,
-    indices: Vec<u32>,
     /// By passage: where its mentions and its parts begin; and where all end.
     offsets: Vec<(usize, usize)>,
     /// By part of any passage: where its mentions end, and its relevance.
@@ -116,7 +115,6 @@ impl Salience {
         let mut this = Self {
             passages,
             numbers: Vec::with_capacity(total / 2),
-            indices: Vec::with_capacity(total / 2),
             offsets: Vec::new(),
             ends: Vec::new(),
             relevance: Vec::new(),
@@ -151,20 +149,16 @@ impl Salience {
             let is_system = passage.voice == Voice::System;
             let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
             for (part, range) in passage.analysis.ranges() {
-                for i in range {
-                    let term = passage.analysis.terms[i];
+                for &term in &passage.analysis.terms[range] {
                     // Most words are nothing to anyone.
                     if !term.kind().is_salient() && !asked.contains(term) {
                         continue;
                     }
-                    let (facts, covered) = (&mut self.facts, &mut self.covered);
-                    let id = self.known.number(term);
-                    if id as usize == facts.len() {
-                        facts.push(Fact { kind: term.kind() as u8, last_message: u32::MAX, ..Fact::default() });
-                        covered.push(false);
-                    }
+                    let id = self.known.number(term, &mut self.facts);
                     self.numbers.push(id);
-                    self.indices.push(index(i));
+                    if id as usize == self.covered.len() {
+                        self.covered.push(false);
+                    }
                     self.covered[id as usize] |= passage.stays && !(is_system && part.has_time);
                     if is_system {
                         continue;
@@ -221,7 +215,7 @@ impl Salience {
             lengths = (lengths.0 + passage.analysis.terms.len(), lengths.1 + 1);
             if Some(passage.message) == question {
                 for at in self.mentions(position) {
-                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(position, at));
+                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(at));
                 }
             }
         }
@@ -270,13 +264,16 @@ impl Salience {
         })
     }
 
-    /// Returns the index in the analysis of what is mentioned.
-    pub fn index_of(&self, mention: usize) -> usize {
-        self.indices[mention] as usize
+    /// Returns the index in the analysis of a name that is mentioned; O(n) in its passage, for few are asked for.
+    pub fn index_of(&self, passage: usize, mention: usize) -> Option<usize> {
+        let is_name = |term: Term| term.kind().is_name();
+        let nth = (self.offsets[passage].0..mention).filter(|&before| is_name(self.term(before))).count();
+        let terms = self.passages[passage].analysis.terms.iter().enumerate();
+        terms.filter(|(_, term)| is_name(**term)).nth(nth).map(|(index, _)| index)
     }
 
-    fn term(&self, passage: usize, mention: usize) -> Term {
-        self.passages[passage].analysis.terms[self.index_of(mention)]
+    fn term(&self, mention: usize) -> Term {
+        self.facts[self.numbers[mention] as usize].term
     }
 
     /// Returns whether the class of a part counts.
@@ -323,7 +320,7 @@ impl Salience {
                 if !self.covered[id]
                     && self.chances[id] >= min_chance
                     && !seen[id]
-                    && self.term(position, mention).kind().is_name()
+                    && self.term(mention).kind().is_name()
                 {
                     seen[id] = true;
                     lost.push((self.chances[id], position, mention));
@@ -341,7 +338,7 @@ impl Salience {
     /// Remembers that the terms of a text are named in what stays.
     pub fn cover_text(&mut self, text: &str) {
         super::terms::scan(text, |term, _| {
-            if let Some(id) = self.known.get(term) {
+            if let Ok(id) = self.known.find(term, &self.facts) {
                 self.cover_term(id as usize);
             }
         });
@@ -367,12 +364,12 @@ impl Salience {
         let passages = self.passages.iter().enumerate();
         for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
             for mention in self.mentions(position) {
-                let (id, term) = (self.numbers[mention] as usize, self.term(position, mention));
+                let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
                 if is_new && !self.covered[id] && term.kind().is_salient() {
                     let fact = &self.facts[id];
                     let features = features(fact, self.messages, &logarithms);
-                    examples.push(Example { kind: fact.kind, features, is_used: used(term) });
+                    examples.push(Example { kind: term.kind() as u8, features, is_used: used(term) });
                 }
             }
         }
@@ -380,9 +377,9 @@ impl Salience {
     }
 }
 
-/// Terms numbered as they come, in about a third of the memory of a map: what is touched for the first time is what costs.
+/// Terms numbered as they come, by their facts, in about a third of the memory of a map: what is touched for the first
+/// time is what costs.
 struct Numbers {
-    terms: Vec<Term>,
     /// Numbers from the place on that a term's hash names, [`Self::FREE`] behind the last.
     slots: Vec<u32>,
 }
@@ -392,46 +389,41 @@ impl Numbers {
 
     /// Returns an empty table with room for a quarter of `mentions`: most terms are mentioned again or count for nothing.
     fn of(mentions: usize) -> Self {
-        let slots = (mentions / 4).max(8).next_power_of_two();
-        Self { terms: Vec::with_capacity(slots / 2), slots: vec![Self::FREE; slots] }
+        Self { slots: vec![Self::FREE; (mentions / 4).max(8).next_power_of_two()] }
     }
 
     /// Returns the number of a term, or the slot that it should have.
-    fn find(&self, term: Term) -> Result<u32, usize> {
+    fn find(&self, term: Term, facts: &[Fact]) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = usize_of(term.0 >> 3) & mask;
         loop {
             match self.slots[slot] {
                 Self::FREE => return Err(slot),
-                number if self.terms[number as usize] == term => return Ok(number),
+                number if facts[number as usize].term == term => return Ok(number),
                 _ => slot = (slot + 1) & mask,
             }
         }
     }
 
-    fn get(&self, term: Term) -> Option<u32> {
-        self.find(term).ok()
-    }
-
-    /// Returns the number of a term, a new one where it has none.
-    fn number(&mut self, term: Term) -> u32 {
-        let slot = match self.find(term) {
+    /// Returns the number of a term, a new one with facts of its own where it has none.
+    fn number(&mut self, term: Term, facts: &mut Vec<Fact>) -> u32 {
+        let slot = match self.find(term, facts) {
             Ok(number) => return number,
             Err(slot) => slot,
         };
-        let number = index(self.terms.len());
-        self.terms.push(term);
+        let number = index(facts.len());
+        facts.push(Fact { term, last_message: u32::MAX, ..Fact::default() });
         self.slots[slot] = number;
-        if self.terms.len() * 4 > self.slots.len() * 3 {
-            self.grow();
+        if facts.len() * 4 > self.slots.len() * 3 {
+            self.grow(facts);
         }
         number
     }
 
-    fn grow(&mut self) {
+    fn grow(&mut self, facts: &[Fact]) {
         self.slots = vec![Self::FREE; self.slots.len() * 2];
-        for number in 0..self.terms.len() {
-            if let Err(slot) = self.find(self.terms[number]) {
+        for (number, fact) in facts.iter().enumerate() {
+            if let Err(slot) = self.find(fact.term, facts) {
                 self.slots[slot] = index(number);
             }
         }
@@ -555,7 +547,7 @@ fn features(fact: &Fact, messages: usize, logarithms: &Logarithms) -> [f32; FEAT
 }
 
 fn chance(fact: &Fact, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
-    let Some(weights) = &weights[fact.kind as usize] else { return 0.0 };
+    let Some(weights) = &weights[fact.term.kind() as usize] else { return 0.0 };
     let sum: f32 =
         features(fact, messages, logarithms).iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
     1.0 / (1.0 + (-sum).exp())
@@ -675,8 +667,7 @@ mod tests {
         let system =
             "Tools live in handle_a1b2, whatever anybody says.\nNow it is 10:01, and handle_c3d4 is on duty.\n";
         let salience = salience(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
-        let terms = &salience.passages()[1].analysis.terms;
-        let is_name = |mention: &usize| terms[salience.index_of(*mention)].kind().is_name();
+        let is_name = |mention: &usize| salience.term(*mention).kind().is_name();
         let covered = salience.mentions(1).filter(is_name);
         let covered: Vec<bool> = covered.map(|mention| salience.is_covered(mention)).collect();
         assert_eq!(covered, [true, false]);
@@ -687,12 +678,12 @@ mod tests {
         let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
         let lost = |salience: &Salience| {
             let names = salience.lost(0.0).into_iter();
-            names.map(|(_, passage, mention)| (passage, salience.index_of(mention))).collect::<Vec<_>>()
+            names.map(|(_, passage, mention)| (passage, salience.index_of(passage, mention))).collect::<Vec<_>>()
         };
         let number = salience.passages()[1].analysis.terms.len() - 1;
-        assert_eq!(lost(&salience), [(1, 0), (1, number)], "the newest mention of each");
+        assert_eq!(lost(&salience), [(1, Some(0)), (1, Some(number))], "the newest mention of each");
         salience.cover_text("handle_a1b2");
-        assert_eq!(lost(&salience), [(1, number)]);
+        assert_eq!(lost(&salience), [(1, Some(number))]);
         assert_eq!(salience.lost(1.0), []);
     }
 }

@@ -54,7 +54,7 @@ const ALL: [TermKind; KINDS] = [
 ];
 
 /// The hash of a term, its kind in the low three bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Term(pub u64);
 
 impl Term {
