@@ -188,6 +188,21 @@ const INPUT: &[(&str, &str, Option<u64>, Option<u64>)] = &[
         Some(131_072),
         Some(140_123),
     ),
+    ("paraphrase", "The input exceeds the model's maximum context", None, None),
+    ("paraphrase", "context length exceeded: 150000 > 128000", Some(128_000), Some(150_000)),
+    (
+        "paraphrase",
+        "messages: total token count 250001 must be less than or equal to 200000",
+        Some(200_000),
+        Some(250_001),
+    ),
+    (
+        "paraphrase",
+        "El mensaje supera la longitud máxima de contexto de 8192 tokens (9000 solicitados).",
+        Some(8_192),
+        Some(9_000),
+    ),
+    ("paraphrase", "Превышена максимальная длина контекста: 9000 токенов при лимите 8192.", Some(8_192), Some(9_000)),
     ("paraphrase", "Model context window is 128k tokens, you requested 256k tokens", Some(128_000), Some(256_000)),
 ];
 

@@ -32,6 +32,7 @@ const LIMITS: &[&str] = &[
     r"(?:at most|up to|not exceed|exceeds|exceeded|allowed:?|capacity of|supports?) \(?(\d+)",
     r"\[\d+, ?(\d+)\]",
     r"(?:最大|上限|限制|不超过|不能超过|最多|超过|超出|大于)[^\d\n]{0,40}?(\d+)",
+    r"(?:лимит|максимум|предел)[^\d\n]{0,40}?(\d+)",
     r"\b(?:max|máx)[^\d\n]{0,40}?(\d+)",
 ];
 const USED: &[&str] = &[
@@ -44,6 +45,8 @@ const USED: &[&str] = &[
     r"(\d+) (?:input |prompt |inputs )?tokens? >",
     r"requested:?(?: (?:at least|about|approximately|around|over))? (\d+)",
     r"\b(?:input|prompt|request|messages|conversation|context|history)\b[^\d\n]{0,30}?(\d+) tokens?\b",
+    r"(\d+) >",
+    r"(\d+) токен",
     r"(?:当前|实际|输入|传入|请求|共)[^\d\n]{0,30}?(\d+)",
 ];
 

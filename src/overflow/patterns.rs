@@ -105,6 +105,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Specific, r"(?:reduce|shorten|trim|truncate) (?:your|the) (?:prompt|input|context|conversation|messages)\b"),
     // TGI, DashScope, NLP Cloud, Anthropic, LiteLLM, AI21, Bedrock, GitHub Models.
     (Specific, r"must have (?:less|fewer) than \d+ tokens"),
+    (Specific, r"(?:token count|number of tokens)…must be (?:less|lower|fewer|at most)"),
     (Specific, r"range of input length should be|\binput (?:text )?length should (?:be|not)\b"),
     (
         Specific,
@@ -132,6 +133,10 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Specific, r"(?:контекст|токен|запрос|промпт|ввод)…(?:превы|слишком длин)"),
     (Specific, r"(?:kontext|eingabe|prompt|token)…(?:überschr|zu lang|zu groß)"),
     (Specific, r"(?:contexte|entrée|prompt|invite|jetons|tokens)…(?:dépass|trop long)"),
+    (
+        Specific,
+        r"(?:превы|überschr|dépass|exced|supera|ultrapass)…(?:контекст|токен|kontext|contexte|contexto|contesto|tokens?\b)",
+    ),
     (
         Specific,
         r"(?:contexto|entrada|prompt|tokens|contesto|input)…(?:exced|excede|supera|demasiado larg|muito long|troppo lung|ultrapass)",
@@ -232,7 +237,7 @@ const PATTERNS: &[(Sign, &str)] = &[
         Excess,
         r"too (?:long|large|big|many)|exceed|surpass|overflow(?:s|ed|ing)\b|beyond|over the|longer than|greater than|larger than|more than|above the|bigger than|not fit|n't fit|outgrow|out of room|went past|goes past",
     ),
-    (Measure, r"\btokens?\b|\bcontext (?:length|window|size)|\bwindow\b|\blength\b"),
+    (Measure, r"\btokens?\b|\bcontext (?:length|window|size|limit)|\bmax(?:imum)? context\b|\bwindow\b|\blength\b"),
 ];
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
