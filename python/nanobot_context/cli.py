@@ -126,15 +126,11 @@ def _print_status(console: Console, report: Report) -> None:
     for name, source in (shim.sources or {}).items():
         _print_row(console, "set", f"{name} by {source}")
     for name, lesson in (shim.learned or {}).items():
-        ratios = lesson.pop("ratios")
-        known = ", ".join(
-            [f"{key} {value}" for key, value in lesson.items() if value is not None]
-            + [
-                f"counts {ratio} times as many tokens of {script}"
-                for script, ratio in ratios.items()
-            ]
-        )
-        _print_row(console, "learned", f"{name}: {known}")
+        limits = ((key, lesson[key]) for key in ("window_tokens", "output_tokens"))
+        known = [f"{key} {tokens}" for key, tokens in limits if tokens is not None]
+        for script, ratio in lesson["ratios"].items():
+            known.append(f"counts {ratio} times as many tokens of {script}")
+        _print_row(console, "learned", f"{name}: {', '.join(known)}")
     if shim.reason:
         _print_row(console, "not installed", shim.reason)
     for point in shim.points:

@@ -81,6 +81,14 @@ class GaveUp(Exception):
         self.prompt_tokens = prompt_tokens
         self.floor = floor
 
+    @property
+    def answer_stands(self) -> bool:
+        """Whether what the provider gave is the answer all the same.
+
+        So it is where a smaller request is no help, and where the prompt was cut in silence.
+        """
+        return self.reason == "unrelated" or self.refused.overflow.kind == "silent"
+
     def overflow_error(self, model: str | None) -> ContextOverflowError:
         """Return the exception that tells a caller."""
         overflow = self.refused.overflow
@@ -308,10 +316,7 @@ async def call_with_recovery(
             emergency_ratio=settings.emergency_ratio,
         )
     except GaveUp as gave_up:
-        refused = gave_up.refused
-        if gave_up.reason == "unrelated" or not isinstance(refused.refusal, Exception):
-            # A prompt that was cut in silence has its answer all the same.
-            answer = refused.hand_on()
-            return answer
-        raise gave_up.overflow_error(model) from refused.refusal
+        if not gave_up.answer_stands:
+            raise gave_up.overflow_error(model) from gave_up.refused.refusal
+        answer = gave_up.refused.hand_on()
     return answer

@@ -588,6 +588,7 @@ fn stands_out(class: Class) -> bool {
 fn recency(age: f32) -> f32 {
     1.0 / (1.0 + age * AGING)
 }
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

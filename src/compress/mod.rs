@@ -44,7 +44,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::message::{Message, Role};
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, share};
 
 use draft::Draft;
 
@@ -153,11 +153,6 @@ impl<'r> Request<'r> {
     fn all_tokens(&self) -> u64 {
         share(self.window_tokens, self.limits.tool_result_hard_limit, f64::floor)
     }
-}
-
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // windows are < 2^53
-fn share(tokens: u64, ratio: f64, round: fn(f64) -> f64) -> u64 {
-    round(tokens as f64 * ratio) as u64
 }
 
 /// Returns the plan for the next call, or `None` when the messages may go as they are.

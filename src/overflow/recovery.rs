@@ -4,6 +4,7 @@
 //! until a step says to give up. Every prompt that is sent is smaller than the one before, and no step needs a model.
 
 use super::detect::{Overflow, OverflowKind};
+use crate::tokens::share;
 
 /// Smaller prompts that are tried after the first was refused. Source: hermes and openclaw stop after three.
 const MAX_PROMPTS: usize = 3;
@@ -178,7 +179,7 @@ impl Recovery {
                 return Step::Send { output_tokens: self.output_tokens };
             }
         }
-        let emergency = share(self.prompt_tokens, self.emergency_ratio);
+        let emergency = share(self.prompt_tokens, self.emergency_ratio, f64::floor);
         let stated = self.stated_prompt_tokens(overflow).filter(|&stated| stated <= self.smaller());
         self.compress_to(stated.unwrap_or(emergency))
     }
@@ -230,11 +231,6 @@ fn percent(tokens: u64, percent: u64) -> u64 {
 #[allow(clippy::cast_possible_truncation)] // at most `tokens`
 fn scaled(tokens: u64, part: u64, whole: u64) -> u64 {
     (u128::from(tokens) * u128::from(part) / u128::from(whole)) as u64
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // a share of at most 2^53
-fn share(tokens: u64, ratio: f64) -> u64 {
-    (tokens as f64 * ratio) as u64
 }
 
 #[cfg(test)]

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from refusals import MISCOUNTED, WRONG
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LITELLM = ("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5")
@@ -44,22 +46,6 @@ FITTING = (
     "memory",
 )
 """Scenarios whose window is known, so that no request may ever be refused."""
-WRONG = (
-    "openai",
-    "anthropic",
-    "deepseek",
-    "gemini",
-    "moonshot",
-    "llamacpp",
-    "llamacpp_500",
-    "openrouter",
-    "minimax",
-    "xai",
-    "dashscope",
-)
-"""Providers whose window is smaller than it is thought to be, each refusing in its own words."""
-MISCOUNTED = ("miscounted-openai", "miscounted-minimax")
-"""Scenarios whose server counts 1.5 times ours and has a smaller window; one states no number."""
 TOLD = ("twice", "mute", "sub-refused")
 """Scenarios in which the user is told that it does not fit."""
 OTHER_PROVIDERS = {
@@ -102,7 +88,7 @@ def jobs(release: str) -> list[str]:
         "readback",
         "digits",
         "miscounted",
-        *MISCOUNTED,
+        *(f"miscounted-{form}" for form in MISCOUNTED),
         "cut",
         *TOLD,
         "refused-then-500",

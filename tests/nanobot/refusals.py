@@ -175,6 +175,14 @@ TOLD_IN_STREAM = frozenset({"responses"})
 COUNTS_OUTPUT = frozenset({"deepseek", "openrouter"})
 """Forms whose provider enforces prompt + max_tokens, not the prompt alone."""
 
+WRONG = (
+    *("openai", "anthropic", "deepseek", "gemini", "moonshot", "llamacpp", "llamacpp_500"),
+    *("openrouter", "minimax", "xai", "dashscope"),
+)
+"""Providers whose window is smaller than it is thought to be, each refusing in its own words."""
+MISCOUNTED = ("openai", "minimax")
+"""The words of a server that counts 1.5 times ours and has a smaller window; one has no number."""
+
 NOT_OVERFLOW: dict[str, Refusal] = {
     "server_error": Refusal(
         500,

@@ -15,6 +15,7 @@ from large import (
     subagent,
 )
 from readback import read_back
+from refusals import MISCOUNTED, WRONG
 from refused import (
     falls_back,
     other_errors,
@@ -28,22 +29,6 @@ from refused import (
     wrong_window,
 )
 from scenario import WHOLE, Scenario
-
-WRONG = (
-    "openai",
-    "anthropic",
-    "deepseek",
-    "gemini",
-    "moonshot",
-    "llamacpp",
-    "llamacpp_500",
-    "openrouter",
-    "minimax",
-    "xai",
-    "dashscope",
-)
-
-MISCOUNTED = ("openai", "minimax")
 
 SCENARIOS: dict[str, Scenario] = {
     one.name: one

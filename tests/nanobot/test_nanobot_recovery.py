@@ -11,14 +11,13 @@ from played import (
     COMPACT_IDLE,
     FALL_BACK,
     LOSES_REPORTS,
-    MISCOUNTED,
     OTHER_PROVIDERS,
     REFUSED,
     RETRIES_DIGITS,
-    WRONG,
     Played,
     Result,
 )
+from refusals import MISCOUNTED, WRONG
 
 REPAIRED = [*(f"wrong-{form}" for form in WRONG), "digits"]
 STATES_NO_NUMBER = ("llamacpp_500", "minimax")
@@ -67,11 +66,11 @@ def test_a_provider_that_counts_more_tokens_is_known_by_its_counts(
     assert result["malformed"] == []
 
 
-@pytest.mark.parametrize("scenario", MISCOUNTED)
+@pytest.mark.parametrize("form", MISCOUNTED)
 def test_after_the_first_refusal_of_a_provider_that_counts_half_as_much_again_none_follows(
-    played: Played, release: str, scenario: str
+    played: Played, release: str, form: str
 ) -> None:
-    result = played.of(release, scenario)
+    result = played.of(release, f"miscounted-{form}")
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
     assert result["overflows"] == 1
     assert result["malformed"] == []

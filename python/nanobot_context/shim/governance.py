@@ -17,13 +17,12 @@ Its estimate of a prompt downloads a vocabulary, and counts nothing where that f
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
 from nanobot_context._core import count_tokens
-from nanobot_context.shim.patching import PatchSet
+from nanobot_context.shim.patching import PatchSet, find
 from nanobot_context.shim.windows import Windows
 
 __all__ = ["budgeted_archives", "own_cuts", "patch"]
@@ -39,17 +38,10 @@ _RETURN_MESSAGES = (
 _RETURN_NOTHING = ((_GOVERNOR, "request_pressure"),)
 _ARCHIVER = ("nanobot.agent.memory", "MemoryArchiver")
 _ARCHIVES = ("archive_session", "archive")
+_ESTIMATE = ("nanobot.utils.helpers", "estimate_prompt_tokens_chain")
 _BUDGET = "input_token_budget"
 # More than any session has.
 _NO_BUDGET = 1 << 40
-
-
-def _find(module: str, name: str) -> type | None:
-    try:
-        found: type = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        return None
-    return found
 
 
 def own_cuts() -> list[tuple[type, str, bool]]:
@@ -57,7 +49,7 @@ def own_cuts() -> list[tuple[type, str, bool]]:
     found = []
     for places, returns_messages in ((_RETURN_MESSAGES, True), (_RETURN_NOTHING, False)):
         for (module, name), method in places:
-            owner = _find(module, name)
+            owner = find(module, name)
             if owner is not None and method in owner.__dict__:
                 found.append((owner, method, returns_messages))
     return found
@@ -65,7 +57,7 @@ def own_cuts() -> list[tuple[type, str, bool]]:
 
 def budgeted_archives() -> list[tuple[type, str]]:
     """Return the methods of this release that dump what does not fit, as (class, name)."""
-    archiver = _find(*_ARCHIVER)
+    archiver = find(*_ARCHIVER)
     if archiver is None:
         return []
     methods = ((name, archiver.__dict__.get(name)) for name in _ARCHIVES)
@@ -85,7 +77,8 @@ def patch(provider: type, windows: Windows, patches: PatchSet) -> None:
         patches.replace(owner, name, make)
     for owner, name in budgeted_archives():
         patches.replace(owner, name, lambda original: _without_budget(original, windows, patches))
-    if _asks_the_provider() and not hasattr(provider, "estimate_prompt_tokens"):
+    asks_the_provider = find(*_ESTIMATE) is not None
+    if asks_the_provider and not hasattr(provider, "estimate_prompt_tokens"):
         patches.replace(provider, "estimate_prompt_tokens", lambda _: _estimate(patches))
 
 
@@ -122,14 +115,6 @@ def _without_budget(
         return await original(*given.args, **given.kwargs)
 
     return without_budget
-
-
-def _asks_the_provider() -> bool:
-    try:
-        helpers = importlib.import_module("nanobot.utils.helpers")
-    except ImportError:
-        return False
-    return hasattr(helpers, "estimate_prompt_tokens_chain")
 
 
 def _estimate(patches: PatchSet) -> Callable[..., tuple[int, str]]:

@@ -73,8 +73,8 @@ class Guard:
 
         The request's messages are not changed. What is no overflow, errors included, comes back
         as it is. When nothing smaller is accepted, the response is an error with a friendly text;
-        inside a subagent `ContextOverflowError` is raised instead, which nanobot
-        reports as the subagent's failure.
+        inside a subagent `ContextOverflowError` is raised instead, which nanobot reports as the
+        subagent's failure.
         """
         token = _in_flight.set(True)
         try:
@@ -93,7 +93,7 @@ class Guard:
         try:
             return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
         except GaveUp as gave_up:
-            if gave_up.reason == "unrelated" or gave_up.refused.overflow.kind == "silent":
+            if gave_up.answer_stands:
                 return gave_up.refused.hand_on()
             return self._give_up(request, gave_up.overflow_error(request.model))
 
@@ -183,13 +183,15 @@ class Guard:
     def window(self, request: Request) -> Window:
         """Return the window of a request, in our own counting."""
         window = self.windows.smallest(request.models, request.endpoint)
-        ratio = self.windows.ratio(request.model, request.messages, request.endpoint)
-        return replace(window, tokens=int(window.tokens / ratio))
+        return replace(window, tokens=int(window.tokens / self._ratio(request)))
 
     def state_tokens(self, request: Request, state: State) -> int:
         """Return the tokens of a request that goes on from a state, in our own counting."""
-        ratio = self.windows.ratio(request.model, request.messages, request.endpoint)
-        return int(state.tokens / ratio) + count_tokens(state.pending, request.model)
+        tokens = int(state.tokens / self._ratio(request))
+        return tokens + count_tokens(state.pending, request.model)
+
+    def _ratio(self, request: Request) -> float:
+        return self.windows.ratio(request.model, request.messages, request.endpoint)
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
         reserve = int(window_tokens * self.settings.context_reserve_ratio)

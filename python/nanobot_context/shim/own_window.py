@@ -8,11 +8,10 @@ never gets smaller: then nanobot would call a model for summaries of what the gu
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from typing import Any
 
-from nanobot_context.shim.patching import PatchSet
+from nanobot_context.shim.patching import PatchSet, find
 from nanobot_context.shim.windows import NANOBOT_DEFAULT_WINDOWS, Windows
 
 __all__ = ["patch"]
@@ -38,9 +37,8 @@ def _owners() -> list[type]:
     """Return the classes of this release that are made with a window and a model."""
     found = []
     for module, name in _OWNERS:
-        try:
-            owner = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError):
+        owner = find(module, name)
+        if owner is None:
             continue
         own = owner.__dict__.get(NAME)
         is_kept_there = own is None or inspect.ismemberdescriptor(own)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PatchSet"]
+__all__ = ["PatchSet", "find"]
+
+
+def find(module: str, name: str) -> Any:
+    """Return what this release of nanobot has under `name` of `module`, or `None`."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)
