@@ -1,6 +1,6 @@
 """The compiled half of the package."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Protocol, final
 
 from nanobot_context.types import Message
@@ -14,6 +14,11 @@ __all__ = [
     "Receipt",
     "Recovery",
     "Repair",
+    "SummaryCall",
+    "SummaryDraft",
+    "SummaryPolicy",
+    "SummaryRun",
+    "Trigger",
     "__version__",
     "archive_directory",
     "classify_error",
@@ -27,13 +32,22 @@ __all__ = [
     "fit_messages",
     "fit_without",
     "fits",
+    "format_structured",
     "get_context_window",
     "get_output_limit",
+    "keep_last_cut",
+    "merge_structured",
+    "parse_structured",
     "prevailing_script",
     "reduce_messages",
+    "rolling_cut",
     "salience_examples",
     "select_history",
+    "static_buffer_cut",
+    "summary_due",
+    "summary_section",
     "trim_tool_result",
+    "wrap_summary",
 ]
 
 __version__: Final[str]
@@ -255,3 +269,161 @@ def reduce_messages(
     newest_only: bool = False,
     archive: _Archive | None = None,
 ) -> Fitted: ...
+
+@final
+class SummaryPolicy:
+    def __new__(
+        cls,
+        *,
+        enabled: bool = True,
+        message_limit: int | None = None,
+        max_context_tokens: int | None = None,
+        keep_last: int | None = None,
+        target_tokens: int | None = None,
+        merge_target_tokens: int | None = None,
+        temperature: float | None = None,
+        bisect_enabled: bool = True,
+        bisect_max_depth: int | None = None,
+        bisect_min_messages: int | None = None,
+        retry_on_overflow: bool = True,
+        history_limit: int | None = None,
+    ) -> SummaryPolicy: ...
+    @staticmethod
+    def from_env(environ: Mapping[str, str] | None = None) -> SummaryPolicy: ...
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def message_limit(self) -> int: ...
+    @property
+    def max_context_tokens(self) -> int: ...
+    @property
+    def keep_last(self) -> int: ...
+    @property
+    def target_tokens(self) -> int: ...
+    @property
+    def merge_target_tokens(self) -> int: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def bisect_enabled(self) -> bool: ...
+    @property
+    def bisect_max_depth(self) -> int: ...
+    @property
+    def bisect_min_messages(self) -> int: ...
+    @property
+    def retry_on_overflow(self) -> bool: ...
+    @property
+    def history_limit(self) -> int: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+
+@final
+class Trigger:
+    @staticmethod
+    def messages(*, gt: int | None = None, ge: int | None = None) -> Trigger: ...
+    @staticmethod
+    def tokens(*, gt: int | None = None, ge: int | None = None) -> Trigger: ...
+    @staticmethod
+    def idle(*, gt: float | None = None, ge: float | None = None) -> Trigger: ...
+    @staticmethod
+    def any(*checks: Trigger) -> Trigger: ...
+    @staticmethod
+    def all(*checks: Trigger) -> Trigger: ...
+    def __invert__(self) -> Trigger: ...
+    def __eq__(self, value: object, /) -> bool: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def fires(
+        self, *, messages: int, tokens: int | None = None, idle_seconds: float = 0.0
+    ) -> str | None: ...
+
+@final
+class SummaryCall:
+    @property
+    def messages(self) -> list[tuple[str, str]]: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def depth(self) -> int: ...
+
+@final
+class SummaryDraft:
+    @property
+    def text(self) -> str: ...
+    @property
+    def data(self) -> str: ...
+    @property
+    def by_model(self) -> bool: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def truncated(self) -> bool: ...
+    @property
+    def chunks(self) -> int: ...
+    @property
+    def max_depth(self) -> int: ...
+    @property
+    def calls(self) -> int: ...
+    @property
+    def input_tokens(self) -> int: ...
+    @property
+    def output_tokens(self) -> int: ...
+
+@final
+class SummaryRun:
+    def __new__(
+        cls,
+        messages: list[Message],
+        *,
+        previous: str | None = None,
+        previous_data: str | None = None,
+        model: str | None = None,
+        policy: SummaryPolicy | None = None,
+        format: str = "text",
+        prompt: str | None = None,
+        max_words: int | None = None,
+        window_tokens: int | None = None,
+        max_result_tokens: int | None = None,
+    ) -> SummaryRun: ...
+    def next_call(self) -> SummaryCall | None: ...
+    def answered(self, text: str) -> None: ...
+    def refused(self, limit_tokens: int | None = None) -> None: ...
+    def by_rules(self) -> None: ...
+    def failed(self, error: str) -> None: ...
+    def finish(self) -> SummaryDraft: ...
+
+def summary_due(
+    messages: list[Message],
+    covered: int | None = None,
+    *,
+    policy: SummaryPolicy | None = None,
+    trigger: Trigger | None = None,
+    cause: str = "proactive",
+    idle_seconds: float = 0.0,
+    model: str | None = None,
+) -> tuple[int, str] | None: ...
+def keep_last_cut(
+    messages: list[Message], covered: int | None = None, *, keep: int
+) -> int | None: ...
+def static_buffer_cut(
+    messages: list[Message],
+    covered: int | None = None,
+    *,
+    limit: int | None = None,
+    keep: int | None = None,
+) -> int | None: ...
+def rolling_cut(
+    messages: list[Message],
+    covered: int | None = None,
+    *,
+    interval: int | None = None,
+    keep_rounds: int | None = None,
+) -> int | None: ...
+def summary_section(text: str) -> str: ...
+def wrap_summary(text: str) -> str: ...
+def parse_structured(raw: str) -> str: ...
+def merge_structured(
+    older: str, newer: str, *, max_tokens: int | None = None, model: str | None = None
+) -> str: ...
+def format_structured(fields: str) -> str: ...

@@ -116,7 +116,7 @@ fn in_order(value: Value) -> Value {
 }
 
 /// Returns the file that the arguments of a call name.
-fn path_in(values: &Value) -> Option<String> {
+pub fn path_in(values: &Value) -> Option<String> {
     PATHS.iter().find_map(|key| values.get(key)?.as_str()).map(|path| path.trim_start_matches("./").to_owned())
 }
 

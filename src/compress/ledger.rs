@@ -42,15 +42,15 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
 
 /// Returns what a result says of how the call ended: its exit code, or that it failed.
 fn outcome(result: &str) -> Option<String> {
-    if super::expired::has_failed(result) {
-        return Some("failed".to_owned());
-    }
     let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(200))..];
-    let at = tail.to_ascii_lowercase().rfind("exit code")?;
-    Some(on_one_line(tail[at..].lines().next()?, MAX_OUTCOME_CHARS))
+    if let Some(at) = tail.to_ascii_lowercase().rfind("exit code") {
+        return Some(on_one_line(tail[at..].lines().next()?, MAX_OUTCOME_CHARS));
+    }
+    super::expired::has_failed(result).then(|| "failed".to_owned())
 }
 
-fn on_one_line(text: &str, max_chars: usize) -> String {
+/// Returns the words of `text` with single spaces, at most `max_chars` characters and a mark.
+pub fn on_one_line(text: &str, max_chars: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &words[..end]),

@@ -133,7 +133,7 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
 }
 
 /// Returns the lines of a result that report an error, with their places; of a template only its first lines.
-fn errors(text: &str) -> Vec<(usize, &str)> {
+pub fn errors(text: &str) -> Vec<(usize, &str)> {
     let mut errors = Vec::new();
     let outline = Outline::of(text);
     for piece in outline.pieces().iter().filter(|piece| piece.class == Class::Error) {

@@ -37,7 +37,7 @@ mod shorten;
 mod steady;
 mod steps;
 mod tally;
-mod terms;
+pub(crate) mod terms;
 mod within;
 
 use std::collections::HashSet;
@@ -48,15 +48,21 @@ use crate::tokens::{TokenCounter, share};
 
 use draft::Draft;
 
+pub(crate) use analysis::has_time;
 pub use archive::{Archive, Archived, names_in};
+pub(crate) use expired::path_in;
+pub(crate) use ledger::{call_line, is_changing, on_one_line};
+pub(crate) use lost::errors;
 pub use lost::{Lost, LostKind, lost};
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
+pub(crate) use rules::{normal, rules, sentences};
 pub use salience::{Example, FEATURES};
 pub use shorten::{TRIM_LINES, trim_tool_result};
 pub use steady::Steady;
 pub use tally::Tally;
+pub(crate) use within::within;
 
 /// The knobs of compression, all of documents 001 and 004.
 #[derive(Debug, Clone, PartialEq)]

@@ -24,21 +24,20 @@ const MAX_RULE_BYTES: usize = 400;
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
     let [rule, report] = &*PATTERNS;
-    let mut start = 0;
-    let mut found = Vec::new();
-    let stops = text.char_indices().filter(|&(at, c)| ends(text, at, c)).map(|(at, c)| at + c.len_utf8());
-    for stop in stops.chain([text.len()]) {
-        let sentence = &text[start..stop];
-        if sentence.len() <= MAX_RULE_BYTES
+    let is_rule = |sentence: &str| {
+        sentence.len() <= MAX_RULE_BYTES
             && may_be_rule(sentence)
             && rule.is_match(sentence)
             && !report.is_match(sentence)
-        {
-            found.push(start..stop);
-        }
-        start = stop;
-    }
-    found
+    };
+    sentences(text).filter(|at| is_rule(&text[at.clone()])).collect()
+}
+
+/// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
+pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let stops = text.char_indices().filter(|&(at, c)| ends(text, at, c)).map(|(at, c)| at + c.len_utf8());
+    let mut start = 0;
+    stops.chain([text.len()]).map(move |stop| std::mem::replace(&mut start, stop)..stop)
 }
 
 /// Returns whether a word of [`RULE`] is in a sentence, so that most sentences need no more than this look.

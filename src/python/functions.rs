@@ -50,7 +50,7 @@ impl<'py> Call<'py> {
     }
 
     /// Runs `work` on the view, and remembers what it found out.
-    fn with_view<T>(&self, work: impl FnOnce(&View<'_, 'py>, &TokenCounter) -> T) -> PyResult<T> {
+    pub fn with_view<T>(&self, work: impl FnOnce(&View<'_, 'py>, &TokenCounter) -> T) -> PyResult<T> {
         let strings = Strings::default();
         let counter = TokenCounter::new(self.model.as_deref());
         let view = View::of(&self.messages, &counter, &strings)?;

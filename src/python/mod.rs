@@ -14,6 +14,7 @@ mod known;
 mod overflow;
 mod receipt;
 mod recovery;
+mod summary;
 
 /// The compiled half of the package `nanobot_context`.
 #[pyo3::pymodule(name = "_core", gil_used = true)]
@@ -34,6 +35,11 @@ mod core_module {
     use super::receipt::{Cut, Fitted, Lost, Receipt};
     #[pymodule_export]
     use super::recovery::{Recovery, Repair};
+    #[pymodule_export]
+    use super::summary::{
+        SummaryCall, SummaryDraft, SummaryPolicy, SummaryRun, Trigger, format_structured, keep_last_cut,
+        merge_structured, parse_structured, rolling_cut, static_buffer_cut, summary_due, summary_section, wrap_summary,
+    };
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it

@@ -1,0 +1,557 @@
+//! Summaries: what they cover, when they are due, how one is made.
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::message::Message;
+use crate::summary::{self, Cause, Comparison, Format, Observed, Options, Previous, Prompt, Structured, cut};
+use crate::tokens::TokenCounter;
+use crate::{Error, Result};
+
+use super::arguments::{model, optional_whole, whole};
+use super::errors::OrRaise;
+use super::functions::Call;
+
+type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// When to summarise and how hard to try: the knobs of document 003, with its defaults.
+///
+/// Raises:
+///     InvalidArgumentError: A number is negative, or 0 where it must not be.
+#[pyclass(frozen, eq, get_all, skip_from_py_object, module = "nanobot_context.summary")]
+#[derive(PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // switches, each for itself
+pub struct SummaryPolicy {
+    enabled: bool,
+    message_limit: u64,
+    max_context_tokens: u64,
+    keep_last: u64,
+    target_tokens: u64,
+    merge_target_tokens: u64,
+    temperature: f64,
+    bisect_enabled: bool,
+    bisect_max_depth: u32,
+    bisect_min_messages: u64,
+    retry_on_overflow: bool,
+    history_limit: u64,
+}
+
+impl From<summary::Policy> for SummaryPolicy {
+    fn from(policy: summary::Policy) -> Self {
+        Self {
+            enabled: policy.enabled,
+            message_limit: policy.message_limit,
+            max_context_tokens: policy.max_context_tokens,
+            keep_last: policy.keep_last,
+            target_tokens: policy.target_tokens,
+            merge_target_tokens: policy.merge_target_tokens,
+            temperature: policy.temperature,
+            bisect_enabled: policy.bisect_enabled,
+            bisect_max_depth: policy.bisect_max_depth,
+            bisect_min_messages: policy.bisect_min_messages,
+            retry_on_overflow: policy.retry_on_overflow,
+            history_limit: policy.history_limit,
+        }
+    }
+}
+
+impl SummaryPolicy {
+    fn core(&self) -> summary::Policy {
+        summary::Policy {
+            enabled: self.enabled,
+            message_limit: self.message_limit,
+            max_context_tokens: self.max_context_tokens,
+            keep_last: self.keep_last,
+            target_tokens: self.target_tokens,
+            merge_target_tokens: self.merge_target_tokens,
+            temperature: self.temperature,
+            bisect_enabled: self.bisect_enabled,
+            bisect_max_depth: self.bisect_max_depth,
+            bisect_min_messages: self.bisect_min_messages,
+            retry_on_overflow: self.retry_on_overflow,
+            history_limit: self.history_limit,
+        }
+    }
+}
+
+#[pymethods]
+impl SummaryPolicy {
+    #[new]
+    #[pyo3(signature = (
+        *, enabled=true, message_limit=None, max_context_tokens=None, keep_last=None, target_tokens=None,
+        merge_target_tokens=None, temperature=None, bisect_enabled=true, bisect_max_depth=None, bisect_min_messages=None,
+        retry_on_overflow=true, history_limit=None
+    ))]
+    #[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)] // keywords, for those who call it
+    fn new(
+        py: Python<'_>,
+        enabled: bool,
+        message_limit: Any<'_, '_>,
+        max_context_tokens: Any<'_, '_>,
+        keep_last: Any<'_, '_>,
+        target_tokens: Any<'_, '_>,
+        merge_target_tokens: Any<'_, '_>,
+        temperature: Option<f64>,
+        bisect_enabled: bool,
+        bisect_max_depth: Any<'_, '_>,
+        bisect_min_messages: Any<'_, '_>,
+        retry_on_overflow: bool,
+        history_limit: Any<'_, '_>,
+    ) -> PyResult<Self> {
+        let default = summary::Policy::default();
+        let number = |value, name: &str, default| Ok::<_, PyErr>(optional_whole(value, name)?.unwrap_or(default));
+        let target_tokens = number(target_tokens, "target_tokens", default.target_tokens)?;
+        let depth = number(bisect_max_depth, "bisect_max_depth", default.bisect_max_depth.into())?;
+        let policy = summary::Policy {
+            enabled,
+            message_limit: number(message_limit, "message_limit", default.message_limit)?,
+            max_context_tokens: number(max_context_tokens, "max_context_tokens", default.max_context_tokens)?,
+            keep_last: number(keep_last, "keep_last", default.keep_last)?,
+            target_tokens,
+            merge_target_tokens: number(merge_target_tokens, "merge_target_tokens", target_tokens)?,
+            temperature: temperature.unwrap_or(default.temperature),
+            bisect_enabled,
+            bisect_max_depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            bisect_min_messages: number(bisect_min_messages, "bisect_min_messages", default.bisect_min_messages)?,
+            retry_on_overflow,
+            history_limit: number(history_limit, "history_limit", default.history_limit)?,
+        };
+        policy.checked().map(Self::from).or_raise(py)
+    }
+
+    /// Return the policy that `environ` asks for, `os.environ` by default, by the names of document
+    /// 003: `SUMMARY_MESSAGE_LIMIT`, `SUMMARY_MAX_CONTEXT_TOKENS`, `SUMMARY_KEEP_LAST_N`,
+    /// `SUMMARY_TARGET_TOKENS`, `SUMMARY_MERGE_TARGET_TOKENS`, `SUMMARY_TEMPERATURE`,
+    /// `SUMMARY_BISECT_ENABLED`, `SUMMARY_BISECT_MAX_DEPTH`, `SUMMARY_BISECT_MIN_MESSAGES`,
+    /// `SUMMARY_RETRY_ON_CONTEXT_OVERFLOW`, `HISTORY_LIMIT`; `SUMMARY_ENABLED` and
+    /// `DYNAMIC_SUMMARY_ENABLED` switch it off. A switch is on for everything but `false`.
+    ///
+    /// Raises:
+    ///     InvalidArgumentError: A variable is no number, or too small.
+    #[staticmethod]
+    #[pyo3(signature = (environ=None))]
+    fn from_env(py: Python<'_>, environ: Any<'_, '_>) -> PyResult<Self> {
+        let environ = match environ {
+            Some(environ) => environ.clone(),
+            None => py.import("os")?.getattr("environ")?,
+        };
+        let lookup = |name: &str| environ.call_method1("get", (name,)).ok()?.extract::<String>().ok();
+        summary::Policy::from_env(lookup).map(Self::from).or_raise(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("SummaryPolicy({:?})", self.core())
+    }
+}
+
+/// A check of when a summary is due, or several joined by `any`, `all` and `~`.
+///
+/// The comparison is part of it: `messages(gt=20)` is document 002's, `messages(ge=40)` document 003's.
+#[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context.summary")]
+#[derive(Clone, PartialEq)]
+pub struct Trigger(summary::Trigger);
+
+fn compared<T>(py: Python<'_>, name: &str, gt: Option<T>, ge: Option<T>) -> PyResult<(Comparison, T)> {
+    let wrong = || Error::argument(name, "must have one of `gt` and `ge`");
+    let found: Result<_> = match (gt, ge) {
+        (Some(limit), None) => Ok((Comparison::Above, limit)),
+        (None, Some(limit)) => Ok((Comparison::AtLeast, limit)),
+        _ => Err(wrong()),
+    };
+    found.or_raise(py)
+}
+
+#[pymethods]
+impl Trigger {
+    /// Return a check of the number of messages that no summary covers.
+    ///
+    /// Raises:
+    ///     InvalidArgumentError: Not exactly one of `gt` and `ge`, or one that is negative.
+    #[staticmethod]
+    #[pyo3(signature = (*, gt=None, ge=None))]
+    fn messages(py: Python<'_>, gt: Any<'_, '_>, ge: Any<'_, '_>) -> PyResult<Self> {
+        let (gt, ge) = (optional_whole(gt, "gt")?, optional_whole(ge, "ge")?);
+        compared(py, "messages", gt, ge).map(|(comparison, limit)| Self(summary::Trigger::Messages(comparison, limit)))
+    }
+
+    /// Return a check of their tokens, each message counted once.
+    ///
+    /// Raises:
+    ///     InvalidArgumentError: Not exactly one of `gt` and `ge`, or one that is negative.
+    #[staticmethod]
+    #[pyo3(signature = (*, gt=None, ge=None))]
+    fn tokens(py: Python<'_>, gt: Any<'_, '_>, ge: Any<'_, '_>) -> PyResult<Self> {
+        let (gt, ge) = (optional_whole(gt, "gt")?, optional_whole(ge, "ge")?);
+        compared(py, "tokens", gt, ge).map(|(comparison, limit)| Self(summary::Trigger::Tokens(comparison, limit)))
+    }
+
+    /// Return a check of the seconds that nobody said anything.
+    ///
+    /// Raises:
+    ///     InvalidArgumentError: Not exactly one of `gt` and `ge`.
+    #[staticmethod]
+    #[pyo3(signature = (*, gt=None, ge=None))]
+    fn idle(py: Python<'_>, gt: Option<f64>, ge: Option<f64>) -> PyResult<Self> {
+        compared(py, "idle", gt, ge).map(|(comparison, limit)| Self(summary::Trigger::Idle(comparison, limit)))
+    }
+
+    /// Return a check that is true where one of `checks` is; of none it never is.
+    #[staticmethod]
+    #[pyo3(signature = (*checks))]
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
+    fn any(checks: Vec<Bound<'_, Self>>) -> Self {
+        Self(summary::Trigger::Any(checks.iter().map(|check| check.get().0.clone()).collect()))
+    }
+
+    /// Return a check that is true where all of `checks` are; of none it always is.
+    #[staticmethod]
+    #[pyo3(signature = (*checks))]
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
+    fn all(checks: Vec<Bound<'_, Self>>) -> Self {
+        Self(summary::Trigger::All(checks.iter().map(|check| check.get().0.clone()).collect()))
+    }
+
+    fn __invert__(&self) -> Self {
+        Self(!self.0.clone())
+    }
+
+    /// Return why a summary is due: `message_limit`, `token_limit`, `idle`, `not` or `always`; `None`
+    /// while it is not, and where there is no message.
+    ///
+    /// Raises:
+    ///     InvalidArgumentError: A number is negative or none.
+    #[pyo3(signature = (*, messages, tokens=None, idle_seconds=0.0))]
+    fn fires(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tokens: Any<'_, '_>,
+        idle_seconds: f64,
+    ) -> PyResult<Option<&'static str>> {
+        let tokens = optional_whole(tokens, "tokens")?.unwrap_or_default();
+        Ok(self.0.fires(&Observed { messages: whole(messages, "messages")?, tokens, idle_seconds }))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("Trigger({:?})", self.0)
+    }
+}
+
+/// What the model is to be asked for a summary.
+#[pyclass(frozen, get_all, skip_from_py_object, module = "nanobot_context.summary")]
+pub struct SummaryCall {
+    /// Roles and texts.
+    messages: Vec<(&'static str, String)>,
+    /// The longest answer, in tokens.
+    max_tokens: u64,
+    temperature: f64,
+    /// How often what it is about has been parted.
+    depth: u32,
+}
+
+/// A summary that was made.
+#[pyclass(frozen, get_all, skip_from_py_object, module = "nanobot_context.summary")]
+pub struct SummaryDraft {
+    text: String,
+    /// Its fields as JSON text.
+    data: String,
+    /// Whether a model wrote it.
+    by_model: bool,
+    error: Option<String>,
+    truncated: bool,
+    chunks: u32,
+    max_depth: u32,
+    /// Calls of the model that it took.
+    calls: u32,
+    input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// The making of one summary: it says which model call it wants and is told the answer.
+///
+/// `messages` are those behind the previous summary. It calls nothing itself: ask the model for what
+/// `next_call` returns and tell `answered`, `refused` or `failed`, until it returns `None`; then `finish`.
+/// Planning is O(bytes) and counts no token.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used: a prompt with an unknown placeholder.
+#[pyclass(module = "nanobot_context.summary")]
+pub struct SummaryRun {
+    run: Option<summary::Run>,
+    /// A copy of the list: its owner may append to it before the summary is there.
+    messages: Py<PyList>,
+    model: Option<String>,
+}
+
+fn data_of(py: Python<'_>, text: Option<&str>, name: &str) -> PyResult<Structured> {
+    let Some(text) = text else { return Ok(Structured::default()) };
+    let read = serde_json::from_str(text).ok().and_then(|value| Structured::from_json(&value));
+    read.ok_or_else(|| Error::argument(name, "must be the fields of a summary")).or_raise(py)
+}
+
+#[pymethods]
+impl SummaryRun {
+    #[new]
+    #[pyo3(signature = (
+        messages, *, previous=None, previous_data=None, model=None, policy=None, format="text", prompt=None, max_words=None,
+        window_tokens=None, max_result_tokens=None
+    ))]
+    #[allow(clippy::too_many_arguments)] // keywords, for those who call it
+    fn new(
+        messages: &Bound<'_, PyAny>,
+        previous: Option<String>,
+        previous_data: Option<&str>,
+        model: Any<'_, '_>,
+        policy: Option<&Bound<'_, SummaryPolicy>>,
+        format: &str,
+        prompt: Option<&str>,
+        max_words: Any<'_, '_>,
+        window_tokens: Any<'_, '_>,
+        max_result_tokens: Any<'_, '_>,
+    ) -> PyResult<Self> {
+        let py = messages.py();
+        let words = optional_whole(max_words, "max_words")?.map(|words| u32::try_from(words).unwrap_or(u32::MAX));
+        let format = match format {
+            "text" => Ok(Format::Text),
+            "structured" => Ok(Format::Structured),
+            other => Err(Error::argument("format", format!("must be `text` or `structured`, got `{other}`"))),
+        };
+        let default = Options::default();
+        let options = Options {
+            format: format.or_raise(py)?,
+            prompt: prompt.map(|prompt| Prompt::custom(prompt, words)).transpose().or_raise(py)?,
+            max_words: words,
+            policy: policy.map_or(default.policy, |policy| policy.get().core()),
+            window_tokens: optional_whole(window_tokens, "window_tokens")?,
+            max_result_tokens: optional_whole(max_result_tokens, "max_result_tokens")?
+                .unwrap_or(default.max_result_tokens),
+        };
+        let data = data_of(py, previous_data, "previous_data")?;
+        let previous = previous.map(|text| Previous { text, data });
+        let call = Call::new(messages, model, None)?;
+        let run = call.with_view(|view, counter| summary::Run::new(&view.messages, previous, options, *counter))?;
+        let list = messages.cast::<PyList>()?;
+        Ok(Self { run: Some(run), messages: list.get_slice(0, list.len()).unbind(), model: call.model })
+    }
+
+    /// Return the call that it waits for; `None` when nothing is left to ask.
+    fn next_call(&mut self) -> Option<SummaryCall> {
+        let summary::Call { messages, max_tokens, temperature, depth } = self.run.as_mut()?.next_call()?;
+        Some(SummaryCall { messages, max_tokens, temperature, depth })
+    }
+
+    /// Take the model's answer; an empty one is a failure.
+    fn answered(&mut self, text: &str) {
+        if let Some(run) = &mut self.run {
+            run.answered(text);
+        }
+    }
+
+    /// Take that the model refused the call as too long, with the limit in tokens that it named.
+    #[pyo3(signature = (limit_tokens=None))]
+    fn refused(&mut self, limit_tokens: Any<'_, '_>) -> PyResult<()> {
+        let limit = optional_whole(limit_tokens, "limit_tokens")?;
+        if let Some(run) = &mut self.run {
+            run.refused(limit);
+        }
+        Ok(())
+    }
+
+    /// Ask no model: the summary is told by rules.
+    fn by_rules(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.by_rules();
+        }
+    }
+
+    /// Take that the model cannot be asked: the summary is told by rules.
+    fn failed(&mut self, error: &str) {
+        if let Some(run) = &mut self.run {
+            run.failed(error);
+        }
+    }
+
+    /// Return the summary. What is left to ask counts as failed; a second call is an error.
+    ///
+    /// Raises:
+    ///     InvalidArgumentError: It was finished before.
+    fn finish(&mut self, py: Python<'_>) -> PyResult<SummaryDraft> {
+        let wrong = || Error::argument("finish", "was called before");
+        let mut run = self.run.take().ok_or_else(wrong).or_raise(py)?;
+        if run.next_call().is_some() {
+            run.failed("it was not finished");
+        }
+        let mut call = Call::new(self.messages.bind(py).as_any(), None, None)?;
+        call.model.clone_from(&self.model);
+        let draft = call.with_view(|view, _| {
+            view.count(py, &TokenCounter::new(self.model.as_deref()));
+            run.finish(&view.messages)
+        })?;
+        Ok(SummaryDraft {
+            data: draft.data.to_json().to_string(),
+            text: draft.text,
+            by_model: draft.by_model,
+            error: draft.error,
+            truncated: draft.truncated,
+            chunks: draft.chunks,
+            max_depth: draft.max_depth,
+            calls: draft.calls,
+            input_tokens: draft.input_tokens,
+            output_tokens: draft.output_tokens,
+        })
+    }
+}
+
+fn with_messages<T>(messages: &Bound<'_, PyAny>, work: impl FnOnce(&[Message<'_>]) -> T) -> PyResult<T> {
+    Call::new(messages, None, None)?.with_view(|view, _| work(&view.messages))
+}
+
+fn count(value: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+    Ok(usize::try_from(whole(value, name)?).unwrap_or(usize::MAX))
+}
+
+fn count_or(value: Any<'_, '_>, name: &str, default: usize) -> PyResult<usize> {
+    value.map_or(Ok(default), |value| count(value, name))
+}
+
+/// Return how many messages the next summary covers, and why it is due; `None` while it is not.
+///
+/// `cause` is `proactive`: due when `trigger` fires, or without one the policy's own limits; the policy's
+/// last messages stay. Or `overflow_retry`: the model refused the conversation; or `force`: both cover all.
+/// Costs a count of the messages behind the `covered` ones, of which most are known.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
+#[pyfunction]
+#[pyo3(signature = (messages, covered=None, *, policy=None, trigger=None, cause="proactive", idle_seconds=0.0, model=None))]
+#[allow(clippy::too_many_arguments)] // keywords, for those who call it
+pub fn summary_due(
+    messages: &Bound<'_, PyAny>,
+    covered: Any<'_, '_>,
+    policy: Option<&Bound<'_, SummaryPolicy>>,
+    trigger: Option<&Bound<'_, Trigger>>,
+    cause: &str,
+    idle_seconds: f64,
+    model: Any<'_, '_>,
+) -> PyResult<Option<(usize, &'static str)>> {
+    let covered = count_or(covered, "covered", 0)?;
+    let cause = match cause {
+        "proactive" => Ok(Cause::Proactive),
+        "overflow_retry" => Ok(Cause::OverflowRetry),
+        "force" => Ok(Cause::Forced),
+        other => {
+            Err(Error::argument("cause", format!("must be `proactive`, `overflow_retry` or `force`, got `{other}`")))
+        }
+    };
+    let cause = cause.or_raise(messages.py())?;
+    let policy = policy.map_or_else(summary::Policy::default, |policy| policy.get().core());
+    let trigger = trigger.map(|trigger| &trigger.get().0);
+    Call::new(messages, model, None)?
+        .with_view(|view, counter| policy.due(&view.messages, covered, cause, trigger, idle_seconds, *counter))
+}
+
+/// Return how many messages a summary covers that leaves the last `keep` as they are; `None` where that
+/// is nothing new behind the `covered` ones. What is kept begins with no tool result: its call comes along.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: A number is negative.
+#[pyfunction]
+#[pyo3(signature = (messages, covered=None, *, keep))]
+pub fn keep_last_cut(
+    messages: &Bound<'_, PyAny>,
+    covered: Any<'_, '_>,
+    keep: &Bound<'_, PyAny>,
+) -> PyResult<Option<usize>> {
+    let (covered, keep) = (count_or(covered, "covered", 0)?, count(keep, "keep")?);
+    with_messages(messages, |view| cut::keep_last(view, covered, keep))
+}
+
+/// Return how many messages the next summary of a static buffer covers; `None` while there are `limit`
+/// or fewer behind the `covered` ones.
+///
+/// All but the last `keep`, moved back to a message of the user, or forward where there is none before.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: A number is negative.
+#[pyfunction]
+#[pyo3(signature = (messages, covered=None, *, limit=None, keep=None))]
+pub fn static_buffer_cut(
+    messages: &Bound<'_, PyAny>,
+    covered: Any<'_, '_>,
+    limit: Any<'_, '_>,
+    keep: Any<'_, '_>,
+) -> PyResult<Option<usize>> {
+    let covered = count_or(covered, "covered", 0)?;
+    let (limit, keep) = (count_or(limit, "limit", cut::BUFFER_LIMIT)?, count_or(keep, "keep", cut::BUFFER_KEEP)?);
+    with_messages(messages, |view| cut::static_buffer(view, covered, limit, keep))
+}
+
+/// Return how many messages the next rolling summary covers; `None` while there are fewer than
+/// `interval` rounds before the newest `keep_rounds`.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: A number is negative.
+#[pyfunction]
+#[pyo3(signature = (messages, covered=None, *, interval=None, keep_rounds=None))]
+pub fn rolling_cut(
+    messages: &Bound<'_, PyAny>,
+    covered: Any<'_, '_>,
+    interval: Any<'_, '_>,
+    keep_rounds: Any<'_, '_>,
+) -> PyResult<Option<usize>> {
+    let covered = count_or(covered, "covered", 0)?;
+    let interval = count_or(interval, "interval", cut::ROLLING_INTERVAL)?;
+    let keep_rounds = count_or(keep_rounds, "keep_rounds", cut::ROLLING_KEEP)?;
+    with_messages(messages, |view| cut::rolling(view, covered, interval, keep_rounds))
+}
+
+/// Return the section for the end of a system prompt that shows a summary; document 000's words.
+#[pyfunction]
+pub fn summary_section(text: &str) -> String {
+    summary::section(text)
+}
+
+/// Return the content of a system message that shows a summary, with a safety prefix.
+#[pyfunction]
+pub fn wrap_summary(text: &str) -> String {
+    summary::wrapped(text)
+}
+
+/// Return the fields of a summary that a model wrote, as JSON text; free text is its context.
+#[pyfunction]
+pub fn parse_structured(raw: &str) -> String {
+    let free = || Structured { context: raw.trim().to_owned(), ..Structured::default() };
+    Structured::parse(raw).unwrap_or_else(free).to_json().to_string()
+}
+
+/// Return two summaries, given as the JSON text of their fields, as one; the newer one wins.
+///
+/// Raises:
+///     InvalidArgumentError: One of them is no such JSON, or `max_tokens` is negative.
+#[pyfunction]
+#[pyo3(signature = (older, newer, *, max_tokens=None, model=None))]
+pub fn merge_structured(
+    py: Python<'_>,
+    older: &str,
+    newer: &str,
+    max_tokens: Any<'_, '_>,
+    model: Any<'_, '_>,
+) -> PyResult<String> {
+    let merged = data_of(py, Some(older), "older")?.merged(data_of(py, Some(newer), "newer")?);
+    let counter = TokenCounter::new(self::model(model)?.as_deref());
+    let merged = optional_whole(max_tokens, "max_tokens")?.map_or(merged.clone(), |max| merged.within(max, counter));
+    Ok(merged.to_json().to_string())
+}
+
+/// Return the fields of a summary, given as JSON text, written for a model.
+///
+/// Raises:
+///     InvalidArgumentError: It is no such JSON.
+#[pyfunction]
+pub fn format_structured(py: Python<'_>, fields: &str) -> PyResult<String> {
+    data_of(py, Some(fields), "fields").map(|read| read.to_string())
+}

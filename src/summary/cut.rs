@@ -1,0 +1,173 @@
+//! Which messages a summary covers, and where what it covers may be parted.
+//!
+//! A cover is a number: the messages from the start of the conversation that a summary stands for. Everything behind it is
+//! shown. No function here parts a tool call from its results.
+
+use crate::compress::is_note;
+use crate::message::{Message, Role};
+
+/// Messages behind a summary above which a static buffer is cut, and those that stay. Source: document 000.
+pub const BUFFER_LIMIT: usize = 50;
+/// See [`BUFFER_LIMIT`].
+pub const BUFFER_KEEP: usize = 10;
+/// Rounds from which on a rolling summary is due. Source: document 001, stage eight.
+pub const ROLLING_INTERVAL: usize = 10;
+/// Newest rounds that a rolling summary leaves. Source: document 001, stages three and five: the last rounds stay whole.
+pub const ROLLING_KEEP: usize = 2;
+
+/// Returns how many messages a summary covers that leaves the last `keep` as they are; `None` where that is nothing new.
+///
+/// What is kept grows backwards until it begins with no result, so that its call comes along.
+///
+/// # Source
+///
+/// Document 003, `keep_tail_with_tool_boundary` (`engine.rs:49`).
+pub fn keep_last(view: &[Message<'_>], covered: usize, keep: usize) -> Option<usize> {
+    let mut start = view.len().saturating_sub(keep).min(answered(view));
+    while start > 0 && start < view.len() && is_result(&view[start]) {
+        start -= 1;
+    }
+    (start > covered).then_some(start)
+}
+
+/// Returns how many messages the next summary of a static buffer covers, or `None` while there are `limit` or fewer behind
+/// the last one.
+///
+/// All but the last `keep` are covered; the cut moves back to a message of the user, or forward to the next one where there
+/// is none before. A conversation without such a place is not cut.
+///
+/// # Source
+///
+/// Document 000, `trim_if_needed`: more than 50 messages are cut to the last 10, at a message of the user.
+pub fn static_buffer(view: &[Message<'_>], covered: usize, limit: usize, keep: usize) -> Option<usize> {
+    if view.len().saturating_sub(covered) <= limit {
+        return None;
+    }
+    let candidate = view.len().saturating_sub(keep);
+    let starts_turn = |&at: &usize| at > covered && opens_round(&view[at]);
+    let before = (covered + 1..=candidate.min(view.len() - 1)).rev().find(starts_turn);
+    before.or_else(|| (candidate + 1..view.len()).find(starts_turn))
+}
+
+/// Returns how many messages the next rolling summary covers, or `None` while there are fewer than `interval` rounds to cover.
+///
+/// The newest `keep_rounds` rounds stay. A round is a message of the user and everything up to the next one.
+///
+/// # Source
+///
+/// Document 001, stage eight: every ten rounds, the oldest are summarised, and only what is new.
+pub fn rolling(view: &[Message<'_>], covered: usize, interval: usize, keep_rounds: usize) -> Option<usize> {
+    let rounds: Vec<usize> = (covered..view.len()).filter(|&at| opens_round(&view[at])).collect();
+    let due = rounds.len().checked_sub(keep_rounds)?;
+    if due == 0 || due < interval {
+        return None;
+    }
+    let cut = rounds.get(due).copied().unwrap_or_else(|| answered(view));
+    (cut > covered).then_some(cut)
+}
+
+/// Returns the messages before calls at the end that still wait for results.
+fn answered(view: &[Message<'_>]) -> usize {
+    let last = view.iter().rposition(|message| !is_result(message));
+    let waits = |&at: &usize| view[at].tool_calls.len() > view.len() - at - 1;
+    last.filter(waits).unwrap_or(view.len())
+}
+
+fn opens_round(message: &Message<'_>) -> bool {
+    message.role == Role::User && !is_note(message)
+}
+
+/// Returns whether a message answers a call, and so stays behind the message before it.
+pub fn is_result(message: &Message<'_>) -> bool {
+    matches!(message.role, Role::Tool | Role::Function)
+}
+
+/// Returns where to part `len` messages in two, by which of them must stay behind the one before: near the middle, both
+/// parts of at least `min` where that can be, the earlier of two such places. `None` where they cannot be parted.
+///
+/// # Source
+///
+/// Document 003, `splitter.rs`.
+pub fn middle(len: usize, min: usize, stays_behind: impl Fn(usize) -> bool) -> Option<usize> {
+    let min = min.min(len / 2).max(1);
+    let nearest = |from: usize, to: usize| {
+        (from..to).filter(|&at| !stays_behind(at)).min_by_key(|&at| (at.abs_diff(len / 2), at))
+    };
+    nearest(min, (len + 1).saturating_sub(min)).or_else(|| nearest(1, len))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ToolCall;
+
+    fn conversation(roles: &str) -> Vec<Message<'static>> {
+        let call = || ToolCall { id: None, name: None, arguments: None, arguments_are_text: true };
+        roles
+            .chars()
+            .map(|c| match c {
+                'u' => Message::new(Role::User, "question"),
+                'a' => Message::new(Role::Assistant, "answer"),
+                'c' => Message { tool_calls: vec![call()], ..Message::empty(Role::Assistant) },
+                's' => Message::new(Role::System, "rules"),
+                _ => Message::new(Role::Tool, "result"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn what_is_kept_begins_with_the_call_of_its_results() {
+        let view = conversation("uacttua");
+        assert_eq!(keep_last(&view, 0, 2), Some(5));
+        assert_eq!(keep_last(&view, 0, 3), Some(2), "from the second result back to the call");
+        assert_eq!(keep_last(&view, 0, 0), Some(7), "nothing is kept");
+        assert_eq!(keep_last(&view, 0, 7), None);
+        assert_eq!(keep_last(&view, 0, 99), None);
+        assert_eq!(keep_last(&view, 5, 2), None, "nothing new");
+        assert_eq!(keep_last(&[], 0, 0), None);
+        assert_eq!(keep_last(&conversation("ttt"), 0, 1), None);
+        assert_eq!(keep_last(&conversation("uac"), 0, 0), Some(2), "a call that waits for its result");
+    }
+
+    #[test]
+    fn a_static_buffer_is_cut_at_a_message_of_the_user() {
+        let view = conversation(&"ua".repeat(30));
+        assert_eq!(static_buffer(&view[..50], 0, 50, 10), None, "fifty are not above fifty");
+        assert_eq!(static_buffer(&view[..51], 0, 50, 10), Some(40), "back from 41 to the user's message");
+        assert_eq!(static_buffer(&view, 40, 50, 10), None, "of those that no summary covers");
+        assert_eq!(static_buffer(&view, 40, 15, 10), Some(50));
+        let long_round = conversation(&format!("u{}ua", "ct".repeat(40)));
+        assert_eq!(static_buffer(&long_round, 0, 50, 10), Some(81), "forward, where there is none before");
+        assert_eq!(static_buffer(&long_round[..80], 0, 50, 10), None, "one round stays whole");
+        assert_eq!(static_buffer(&view, 0, 50, 0), Some(58));
+        assert_eq!(static_buffer(&view, 90, 0, 0), None);
+    }
+
+    #[test]
+    fn a_rolling_summary_covers_whole_rounds() {
+        let view = conversation(&"uact".repeat(12));
+        assert_eq!(rolling(&view, 0, 10, 2), Some(40));
+        assert_eq!(rolling(&view[..44], 0, 10, 2), None, "eleven rounds, nine of them to cover");
+        assert_eq!(rolling(&view, 40, 2, 0), Some(48));
+        assert_eq!(rolling(&view, 0, 0, 12), None);
+        assert_eq!(rolling(&[], 0, 0, 0), None);
+        assert_eq!(rolling(&conversation("uauc"), 0, 1, 0), Some(3));
+    }
+
+    #[test]
+    fn the_middle_parts_no_call_from_its_results() {
+        let behind = |roles: &'static str| move |at: usize| roles.as_bytes()[at] == b't';
+        assert_eq!(middle(5, 1, |_| false), Some(2));
+        assert_eq!(middle(7, 1, |_| false), Some(3));
+        assert_eq!(middle(9, 4, |_| false), Some(4));
+        assert_eq!(middle(8, 2, behind("uacttttt")), Some(2));
+        assert_eq!(
+            middle(8, 4, behind("uctttttu")),
+            Some(1),
+            "small parts where there is no better place, the earlier of two"
+        );
+        assert_eq!(middle(4, 1, behind("cttt")), None);
+        assert_eq!(middle(1, 1, |_| false), None);
+        assert_eq!(middle(0, 1, |_| false), None);
+    }
+}

@@ -1,0 +1,454 @@
+//! How a summary is made: a state machine that says which model call it wants and is fed the answer.
+//!
+//! What is too long for the model is summarised in chunks, what the model refuses in halves, and the summaries of the parts
+//! are merged in pairs. A text is cut only where that cannot go on, and says so.
+
+use crate::compress::within;
+use crate::message::Message;
+use crate::tokens::{Script, TokenCounter};
+
+use super::transcript::{self, Item};
+use super::{Format, Policy, Prompt, Structured, cut, local};
+
+/// What a summary goes on from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Previous {
+    /// Its text.
+    pub text: String,
+    /// Its fields.
+    pub data: Structured,
+}
+
+/// How a summary is made.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The form that the model is asked for.
+    pub format: Format,
+    /// The caller's prompt; `None` for that of the documents in the conversation's language.
+    pub prompt: Option<Prompt>,
+    /// Words of the summary; `None` for those of the documents.
+    pub max_words: Option<u32>,
+    /// The knobs.
+    pub policy: Policy,
+    /// Tokens of the window of the model that is asked; `None` where it is not known.
+    pub window_tokens: Option<u64>,
+    /// Tokens of a tool result that the model is shown, shortened by its content; 0 is no limit.
+    pub max_result_tokens: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            format: Format::Text,
+            prompt: None,
+            max_words: None,
+            policy: Policy::default(),
+            window_tokens: None,
+            max_result_tokens: MAX_RESULT_TOKENS,
+        }
+    }
+}
+
+/// Newest messages that say which language the conversation is in.
+const LANGUAGE_MESSAGES: usize = 100;
+/// Tokens of a result that are worth reading for a summary of a few hundred.
+const MAX_RESULT_TOKENS: u64 = 1_000;
+
+/// Bytes of text that surely are a token. English has four, Chinese three; what is denser is refused, and halved then.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Of a window what the conversation may have at first. Source: trpc-agent-go, safe prefix.
+const INPUT_PERCENT: u64 = 70;
+/// Bytes of the smallest chunk.
+const MIN_CHUNK_BYTES: usize = 2_048;
+
+/// Tokens of an answer for each that the summary should have, and the least: models that think need room for it.
+const ANSWER_FACTOR: u64 = 4;
+const MIN_ANSWER_TOKENS: u64 = 1_024;
+/// Times its target that a summary may be long.
+const MAX_TEXT_FACTOR: u64 = 2;
+/// Share of the target, in percent, and least tokens for what the model dropped and what is added back.
+const ADDED_PERCENT: u64 = 40;
+const MIN_ADDED_TOKENS: u64 = 150;
+/// What stands between a model's text and what it dropped.
+const ADDED: &str = "\n\nAlso said:\n";
+/// Tokens of a text that is cut by force. Source: document 003, `force_truncated_summary`.
+const MIN_FORCED_TOKENS: u64 = 128;
+/// Rounds of merging beyond the depth of halving. Source: document 003, `merge`.
+const MERGE_ROUNDS: u32 = 8;
+
+/// What the model is to be asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// Roles and texts.
+    pub messages: Vec<(&'static str, String)>,
+    /// The longest answer.
+    pub max_tokens: u64,
+    /// The temperature.
+    pub temperature: f64,
+    /// How often what it is about has been parted.
+    pub depth: u32,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    /// The summary.
+    pub text: String,
+    /// Its fields: what every later summary is checked against and merged with.
+    pub data: Structured,
+    /// Whether a model wrote it; else it was told by rules.
+    pub by_model: bool,
+    /// Why no model wrote it although one was asked.
+    pub error: Option<String>,
+    /// Whether a part was cut by force.
+    pub truncated: bool,
+    /// Parts that were summarised.
+    pub chunks: u32,
+    /// How often they were parted.
+    pub max_depth: u32,
+    /// Calls of the model.
+    pub calls: u32,
+    /// Tokens of what was summarised.
+    pub input_tokens: u64,
+    /// Tokens of the summary.
+    pub output_tokens: u64,
+}
+
+/// The summary of a part.
+#[derive(Debug, Clone)]
+struct Part {
+    text: String,
+    truncated: bool,
+    chunks: u32,
+    max_depth: u32,
+}
+
+/// A summary that the model is to be asked for.
+#[derive(Debug)]
+struct Ask {
+    items: Vec<Item>,
+    depth: u32,
+    /// What is known of the parts that it joins, where it joins two.
+    merges: Option<Part>,
+}
+
+#[derive(Debug)]
+enum Task {
+    Ask(Ask),
+    /// Join the newest `count` parts.
+    Merge {
+        count: usize,
+        depth: u32,
+    },
+    /// A part that is carried over to the next round.
+    Keep(Part),
+}
+
+/// The making of one summary.
+#[derive(Debug)]
+pub struct Run {
+    options: Options,
+    prompt: Prompt,
+    counter: TokenCounter,
+    previous: Previous,
+    /// What is left to do, the next at the end.
+    tasks: Vec<Task>,
+    /// The summaries of parts, in their order.
+    parts: Vec<Part>,
+    /// Goes with the first call that is answered.
+    tells_previous: bool,
+    calls: u32,
+    error: Option<String>,
+}
+
+impl Run {
+    /// Starts with the messages behind `previous`. Plans without counting a token: O(bytes).
+    pub fn new(view: &[Message<'_>], previous: Option<Previous>, options: Options, counter: TokenCounter) -> Self {
+        let newest = &view[view.len().saturating_sub(LANGUAGE_MESSAGES)..];
+        let is_chinese = Script::prevailing(newest) == Script::EastAsian;
+        let standard = || Prompt::standard(options.format, is_chinese, options.max_words);
+        let prompt = options.prompt.clone().unwrap_or_else(standard);
+        let items = transcript::items(view, options.max_result_tokens, counter);
+        let previous = previous.unwrap_or_default();
+        let tells_previous = !previous.text.is_empty();
+        let mut run = Self {
+            options,
+            prompt,
+            counter,
+            previous,
+            tasks: Vec::new(),
+            parts: Vec::new(),
+            tells_previous,
+            calls: 0,
+            error: None,
+        };
+        let room = run.room_bytes(run.options.window_tokens);
+        if items.iter().any(|item| !item.text.is_empty()) {
+            run.schedule(items, 0, room);
+        }
+        run
+    }
+
+    /// Returns the call that the machine waits for; `None` when nothing is left to ask.
+    pub fn next_call(&mut self) -> Option<Call> {
+        loop {
+            match self.tasks.pop()? {
+                Task::Keep(part) => self.parts.push(part),
+                Task::Merge { count, depth } => self.merge(count, depth),
+                Task::Ask(ask) => {
+                    let call = self.call(&ask);
+                    self.tasks.push(Task::Ask(ask));
+                    return Some(call);
+                }
+            }
+        }
+    }
+
+    /// Takes the model's answer to [`Run::next_call`]. An empty one is a failure.
+    pub fn answered(&mut self, text: &str) {
+        let text = without_thoughts(text).trim();
+        if text.is_empty() {
+            self.failed("the model's answer is empty");
+            return;
+        }
+        let Some(Task::Ask(Ask { depth, merges, .. })) = self.tasks.pop() else { return };
+        self.calls += 1;
+        self.tells_previous = false;
+        let mut part = merges.unwrap_or(Part { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
+        let max_tokens = self.target(depth) * MAX_TEXT_FACTOR;
+        text.clone_into(&mut part.text);
+        // JSON is bounded by its fields.
+        if self.options.format == Format::Text {
+            self.cut(&mut part, max_tokens);
+        }
+        self.parts.push(part);
+    }
+
+    /// Takes that the model refused the call as too long, with the limit that it named.
+    pub fn refused(&mut self, limit_tokens: Option<u64>) {
+        let policy = &self.options.policy;
+        if !policy.bisect_enabled {
+            self.failed("the conversation is too long for the model, and halving it is switched off");
+            return;
+        }
+        let Some(Task::Ask(Ask { mut items, depth, merges })) = self.tasks.pop() else { return };
+        self.calls += 1;
+        let min = usize::try_from(policy.bisect_min_messages).unwrap_or(usize::MAX);
+        if merges.is_none() && depth < policy.bisect_max_depth {
+            let room = limit_tokens.map_or(0, |limit| self.room_bytes(Some(limit)));
+            if room > 0 && room < transcript::bytes(&items) {
+                self.schedule(items, depth, room);
+                return;
+            }
+            let middle = cut::middle(items.len(), min, |at| items[at].stays_behind);
+            if let Some(middle) = middle.filter(|_| items.len() > min) {
+                let right = items.split_off(middle);
+                self.part_tasks(vec![items, right], depth + 1);
+                return;
+            }
+        }
+        let part = self.forced(&items, depth, merges);
+        self.tells_previous = false;
+        self.parts.push(part);
+    }
+
+    /// Asks no model: the summary is told by rules.
+    pub fn by_rules(&mut self) {
+        self.tasks.clear();
+        self.parts.clear();
+    }
+
+    /// Takes that the model cannot be asked: the summary is told by rules, with what was answered so far as background.
+    pub fn failed(&mut self, error: &str) {
+        self.error = Some(error.to_owned());
+        self.tasks.clear();
+    }
+
+    /// Returns the summary of `view`, which the run was made with, when nothing is left to ask.
+    ///
+    /// What the model's text drops of the user's rules and of the exact names is added back.
+    pub fn finish(self, view: &[Message<'_>]) -> Draft {
+        let told = self.previous.data.clone().merged(local(view));
+        let part = self.parts.last().filter(|_| self.error.is_none());
+        let (data, text) =
+            part.map_or_else(|| self.by_rules_only(told.clone()), |part| self.written(part, told.clone()));
+        let text = if text.is_empty() { format!("[{} messages without text]", view.len()) } else { text };
+        Draft {
+            output_tokens: u64::from(self.counter.text(&text)),
+            text,
+            data,
+            by_model: part.is_some(),
+            truncated: part.is_some_and(|part| part.truncated),
+            chunks: part.map_or(1, |part| part.chunks),
+            max_depth: part.map_or(0, |part| part.max_depth),
+            calls: self.calls,
+            input_tokens: view.iter().map(|message| self.counter.message(message)).sum(),
+            error: self.error,
+        }
+    }
+
+    /// Returns fields and text of a summary that a model wrote.
+    fn written(&self, part: &Part, told: Structured) -> (Structured, String) {
+        let target = self.options.policy.target_tokens;
+        let max_tokens = MAX_TEXT_FACTOR * target;
+        if self.options.format == Format::Structured
+            && let Some(read) = Structured::parse(&part.text)
+        {
+            let data = with_model(&self.previous.data, told, read).within(max_tokens, self.counter);
+            let text = data.to_string();
+            return (data, text);
+        }
+        let data = told.within(max_tokens, self.counter);
+        let room = (target * ADDED_PERCENT / 100).max(MIN_ADDED_TOKENS);
+        let missing = data.missing_in(&part.text).within(room, self.counter);
+        let added = if missing == Structured::default() { String::new() } else { format!("{ADDED}{missing}") };
+        (data, format!("{}{added}", part.text))
+    }
+
+    /// Returns fields and text of a summary without a model, with what a model wrote before: rules cannot tell that.
+    fn by_rules_only(&self, mut told: Structured) -> (Structured, String) {
+        let target = self.options.policy.target_tokens.max(MIN_FORCED_TOKENS);
+        let previous = &self.previous;
+        // Rules and names that were added to it stand in its fields.
+        let written = previous.text.split(ADDED).next().filter(|_| previous.text != previous.data.to_string());
+        let parts = self.parts.iter().map(|part| part.text.as_str());
+        let texts: Vec<&str> = written.into_iter().chain(parts).filter(|text| !text.is_empty()).collect();
+        if !texts.is_empty() {
+            told.context = self.within(&texts.join("\n"), target / 2).0;
+        }
+        let data = told.within(target, self.counter);
+        let text = data.to_string();
+        (data, text)
+    }
+
+    /// Plans the summary of `items`, in chunks where they are larger than the room.
+    fn schedule(&mut self, items: Vec<Item>, depth: u32, room_bytes: usize) {
+        if room_bytes == 0 || transcript::bytes(&items) <= room_bytes {
+            self.tasks.push(Task::Ask(Ask { items, depth, merges: None }));
+        } else {
+            self.part_tasks(transcript::chunks(items, room_bytes), depth + 1);
+        }
+    }
+
+    fn part_tasks(&mut self, chunks: Vec<Vec<Item>>, depth: u32) {
+        self.tasks.push(Task::Merge { count: chunks.len(), depth });
+        let tasks = chunks.into_iter().rev().map(|items| Task::Ask(Ask { items, depth, merges: None }));
+        self.tasks.extend(tasks);
+    }
+
+    fn call(&self, ask: &Ask) -> Call {
+        let previous = self.untold().filter(|_| ask.merges.is_none());
+        Call {
+            messages: self.prompt.messages(&transcript::joined(&ask.items), previous),
+            max_tokens: (self.target(ask.depth) * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
+            temperature: self.options.policy.temperature,
+            depth: ask.depth,
+        }
+    }
+
+    /// Returns the text of the previous summary until it is in an answer.
+    fn untold(&self) -> Option<&str> {
+        self.tells_previous.then_some(self.previous.text.as_str())
+    }
+
+    /// Joins the newest `count` parts, in pairs by the model; of JSON without it.
+    fn merge(&mut self, count: usize, depth: u32) {
+        let mut parts = self.parts.split_off(self.parts.len().saturating_sub(count));
+        if parts.len() <= 1 {
+            self.parts.append(&mut parts);
+            return;
+        }
+        let together = |parts: &[Part], text: String| Part {
+            text,
+            truncated: parts.iter().any(|part| part.truncated),
+            chunks: parts.iter().map(|part| part.chunks).sum(),
+            max_depth: parts.iter().map(|part| part.max_depth).max().unwrap_or_default(),
+        };
+        let read = |part: &Part| Structured::parse(&part.text);
+        if self.options.format == Format::Structured
+            && let Some(read) = parts.iter().map(read).collect::<Option<Vec<_>>>()
+        {
+            let merged = read.into_iter().reduce(Structured::merged).unwrap_or_default();
+            self.parts.push(together(&parts, merged.to_json().to_string()));
+            return;
+        }
+        if depth > self.options.policy.bisect_max_depth + MERGE_ROUNDS {
+            let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
+            let mut part = together(&parts, texts.join("\n"));
+            let max_tokens = self.options.policy.merge_target_tokens.max(MIN_FORCED_TOKENS);
+            self.cut(&mut part, max_tokens);
+            part.truncated = true;
+            self.parts.push(part);
+            return;
+        }
+        self.tasks.push(Task::Merge { count: parts.len().div_ceil(2), depth: depth + 1 });
+        for pair in parts.chunks(2).rev() {
+            if let [one] = pair {
+                self.tasks.push(Task::Keep(one.clone()));
+                continue;
+            }
+            let told = ["earlier", "later"].iter().zip(pair);
+            let item =
+                |(which, part): (&&str, &Part)| Item::new(format!("Summary of the {which} part:\n{}\n", part.text));
+            let merges = Some(together(pair, String::new()));
+            self.tasks.push(Task::Ask(Ask { items: told.map(item).collect(), depth, merges }));
+        }
+    }
+
+    /// Returns a part that was cut by force.
+    fn forced(&self, items: &[Item], depth: u32, merges: Option<Part>) -> Part {
+        let mut part = merges.unwrap_or(Part { text: String::new(), truncated: true, chunks: 1, max_depth: depth });
+        part.text = transcript::joined(items);
+        self.cut(&mut part, self.target(depth).max(MIN_FORCED_TOKENS));
+        let previous = self.untold().map_or_else(String::new, |text| format!("{text}\n\n"));
+        part.text = format!("{previous}[Cut by force, parted {depth} times: too long for the model.]\n{}", part.text);
+        part.truncated = true;
+        part
+    }
+
+    fn cut(&self, part: &mut Part, max_tokens: u64) {
+        let (text, is_cut) = self.within(&part.text, max_tokens);
+        part.text = text;
+        part.truncated |= is_cut;
+    }
+
+    /// Returns a text with at most `max_tokens`, and whether it was cut for that.
+    fn within(&self, text: &str, max_tokens: u64) -> (String, bool) {
+        if u64::from(self.counter.text(text)) <= max_tokens {
+            return (text.to_owned(), false);
+        }
+        (within(text, max_tokens, self.counter, None).map_or_else(String::new, |(text, _)| text), true)
+    }
+
+    fn target(&self, depth: u32) -> u64 {
+        let policy = &self.options.policy;
+        if depth == 0 { policy.target_tokens } else { policy.merge_target_tokens }
+    }
+
+    /// Returns the bytes of conversation that one call has room for; 0 for no limit.
+    fn room_bytes(&self, window_tokens: Option<u64>) -> usize {
+        let Some(window) = window_tokens.filter(|&window| window > 0) else { return 0 };
+        let answer = (self.options.policy.target_tokens * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS).min(window / 4);
+        let room = (window * INPUT_PERCENT / 100).saturating_sub(answer) * BYTES_PER_TOKEN;
+        let other = self.prompt.bytes() + self.previous.text.len();
+        usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(other).max(MIN_CHUNK_BYTES)
+    }
+}
+
+/// Returns the fields of a summary that a model wrote: rules, files, calls and errors as they were told by rules, the rest in
+/// its words.
+fn with_model(previous: &Structured, mut told: Structured, read: Structured) -> Structured {
+    told.decisions.clone_from(&previous.decisions);
+    told.open_questions = Vec::new();
+    told.requests = Vec::new();
+    told.merged(read)
+}
+
+/// Returns an answer without the thoughts that some servers leave in it.
+fn without_thoughts(text: &str) -> &str {
+    let start = text.trim_start();
+    match start.strip_prefix("<think>") {
+        Some(thoughts) => thoughts.split_once("</think>").map_or("", |(_, answer)| answer),
+        None => text,
+    }
+}

@@ -1,0 +1,220 @@
+//! A summary without a model: what can be told from messages by rules alone, the same every time.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::compress::{
+    call_line, errors, has_time, is_changing, is_note, on_one_line, path_in, rules, sentences, terms,
+};
+use crate::message::{Content, Message, Part, Role, Text};
+use crate::tokens::BuildMixedHasher;
+
+use super::Structured;
+use super::cut::is_result;
+use super::transcript::{answers, said};
+
+/// Words of a sentence that tells a decision.
+const DECISION: &str = r"(?i)(?-u:\b)(?:decided|we(?:'ll| will| shall) (?:use|keep|take|go)|let's (?:use|keep|take|go)|going with|agreed (?:on|to|that)|chose|settled on|switched to)(?-u:\b)|决定|采用|改用|就用|选定|定为";
+/// Words of a sentence that tells what is left to do.
+const OPEN: &str = r"(?i)(?-u:\b)(?:todo|fixme|next steps?|still (?:need|needs|have|has|open|missing)|not yet|remains? to|open questions?|to be (?:done|decided))(?-u:\b)|待办|未完成|还需要|还没|下一步|待确认";
+
+#[allow(clippy::expect_used)] // the patterns are literals, and a test compiles them
+static PATTERNS: LazyLock<[Regex; 2]> =
+    LazyLock::new(|| [DECISION, OPEN].map(|pattern| Regex::new(pattern).expect("the pattern is a literal")));
+
+/// Bytes of a sentence that is one entry; longer ones are pasted texts.
+const MAX_SENTENCE_BYTES: usize = 300;
+/// Characters of a request that are repeated.
+const MAX_REQUEST_CHARS: usize = 120;
+/// Error lines of one result.
+const MAX_ERRORS: usize = 3;
+/// Names that are kept before anything is merged.
+const MAX_NAMES: usize = 40;
+
+/// Returns what the messages come to. Nothing is invented: every entry is a sentence, a line, a call or a name of theirs.
+/// O(bytes).
+pub fn local(view: &[Message<'_>]) -> Structured {
+    let [decision, open] = &*PATTERNS;
+    let mut found = Structured::default();
+    for (index, message) in view.iter().enumerate() {
+        let text = said(message);
+        if is_result(message) {
+            // How a command ended is told with the command.
+            let lines = errors(&text).into_iter().map(|(_, line)| line).filter(|line| !is_exit_code(line));
+            found.errors.extend(lines.take(MAX_ERRORS).map(|line| on_one_line(line, MAX_SENTENCE_BYTES)));
+            continue;
+        }
+        if message.role == Role::User && !is_note(message) {
+            let request = on_one_line(&text, MAX_REQUEST_CHARS);
+            if found.goal.is_empty() {
+                found.goal = request;
+            } else {
+                found.requests.push(request);
+            }
+        }
+        if message.role == Role::User || message.role == Role::System {
+            found.constraints.extend(rules(&text).into_iter().map(|rule| text[rule].trim().to_owned()));
+        }
+        if message.role != Role::System {
+            for sentence in sentences(&text).map(|at| text[at].trim()).filter(|s| s.len() <= MAX_SENTENCE_BYTES) {
+                if sentence.ends_with(['?', '？']) {
+                    continue;
+                }
+                if decision.is_match(sentence) {
+                    found.decisions.push(sentence.to_owned());
+                } else if open.is_match(sentence) {
+                    found.open_questions.push(sentence.to_owned());
+                }
+            }
+        }
+        calls(message, &view[index + 1..], &mut found);
+    }
+    found.open_questions.extend(question(view));
+    found.names = names(view);
+    // Merged with nothing: each entry once, and no more than there may be.
+    Structured::default().merged(found)
+}
+
+fn is_exit_code(line: &str) -> bool {
+    line.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("exit code"))
+}
+
+/// Adds the calls of a message that changed something.
+fn calls(message: &Message<'_>, following: &[Message<'_>], found: &mut Structured) {
+    for call in &message.tool_calls {
+        let [name, arguments] = [&call.name, &call.arguments].map(|text| text.as_ref().map_or("", Text::as_str));
+        if !is_changing(name) {
+            continue;
+        }
+        let results = following.iter().take_while(|message| is_result(message));
+        let result = results.into_iter().find(|result| answers(result, call)).map(said);
+        let line = call_line(name, arguments, result.as_deref());
+        let names_file = path_in(&serde_json::from_str(arguments).unwrap_or_default()).is_some();
+        let list = if names_file { &mut found.file_changes } else { &mut found.commands };
+        list.push(line);
+    }
+}
+
+/// Returns the question that the conversation ends with, asked by the assistant.
+fn question(view: &[Message<'_>]) -> Option<String> {
+    let last = view.last().filter(|message| message.role == Role::Assistant)?;
+    let text = said(last);
+    let last = sentences(&text).map(|at| text[at].trim()).filter(|sentence| !sentence.is_empty()).last()?;
+    (last.ends_with(['?', '？']) && last.len() <= MAX_SENTENCE_BYTES).then(|| last.to_owned())
+}
+
+/// Returns the exact names that matter: those that the user said, then those that stand in most messages, then the newest.
+fn names(view: &[Message<'_>]) -> Vec<String> {
+    struct Seen<'v> {
+        by_user: bool,
+        messages: u32,
+        last: usize,
+        text: &'v str,
+    }
+    let mut seen: HashMap<terms::Term, Seen<'_>, BuildMixedHasher> = HashMap::default();
+    for (index, message) in view.iter().enumerate().filter(|(_, message)| message.role != Role::System) {
+        let by_user = message.role == Role::User;
+        let arguments = message.tool_calls.iter().filter_map(|call| call.arguments.as_ref()).map(Text::as_str);
+        for text in texts(message).chain(arguments) {
+            terms::scan(text, |term, start| {
+                if let Some(seen) = seen.get_mut(&term) {
+                    seen.messages += u32::from(seen.last != index);
+                    seen.last = index;
+                    seen.by_user |= by_user;
+                } else if term.kind().is_name()
+                    && let Some(text) = terms::text_at(text, start, term).filter(|name| !has_time(name.as_bytes()))
+                {
+                    seen.insert(term, Seen { by_user, messages: 1, last: index, text });
+                }
+            });
+        }
+    }
+    // What only one result says is data.
+    let mut names: Vec<Seen<'_>> = seen.into_values().filter(|seen| seen.by_user || seen.messages > 1).collect();
+    names.sort_by(|a, b| {
+        let rank = |seen: &Seen<'_>| (seen.by_user, seen.messages, seen.last);
+        rank(b).cmp(&rank(a)).then_with(|| (b.text.len(), b.text).cmp(&(a.text.len(), a.text)))
+    });
+    let mut kept: Vec<String> = Vec::new();
+    for name in names {
+        // Part of one that is kept already.
+        if kept.len() < MAX_NAMES && !kept.iter().any(|kept| kept.contains(name.text)) {
+            kept.push(name.text.to_owned());
+        }
+    }
+    kept
+}
+
+/// Iterates over the texts of a message's content.
+fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = &'m str> {
+    let (whole, parts) = match &message.content {
+        Content::Empty => (None, [].as_slice()),
+        Content::Text(text) => (Some(text.as_str()), [].as_slice()),
+        Content::Parts(parts) => (None, parts.as_slice()),
+    };
+    let of_parts = parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    whole.into_iter().chain(of_parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ToolCall;
+
+    fn call(id: &'static str, name: &'static str, arguments: &'static str) -> Message<'static> {
+        let call = ToolCall {
+            id: Some(id.into()),
+            name: Some(name.into()),
+            arguments: Some(arguments.into()),
+            arguments_are_text: true,
+        };
+        Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) }
+    }
+
+    fn result(id: &'static str, text: &'static str) -> Message<'static> {
+        Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, text) }
+    }
+
+    #[test]
+    fn every_section_is_told_from_the_messages() {
+        let view = [
+            Message::new(Role::User, "Build the importer in src/importer.py. Never push to main. 禁止删除数据。"),
+            call("1", "write_file", r#"{"path": "src/importer.py", "content": "x"}"#),
+            result("1", "ok"),
+            call("2", "exec", r#"{"command": "pytest -q"}"#),
+            result("2", "collected 3\nERROR: no module named csvkit\nexit code: 1"),
+            Message::new(Role::Assistant, "We decided on csvkit 1.2. Still missing: the tests. Which port is it?"),
+        ];
+        let found = local(&view);
+        assert_eq!(found.goal, "Build the importer in src/importer.py. Never push to main. 禁止删除数据。");
+        assert_eq!(found.constraints, ["Never push to main.", "禁止删除数据。"]);
+        assert_eq!(found.file_changes, ["write_file src/importer.py"]);
+        assert_eq!(found.commands, ["exec pytest -q (exit code: 1)"]);
+        assert_eq!(found.errors, ["ERROR: no module named csvkit"]);
+        assert_eq!(found.decisions, ["We decided on csvkit 1.2."]);
+        assert_eq!(found.open_questions, ["Still missing: the tests.", "Which port is it?"]);
+        assert!(found.names.contains(&"src/importer.py".to_owned()), "{:?}", found.names);
+        assert_eq!(local(&view), found);
+    }
+
+    #[test]
+    fn nothing_comes_of_nothing() {
+        assert_eq!(local(&[]), Structured::default());
+        assert_eq!(local(&[Message::empty(Role::Assistant)]), Structured::default());
+    }
+
+    #[test]
+    fn what_only_one_result_says_is_no_name() {
+        let view = [
+            Message::new(Role::User, "look at order_4711"),
+            result("1", "order_4711 row_1 row_2 row_3"),
+            Message::new(Role::Assistant, "It has row_2."),
+        ];
+        assert_eq!(local(&view).names, ["order_4711", "row_2"]);
+    }
+}

@@ -1,0 +1,257 @@
+//! When to summarise and how hard to try: the knobs of document 003.
+
+use crate::error::{Error, Result};
+use crate::message::Message;
+use crate::tokens::TokenCounter;
+
+use super::cut;
+use super::trigger::{Comparison, Observed, Trigger};
+
+/// What asks for a summary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Nobody: it is due when the trigger fires.
+    Proactive,
+    /// The model refused the conversation as too long: all of it is summarised.
+    OverflowRetry,
+    /// The caller: all of it is summarised, whatever the trigger says.
+    Forced,
+}
+
+/// The knobs of summaries.
+///
+/// # Source
+///
+/// The defaults and the environment names: document 003, section 5, and the server it describes (`config.rs:83`).
+/// `SUMMARY_COOLDOWN_SECONDS` is read there and used nowhere, so it is none of ours.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // switches, each for itself
+pub struct Policy {
+    /// `SUMMARY_ENABLED` and `DYNAMIC_SUMMARY_ENABLED`: whether anything is summarised without being asked to.
+    pub enabled: bool,
+    /// `SUMMARY_MESSAGE_LIMIT`: messages from which on a summary is due; 0 switches the limit off.
+    pub message_limit: u64,
+    /// `SUMMARY_MAX_CONTEXT_TOKENS`: tokens from which on a summary is due; 0 switches the limit off.
+    pub max_context_tokens: u64,
+    /// `SUMMARY_KEEP_LAST_N`: messages at the end that stay as they are.
+    pub keep_last: u64,
+    /// `SUMMARY_TARGET_TOKENS`: tokens that a summary should have.
+    pub target_tokens: u64,
+    /// `SUMMARY_MERGE_TARGET_TOKENS`: tokens of a summary made of two.
+    pub merge_target_tokens: u64,
+    /// `SUMMARY_TEMPERATURE`: handed to the model.
+    pub temperature: f64,
+    /// `SUMMARY_BISECT_ENABLED`: whether what is too long for the model is summarised in halves.
+    pub bisect_enabled: bool,
+    /// `SUMMARY_BISECT_MAX_DEPTH`: how often it is halved; at least 1.
+    pub bisect_max_depth: u32,
+    /// `SUMMARY_BISECT_MIN_MESSAGES`: as few messages are not halved again; at least 1.
+    pub bisect_min_messages: u64,
+    /// `SUMMARY_RETRY_ON_CONTEXT_OVERFLOW`: whether an overflow of the conversation itself makes a summary due.
+    pub retry_on_overflow: bool,
+    /// `HISTORY_LIMIT`: messages of history where no summary stands for them.
+    pub history_limit: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            message_limit: 40,
+            max_context_tokens: 6_000,
+            keep_last: 6,
+            target_tokens: 700,
+            merge_target_tokens: 700,
+            temperature: 0.2,
+            bisect_enabled: true,
+            bisect_max_depth: 6,
+            bisect_min_messages: 4,
+            retry_on_overflow: true,
+            history_limit: 20,
+        }
+    }
+}
+
+impl Policy {
+    /// Returns the policy that the environment, looked up by name, asks for.
+    ///
+    /// A switch is off for `false` in any case, and on for everything else, as in document 003's server; what is empty
+    /// says nothing. The merge target follows the target unless it is named itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] naming the variable for a number that is none, or too small.
+    pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let text = |name: &str| lookup(name).filter(|text| !text.trim().is_empty());
+        let switch = |name: &str| text(name).is_none_or(|text| !text.trim().eq_ignore_ascii_case("false"));
+        let whole = |name: &str, default: u64| {
+            text(name).map_or(Ok(default), |text| {
+                let wrong = || Error::argument(name, format!("must be a non-negative integer, got `{text}`"));
+                text.trim().parse().map_err(|_| wrong())
+            })
+        };
+        let default = Self::default();
+        let target_tokens = whole("SUMMARY_TARGET_TOKENS", default.target_tokens)?;
+        let temperature = text("SUMMARY_TEMPERATURE").map_or(Ok(default.temperature), |text| {
+            let wrong = || Error::argument("SUMMARY_TEMPERATURE", format!("must be a number, got `{text}`"));
+            text.trim().parse().map_err(|_| wrong())
+        })?;
+        let max_depth = whole("SUMMARY_BISECT_MAX_DEPTH", default.bisect_max_depth.into())?;
+        Self {
+            enabled: switch("SUMMARY_ENABLED") && switch("DYNAMIC_SUMMARY_ENABLED"),
+            message_limit: whole("SUMMARY_MESSAGE_LIMIT", default.message_limit)?,
+            max_context_tokens: whole("SUMMARY_MAX_CONTEXT_TOKENS", default.max_context_tokens)?,
+            keep_last: whole("SUMMARY_KEEP_LAST_N", default.keep_last)?,
+            target_tokens,
+            merge_target_tokens: whole("SUMMARY_MERGE_TARGET_TOKENS", target_tokens)?,
+            temperature,
+            bisect_enabled: switch("SUMMARY_BISECT_ENABLED"),
+            bisect_max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX).max(1),
+            bisect_min_messages: whole("SUMMARY_BISECT_MIN_MESSAGES", default.bisect_min_messages)?.max(1),
+            retry_on_overflow: switch("SUMMARY_RETRY_ON_CONTEXT_OVERFLOW"),
+            history_limit: whole("HISTORY_LIMIT", default.history_limit)?,
+        }
+        .checked()
+    }
+
+    /// Returns the check that document 003 makes: messages first, then tokens, a limit of 0 being none.
+    pub fn trigger(&self) -> Trigger {
+        let messages = Trigger::Messages(Comparison::AtLeast, self.message_limit);
+        let tokens = Trigger::Tokens(Comparison::AtLeast, self.max_context_tokens);
+        let checks = [(self.message_limit, messages), (self.max_context_tokens, tokens)];
+        Trigger::Any(checks.into_iter().filter(|(limit, _)| *limit > 0).map(|(_, check)| check).collect())
+    }
+
+    /// Returns how many messages the next summary covers, and why it is due; `None` while it is not, or where it would
+    /// cover nothing new behind the `covered` ones. Without a `trigger` the policy's own limits decide.
+    pub fn due(
+        &self,
+        view: &[Message<'_>],
+        covered: usize,
+        cause: Cause,
+        trigger: Option<&Trigger>,
+        idle_seconds: f64,
+        counter: TokenCounter,
+    ) -> Option<(usize, &'static str)> {
+        let new = view.get(covered..).filter(|new| !new.is_empty())?;
+        let (reason, keep) = match cause {
+            Cause::Forced => ("force", 0),
+            Cause::OverflowRetry => self.retry_on_overflow.then_some(("overflow_retry", 0))?,
+            Cause::Proactive if !self.enabled => return None,
+            Cause::Proactive => {
+                let tokens = new.iter().map(|message| counter.message(message)).sum();
+                let observed = Observed { messages: new.len() as u64, tokens, idle_seconds };
+                let reason = match trigger {
+                    Some(trigger) => trigger.fires(&observed)?,
+                    None => self.trigger().fires(&observed)?,
+                };
+                (reason, usize::try_from(self.keep_last).unwrap_or(usize::MAX))
+            }
+        };
+        cut::keep_last(view, covered, keep).map(|cut| (cut, reason))
+    }
+
+    /// Returns the policy if it can be used.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] for a target of 0, a depth or a minimum of 0, or a temperature below 0.
+    pub fn checked(self) -> Result<Self> {
+        let positive = [
+            ("target_tokens", self.target_tokens),
+            ("merge_target_tokens", self.merge_target_tokens),
+            ("bisect_max_depth", self.bisect_max_depth.into()),
+            ("bisect_min_messages", self.bisect_min_messages),
+        ];
+        if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
+            return Err(Error::argument(*name, "must be a positive integer, got 0"));
+        }
+        if !self.temperature.is_finite() || self.temperature < 0.0 {
+            let problem = format!("must be a number from 0 on, got {}", self.temperature);
+            return Err(Error::argument("temperature", problem));
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Role;
+
+    fn from(pairs: &[(&str, &str)]) -> Result<Policy> {
+        Policy::from_env(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn an_empty_environment_means_the_defaults() {
+        assert_eq!(from(&[]).unwrap(), Policy::default());
+        assert_eq!(from(&[("SUMMARY_KEEP_LAST_N", " ")]).unwrap(), Policy::default());
+    }
+
+    #[test]
+    fn every_name_of_document_003_is_read() {
+        let policy = from(&[
+            ("SUMMARY_MESSAGE_LIMIT", "10"),
+            ("SUMMARY_MAX_CONTEXT_TOKENS", "0"),
+            ("SUMMARY_KEEP_LAST_N", "2"),
+            ("SUMMARY_TARGET_TOKENS", "300"),
+            ("SUMMARY_TEMPERATURE", "0"),
+            ("SUMMARY_BISECT_ENABLED", "FALSE"),
+            ("SUMMARY_BISECT_MAX_DEPTH", "0"),
+            ("SUMMARY_BISECT_MIN_MESSAGES", "0"),
+            ("SUMMARY_RETRY_ON_CONTEXT_OVERFLOW", "no"),
+            ("DYNAMIC_SUMMARY_ENABLED", "false"),
+            ("HISTORY_LIMIT", "7"),
+        ]);
+        let expected = Policy {
+            enabled: false,
+            message_limit: 10,
+            max_context_tokens: 0,
+            keep_last: 2,
+            target_tokens: 300,
+            merge_target_tokens: 300,
+            temperature: 0.0,
+            bisect_enabled: false,
+            bisect_max_depth: 1,
+            bisect_min_messages: 1,
+            retry_on_overflow: true,
+            history_limit: 7,
+        };
+        assert_eq!(policy.unwrap(), expected);
+        assert_eq!(from(&[("SUMMARY_MERGE_TARGET_TOKENS", "50")]).unwrap().merge_target_tokens, 50);
+    }
+
+    #[test]
+    fn a_summary_is_due_as_document_003_says() {
+        let counter = TokenCounter::new(None);
+        let view: Vec<Message<'_>> = (0..40).map(|_| Message::new(Role::User, "hello")).collect();
+        let due = |policy: &Policy, view, covered, cause| policy.due(view, covered, cause, None, 0.0, counter);
+        let policy = Policy::default();
+        assert_eq!(due(&policy, &view, 0, Cause::Proactive), Some((34, "message_limit")));
+        assert_eq!(due(&policy, &view[..39], 0, Cause::Proactive), None);
+        assert_eq!(due(&policy, &view, 1, Cause::Proactive), None, "of those that no summary covers");
+        assert_eq!(due(&policy, &view[..3], 0, Cause::OverflowRetry), Some((3, "overflow_retry")));
+        assert_eq!(due(&policy, &view[..3], 1, Cause::Forced), Some((3, "force")));
+        assert_eq!(due(&policy, &view, 40, Cause::Forced), None, "nothing new");
+        let off = Policy { enabled: false, retry_on_overflow: false, ..Policy::default() };
+        assert_eq!(due(&off, &view, 0, Cause::Proactive), None);
+        assert_eq!(due(&off, &view, 0, Cause::OverflowRetry), None);
+        let by_tokens = Policy { message_limit: 0, max_context_tokens: 100, keep_last: 0, ..Policy::default() };
+        assert_eq!(due(&by_tokens, &view, 0, Cause::Proactive), Some((40, "token_limit")));
+        let never = Policy { message_limit: 0, max_context_tokens: 0, ..Policy::default() };
+        assert_eq!(due(&never, &view, 0, Cause::Proactive), None);
+        let idle = Trigger::Idle(Comparison::Above, 300.0);
+        assert_eq!(policy.due(&view, 0, Cause::Proactive, Some(&idle), 301.0, counter), Some((34, "idle")));
+    }
+
+    #[test]
+    fn what_is_no_number_is_named() {
+        for (name, value) in [("SUMMARY_KEEP_LAST_N", "-1"), ("HISTORY_LIMIT", "x"), ("SUMMARY_TEMPERATURE", "hot")] {
+            let error = from(&[(name, value)]).unwrap_err().to_string();
+            assert!(error.contains(name) && error.contains(value), "{error}");
+        }
+        let error = from(&[("SUMMARY_TARGET_TOKENS", "0")]).unwrap_err().to_string();
+        assert_eq!(error, "`target_tokens` must be a positive integer, got 0");
+    }
+}

@@ -1,0 +1,230 @@
+//! A conversation as the model that summarises it reads it.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::compress::within;
+use crate::message::{Content, Media, Message, Part, Text, ToolCall};
+use crate::tokens::TokenCounter;
+
+use super::cut::is_result;
+
+/// A message, or a part of one, as text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// What is said, with who says it in front; empty where nothing is.
+    pub text: String,
+    /// It answers a call of an item before it, and must not be parted from it.
+    pub stays_behind: bool,
+}
+
+/// What joins two items.
+const BREAK: &str = "\n";
+/// What a part begins with whose message was too long for one.
+const CONTINUED: &str = "[continued] ";
+
+impl Item {
+    /// Returns an item that may stand alone.
+    pub fn new(text: String) -> Self {
+        Self { text, stays_behind: false }
+    }
+
+    /// Returns its size in bytes, what joins it to the next one included.
+    fn bytes(&self) -> usize {
+        self.text.len() + BREAK.len()
+    }
+}
+
+/// Returns the messages as text, an item for each. Results above `max_result_tokens` are shortened by their content, with
+/// marks that say so; 0 is no limit. O(bytes).
+pub fn items(view: &[Message<'_>], max_result_tokens: u64, counter: TokenCounter) -> Vec<Item> {
+    let mut calls: &[ToolCall<'_>] = &[];
+    let item = |message| {
+        if !is_result(message) {
+            calls = &message.tool_calls;
+        }
+        item(message, calls, |text| short(text, max_result_tokens, counter))
+    };
+    view.iter().map(item).collect()
+}
+
+fn item(message: &Message<'_>, calls: &[ToolCall<'_>], short: impl for<'t> Fn(&'t str) -> Cow<'t, str>) -> Item {
+    let said = said(message);
+    if is_result(message) {
+        let text = format!("{} returned: {}", tool(message, calls), short(&said));
+        return Item { text, stays_behind: true };
+    }
+    let speaker = message.role.name();
+    let mut text = if said.is_empty() { String::new() } else { format!("{speaker}: {said}") };
+    for call in &message.tool_calls {
+        let [name, arguments] = [&call.name, &call.arguments].map(|text| text.as_ref().map_or("", Text::as_str));
+        let line_break = if text.is_empty() { "" } else { BREAK };
+        let _ = write!(text, "{line_break}{speaker} called {name} with {}", short(arguments));
+    }
+    Item::new(text)
+}
+
+/// Returns the name of the tool that a result is of.
+pub fn tool<'n>(result: &'n Message<'_>, calls: &'n [ToolCall<'_>]) -> &'n str {
+    let called = || calls.iter().find(|call| answers(result, call)).and_then(|call| call.name.as_ref());
+    result.name.as_ref().or_else(called).map_or("a tool", Text::as_str)
+}
+
+/// Returns whether `result` is what `call` returned.
+pub fn answers(result: &Message<'_>, call: &ToolCall<'_>) -> bool {
+    let [id, of] = [&call.id, &result.tool_call_id].map(|text| text.as_ref().map(Text::as_str));
+    id.is_some() && id == of
+}
+
+/// Returns the text of a message; an image, sound or file is named, not shown.
+pub fn said<'a>(message: &Message<'a>) -> Cow<'a, str> {
+    match &message.content {
+        Content::Empty => Cow::Borrowed(""),
+        Content::Text(text) => text.as_str().trim().into(),
+        Content::Parts(parts) => {
+            let text = |part: &Part<'a>| match part {
+                Part::Text(text) => text.as_str().trim(),
+                Part::Media(Media::Image { .. }, _) => "[image]",
+                Part::Media(Media::Audio, _) => "[audio]",
+                Part::Media(Media::File, _) => "[file]",
+                Part::Other(_) => "[attachment]",
+            };
+            parts.iter().map(text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(BREAK).into()
+        }
+    }
+}
+
+fn short(text: &str, max_tokens: u64, counter: TokenCounter) -> Cow<'_, str> {
+    // Every token is a byte at least.
+    if max_tokens == 0 || text.len() as u64 <= max_tokens || u64::from(counter.text(text)) <= max_tokens {
+        return text.into();
+    }
+    within(text, max_tokens, counter, None).map_or(text.into(), |(text, _)| text.into())
+}
+
+/// Returns the items as one text, empty ones left out.
+pub fn joined(items: &[Item]) -> String {
+    let texts: Vec<&str> = items.iter().map(|item| item.text.as_str()).filter(|text| !text.is_empty()).collect();
+    texts.join(BREAK)
+}
+
+/// Returns the size of the items as one text, in bytes.
+pub fn bytes(items: &[Item]) -> usize {
+    items.iter().map(Item::bytes).sum()
+}
+
+/// Parts items into runs of at most `max_bytes` each.
+///
+/// A call stays with its results where both have room in one run. Otherwise, and where one message has not, its text goes
+/// on in the next run behind a mark; nothing is left out. O(bytes).
+pub fn chunks(items: Vec<Item>, max_bytes: usize) -> Vec<Vec<Item>> {
+    let max_bytes = max_bytes.max(4 * CONTINUED.len());
+    let mut chunks: Vec<Vec<Item>> = Vec::new();
+    let mut room = 0;
+    let mut place = |item: Item, opens: bool, room: &mut usize| {
+        let bytes = item.bytes();
+        match chunks.last_mut() {
+            Some(chunk) if !opens && bytes <= *room => chunk.push(item),
+            _ => {
+                chunks.push(vec![Item { stays_behind: false, ..item }]);
+                *room = max_bytes;
+            }
+        }
+        *room = room.saturating_sub(bytes);
+    };
+    let mut rest = items.into_iter().peekable();
+    while let Some(opening) = rest.next() {
+        let mut group = vec![opening];
+        while let Some(result) = rest.next_if(|item| item.stays_behind) {
+            group.push(result);
+        }
+        let group_bytes = bytes(&group);
+        let opens = group_bytes <= max_bytes && group_bytes > room;
+        for (position, item) in group.into_iter().enumerate() {
+            if item.bytes() <= max_bytes {
+                place(item, opens && position == 0, &mut room);
+                continue;
+            }
+            for (part, text) in parts(&item.text, max_bytes - CONTINUED.len() - BREAK.len()).enumerate() {
+                let text = if part == 0 { text.to_owned() } else { format!("{CONTINUED}{text}") };
+                place(Item { text, stays_behind: item.stays_behind }, false, &mut room);
+            }
+        }
+    }
+    chunks
+}
+
+/// Cuts a text into pieces of at most `max_bytes`, between characters and where it can be between lines.
+fn parts(text: &str, max_bytes: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.floor_char_boundary(max_bytes);
+        let at_line = if end < rest.len() { rest[..end].rfind('\n').map(|at| at + 1) } else { None };
+        let end = at_line.filter(|&at| at >= max_bytes / 2).unwrap_or(end);
+        let (part, left) = rest.split_at(end);
+        rest = left;
+        Some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Role;
+
+    fn text(item: &str) -> Item {
+        Item::new(item.to_owned())
+    }
+
+    fn result(item: &str) -> Item {
+        Item { text: item.to_owned(), stays_behind: true }
+    }
+
+    #[test]
+    fn calls_and_results_are_told_by_their_tools_name() {
+        let [id, name, arguments] = ["c1", "exec", r#"{"command":"ls"}"#].map(|text| Some(Text::new(text)));
+        let call = ToolCall { id: id.clone(), name, arguments, arguments_are_text: true };
+        let view = [
+            Message::new(Role::User, " list it "),
+            Message { tool_calls: vec![call], ..Message::new(Role::Assistant, "Sure.") },
+            Message { tool_call_id: id, ..Message::new(Role::Tool, "a.txt") },
+            Message::empty(Role::Assistant),
+        ];
+        let items = items(&view, 0, TokenCounter::new(None));
+        let texts: Vec<&str> = items.iter().map(|item| item.text.as_str()).collect();
+        let called = "assistant: Sure.\nassistant called exec with {\"command\":\"ls\"}";
+        assert_eq!(texts, ["user: list it", called, "exec returned: a.txt", ""]);
+        assert_eq!(items.iter().map(|item| item.stays_behind).collect::<Vec<_>>(), [false, false, true, false]);
+        assert_eq!(joined(&items), format!("user: list it\n{called}\nexec returned: a.txt"));
+    }
+
+    #[test]
+    fn a_long_result_is_shortened_by_its_content() {
+        let log = format!("{}ERROR: disk full\n{}", "all is well\n".repeat(900), "done\n".repeat(900));
+        let view = [Message { name: Some("exec".into()), ..Message::new(Role::Tool, &log) }];
+        let items = items(&view, 200, TokenCounter::new(None));
+        assert!(items[0].text.contains("ERROR: disk full") && items[0].text.len() < 2_000, "{}", items[0].text);
+    }
+
+    #[test]
+    fn chunks_hold_all_and_are_no_larger_than_asked() {
+        let items =
+            vec![text(&"a".repeat(90)), text("call"), result(&"b".repeat(30)), text(&"字".repeat(200)), text("end")];
+        for max_bytes in [60, 100, 128, 1_000] {
+            let chunks = chunks(items.clone(), max_bytes);
+            assert!(chunks.iter().all(|chunk| bytes(chunk) <= max_bytes && !chunk[0].stays_behind), "{chunks:?}");
+            let all: String = chunks.iter().flatten().map(|item| item.text.replace(CONTINUED, "")).collect();
+            assert_eq!(all, items.iter().map(|item| item.text.as_str()).collect::<String>());
+        }
+    }
+
+    #[test]
+    fn a_call_and_its_results_are_in_one_chunk() {
+        let items = vec![text(&"a".repeat(70)), text("call"), result(&"b".repeat(30)), result("c")];
+        let chunks = chunks(items, 80);
+        assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3]);
+    }
+}

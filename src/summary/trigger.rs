@@ -1,0 +1,118 @@
+//! When a summary is due.
+
+use std::ops::Not;
+
+/// What a trigger looks at: the messages that no summary covers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Observed {
+    /// How many there are.
+    pub messages: u64,
+    /// Their tokens, each message counted once.
+    pub tokens: u64,
+    /// Seconds between the newest message and the one before it: how long nobody said anything. Seconds since the newest
+    /// message where nothing follows it.
+    pub idle_seconds: f64,
+}
+
+/// How a number is compared with its threshold: the documents differ, so it is part of the check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    /// `>`: document 002.
+    Above,
+    /// `>=`: document 003.
+    AtLeast,
+}
+
+impl Comparison {
+    fn holds<T: PartialOrd + Copy>(self, value: T, threshold: T) -> bool {
+        match self {
+            Self::Above => value > threshold,
+            Self::AtLeast => value >= threshold,
+        }
+    }
+}
+
+/// A check, or several of them joined.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trigger {
+    /// The number of messages.
+    Messages(Comparison, u64),
+    /// The tokens.
+    Tokens(Comparison, u64),
+    /// The seconds of silence.
+    Idle(Comparison, f64),
+    /// One of these fires; none of none.
+    Any(Vec<Trigger>),
+    /// All of these fire; all of none.
+    All(Vec<Trigger>),
+    /// This one does not.
+    Not(Box<Trigger>),
+}
+
+impl Trigger {
+    /// Returns why a summary is due: `message_limit`, `token_limit`, `idle` or `not`, the first check that fired.
+    ///
+    /// Where there is no message nothing fires. An empty `All` is due always, which is called `always`.
+    pub fn fires(&self, observed: &Observed) -> Option<&'static str> {
+        if observed.messages == 0 { None } else { self.reason(observed) }
+    }
+
+    fn reason(&self, observed: &Observed) -> Option<&'static str> {
+        match self {
+            Self::Messages(comparison, limit) => comparison.holds(observed.messages, *limit).then_some("message_limit"),
+            Self::Tokens(comparison, limit) => comparison.holds(observed.tokens, *limit).then_some("token_limit"),
+            Self::Idle(comparison, limit) => comparison.holds(observed.idle_seconds, *limit).then_some("idle"),
+            Self::Any(checks) => checks.iter().find_map(|check| check.reason(observed)),
+            Self::All(checks) => {
+                let mut reasons = checks.iter().map(|check| check.reason(observed));
+                let first = reasons.next().unwrap_or(Some("always"))?;
+                reasons.all(|reason| reason.is_some()).then_some(first)
+            }
+            Self::Not(check) => check.reason(observed).is_none().then_some("not"),
+        }
+    }
+}
+
+impl Not for Trigger {
+    type Output = Self;
+
+    fn not(self) -> Self {
+        Self::Not(Box::new(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Comparison::{Above, AtLeast};
+    use super::*;
+
+    const SEEN: Observed = Observed { messages: 20, tokens: 4_000, idle_seconds: 300.0 };
+
+    #[test]
+    fn the_comparison_is_part_of_the_check() {
+        assert_eq!(Trigger::Messages(Above, 20).fires(&SEEN), None);
+        assert_eq!(Trigger::Messages(AtLeast, 20).fires(&SEEN), Some("message_limit"));
+        assert_eq!(Trigger::Tokens(Above, 4_000).fires(&SEEN), None);
+        assert_eq!(Trigger::Tokens(AtLeast, 4_000).fires(&SEEN), Some("token_limit"));
+        assert_eq!(Trigger::Idle(Above, 300.0).fires(&SEEN), None);
+        assert_eq!(Trigger::Idle(Above, 299.0).fires(&SEEN), Some("idle"));
+    }
+
+    #[test]
+    fn checks_are_joined_by_any_all_and_not() {
+        let (yes, no) = (Trigger::Tokens(AtLeast, 1), Trigger::Messages(Above, 100));
+        let any = Trigger::Any(vec![no.clone(), yes.clone()]);
+        assert_eq!(any.fires(&SEEN), Some("token_limit"));
+        assert_eq!(Trigger::All(vec![yes.clone(), no.clone()]).fires(&SEEN), None);
+        assert_eq!(Trigger::All(vec![yes.clone(), !no.clone()]).fires(&SEEN), Some("token_limit"));
+        assert_eq!((!yes).fires(&SEEN), None);
+        assert_eq!((!no).fires(&SEEN), Some("not"));
+    }
+
+    #[test]
+    fn all_of_none_is_always_and_any_of_none_never() {
+        assert_eq!(Trigger::All(vec![]).fires(&SEEN), Some("always"));
+        assert_eq!(Trigger::Any(vec![]).fires(&SEEN), None);
+        assert_eq!(Trigger::All(vec![]).fires(&Observed::default()), None, "no message, no summary");
+    }
+}
