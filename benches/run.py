@@ -15,6 +15,7 @@ import counting
 import detecting
 import fitting
 import footprint
+import summarising
 from measure import Report
 
 
@@ -37,6 +38,7 @@ def main() -> int:
         "fit": lambda: fitting.fit(
             report, repetitions=n, sizes=fitting.SIZES[:3] if quick else fitting.SIZES
         ),
+        "summary": lambda: summarising.planning(report, repetitions=n),
         "errors": lambda: detecting.errors(report, repetitions=n),
         "memory": lambda: footprint.memory(report),
         "import": lambda: footprint.import_time(report, processes=5 if quick else 20),

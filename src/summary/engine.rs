@@ -7,7 +7,7 @@ use crate::compress::within;
 use crate::message::Message;
 use crate::tokens::{Script, TokenCounter};
 
-use super::transcript::{self, Item};
+use super::transcript::{self, BYTES_PER_TOKEN, Item, Limit};
 use super::{Format, Policy, Prompt, Structured, cut, local};
 
 /// What a summary goes on from.
@@ -54,8 +54,6 @@ const LANGUAGE_MESSAGES: usize = 100;
 /// Tokens of a result that are worth reading for a summary of a few hundred.
 const MAX_RESULT_TOKENS: u64 = 1_000;
 
-/// Bytes of text that surely are a token. English has four, Chinese three; what is denser is refused, and halved then.
-const BYTES_PER_TOKEN: u64 = 3;
 /// Of a window what the conversation may have at first. Source: trpc-agent-go, safe prefix.
 const INPUT_PERCENT: u64 = 70;
 /// Bytes of the smallest chunk.
@@ -168,7 +166,8 @@ impl Run {
         let is_chinese = Script::prevailing(newest) == Script::EastAsian;
         let standard = || Prompt::standard(options.format, is_chinese, options.max_words);
         let prompt = options.prompt.clone().unwrap_or_else(standard);
-        let items = transcript::items(view, options.max_result_tokens, counter);
+        let limit = Limit { tokens: options.max_result_tokens, counter };
+        let items = transcript::items(view, limit);
         let previous = previous.unwrap_or_default();
         let tells_previous = !previous.text.is_empty();
         let mut run = Self {
@@ -236,7 +235,7 @@ impl Run {
         let min = usize::try_from(policy.bisect_min_messages).unwrap_or(usize::MAX);
         if merges.is_none() && depth < policy.bisect_max_depth {
             let room = limit_tokens.map_or(0, |limit| self.room_bytes(Some(limit)));
-            if room > 0 && room < transcript::bytes(&items) {
+            if room > 0 && room < transcript::bytes(&items, self.limit()) {
                 self.schedule(items, depth, room);
                 return;
             }
@@ -323,10 +322,10 @@ impl Run {
 
     /// Plans the summary of `items`, in chunks where they are larger than the room.
     fn schedule(&mut self, items: Vec<Item>, depth: u32, room_bytes: usize) {
-        if room_bytes == 0 || transcript::bytes(&items) <= room_bytes {
+        if room_bytes == 0 || transcript::bytes(&items, self.limit()) <= room_bytes {
             self.tasks.push(Task::Ask(Ask { items, depth, merges: None }));
         } else {
-            self.part_tasks(transcript::chunks(items, room_bytes), depth + 1);
+            self.part_tasks(transcript::chunks(items, room_bytes, self.limit()), depth + 1);
         }
     }
 
@@ -339,7 +338,7 @@ impl Run {
     fn call(&self, ask: &Ask) -> Call {
         let previous = self.untold().filter(|_| ask.merges.is_none());
         Call {
-            messages: self.prompt.messages(&transcript::joined(&ask.items), previous),
+            messages: self.prompt.messages(&transcript::joined(&ask.items, self.limit()), previous),
             max_tokens: (self.target(ask.depth) * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
             temperature: self.options.policy.temperature,
             depth: ask.depth,
@@ -398,7 +397,7 @@ impl Run {
     /// Returns a part that was cut by force.
     fn forced(&self, items: &[Item], depth: u32, merges: Option<Part>) -> Part {
         let mut part = merges.unwrap_or(Part { text: String::new(), truncated: true, chunks: 1, max_depth: depth });
-        part.text = transcript::joined(items);
+        part.text = transcript::joined(items, self.limit());
         self.cut(&mut part, self.target(depth).max(MIN_FORCED_TOKENS));
         let previous = self.untold().map_or_else(String::new, |text| format!("{text}\n\n"));
         part.text = format!("{previous}[Cut by force, parted {depth} times: too long for the model.]\n{}", part.text);
@@ -420,6 +419,10 @@ impl Run {
         (within(text, max_tokens, self.counter, None).map_or_else(String::new, |(text, _)| text), true)
     }
 
+    fn limit(&self) -> Limit {
+        Limit { tokens: self.options.max_result_tokens, counter: self.counter }
+    }
+
     fn target(&self, depth: u32) -> u64 {
         let policy = &self.options.policy;
         if depth == 0 { policy.target_tokens } else { policy.merge_target_tokens }
@@ -429,9 +432,9 @@ impl Run {
     fn room_bytes(&self, window_tokens: Option<u64>) -> usize {
         let Some(window) = window_tokens.filter(|&window| window > 0) else { return 0 };
         let answer = (self.options.policy.target_tokens * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS).min(window / 4);
-        let room = (window * INPUT_PERCENT / 100).saturating_sub(answer) * BYTES_PER_TOKEN;
-        let other = self.prompt.bytes() + self.previous.text.len();
-        usize::try_from(room).unwrap_or(usize::MAX).saturating_sub(other).max(MIN_CHUNK_BYTES)
+        let room = (window * INPUT_PERCENT / 100).saturating_sub(answer);
+        let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+        room.saturating_sub(self.prompt.bytes() + self.previous.text.len()).max(MIN_CHUNK_BYTES)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::ops::Range;
 
 use crate::compress::within;
 use crate::message::{Content, Media, Message, Part, Text, ToolCall};
@@ -16,52 +17,103 @@ pub struct Item {
     pub text: String,
     /// It answers a call of an item before it, and must not be parted from it.
     pub stays_behind: bool,
+    /// Results and arguments in `text` that are too long to be read whole.
+    long: Vec<Range<usize>>,
 }
 
 /// What joins two items.
 const BREAK: &str = "\n";
 /// What a part begins with whose message was too long for one.
 const CONTINUED: &str = "[continued] ";
+/// Bytes of text that surely are a token. English has four, Chinese three.
+pub const BYTES_PER_TOKEN: usize = 3;
+
+/// How long results and arguments are read, in tokens; 0 is no limit.
+#[derive(Debug, Clone, Copy)]
+pub struct Limit {
+    pub tokens: u64,
+    pub counter: TokenCounter,
+}
+
+impl Limit {
+    /// Returns the bytes that are surely within it.
+    fn bytes(self) -> usize {
+        let tokens = if self.tokens == 0 { u64::MAX } else { self.tokens };
+        usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
+    }
+}
 
 impl Item {
     /// Returns an item that may stand alone.
     pub fn new(text: String) -> Self {
-        Self { text, stays_behind: false }
+        Self { text, stays_behind: false, long: Vec::new() }
     }
 
-    /// Returns its size in bytes, what joins it to the next one included.
-    fn bytes(&self) -> usize {
-        self.text.len() + BREAK.len()
+    /// Adds a result or arguments.
+    fn push(&mut self, text: &str, limit: Limit) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        if text.len() > limit.bytes() {
+            self.long.push(start..self.text.len());
+        }
+    }
+
+    /// Returns its size in bytes once it is shortened, what joins it to the next one included.
+    fn bytes(&self, limit: Limit) -> usize {
+        let gone: usize = self.long.iter().map(|range| range.len() - limit.bytes()).sum();
+        self.text.len() - gone + BREAK.len()
+    }
+
+    /// Returns its text with what is too long shortened by its content, with marks that say so. O(bytes), counts tokens.
+    fn shortened(&self, limit: Limit) -> Cow<'_, str> {
+        if self.long.is_empty() {
+            return Cow::Borrowed(&self.text);
+        }
+        let mut shortened = String::new();
+        let mut at = 0;
+        for range in &self.long {
+            shortened.push_str(&self.text[at..range.start]);
+            let long = &self.text[range.clone()];
+            let is_short = u64::from(limit.counter.text(long)) <= limit.tokens;
+            match within(long, limit.tokens, limit.counter, None).filter(|_| !is_short) {
+                Some((text, _)) => shortened.push_str(&text),
+                None => shortened.push_str(long),
+            }
+            at = range.end;
+        }
+        shortened.push_str(&self.text[at..]);
+        Cow::Owned(shortened)
     }
 }
 
-/// Returns the messages as text, an item for each. Results above `max_result_tokens` are shortened by their content, with
-/// marks that say so; 0 is no limit. O(bytes).
-pub fn items(view: &[Message<'_>], max_result_tokens: u64, counter: TokenCounter) -> Vec<Item> {
+/// Returns the messages as text, an item for each. O(bytes), counts nothing.
+pub fn items(view: &[Message<'_>], limit: Limit) -> Vec<Item> {
     let mut calls: &[ToolCall<'_>] = &[];
     let item = |message| {
         if !is_result(message) {
             calls = &message.tool_calls;
         }
-        item(message, calls, |text| short(text, max_result_tokens, counter))
+        item(message, calls, limit)
     };
     view.iter().map(item).collect()
 }
 
-fn item(message: &Message<'_>, calls: &[ToolCall<'_>], short: impl for<'t> Fn(&'t str) -> Cow<'t, str>) -> Item {
+fn item(message: &Message<'_>, calls: &[ToolCall<'_>], limit: Limit) -> Item {
     let said = said(message);
     if is_result(message) {
-        let text = format!("{} returned: {}", tool(message, calls), short(&said));
-        return Item { text, stays_behind: true };
+        let mut item = Item::new(format!("{} returned: ", tool(message, calls)));
+        item.push(&said, limit);
+        return Item { stays_behind: true, ..item };
     }
     let speaker = message.role.name();
-    let mut text = if said.is_empty() { String::new() } else { format!("{speaker}: {said}") };
+    let mut item = Item::new(if said.is_empty() { String::new() } else { format!("{speaker}: {said}") });
     for call in &message.tool_calls {
         let [name, arguments] = [&call.name, &call.arguments].map(|text| text.as_ref().map_or("", Text::as_str));
-        let line_break = if text.is_empty() { "" } else { BREAK };
-        let _ = write!(text, "{line_break}{speaker} called {name} with {}", short(arguments));
+        let line_break = if item.text.is_empty() { "" } else { BREAK };
+        let _ = write!(item.text, "{line_break}{speaker} called {name} with ");
+        item.push(arguments, limit);
     }
-    Item::new(text)
+    item
 }
 
 /// Returns the name of the tool that a result is of.
@@ -94,35 +146,28 @@ pub fn said<'a>(message: &Message<'a>) -> Cow<'a, str> {
     }
 }
 
-fn short(text: &str, max_tokens: u64, counter: TokenCounter) -> Cow<'_, str> {
-    // Every token is a byte at least.
-    if max_tokens == 0 || text.len() as u64 <= max_tokens || u64::from(counter.text(text)) <= max_tokens {
-        return text.into();
-    }
-    within(text, max_tokens, counter, None).map_or(text.into(), |(text, _)| text.into())
-}
-
 /// Returns the items as one text, empty ones left out.
-pub fn joined(items: &[Item]) -> String {
-    let texts: Vec<&str> = items.iter().map(|item| item.text.as_str()).filter(|text| !text.is_empty()).collect();
+pub fn joined(items: &[Item], limit: Limit) -> String {
+    let texts: Vec<Cow<'_, str>> =
+        items.iter().filter(|item| !item.text.is_empty()).map(|item| item.shortened(limit)).collect();
     texts.join(BREAK)
 }
 
 /// Returns the size of the items as one text, in bytes.
-pub fn bytes(items: &[Item]) -> usize {
-    items.iter().map(Item::bytes).sum()
+pub fn bytes(items: &[Item], limit: Limit) -> usize {
+    items.iter().map(|item| item.bytes(limit)).sum()
 }
 
 /// Parts items into runs of at most `max_bytes` each.
 ///
 /// A call stays with its results where both have room in one run. Otherwise, and where one message has not, its text goes
 /// on in the next run behind a mark; nothing is left out. O(bytes).
-pub fn chunks(items: Vec<Item>, max_bytes: usize) -> Vec<Vec<Item>> {
+pub fn chunks(items: Vec<Item>, max_bytes: usize, limit: Limit) -> Vec<Vec<Item>> {
     let max_bytes = max_bytes.max(4 * CONTINUED.len());
     let mut chunks: Vec<Vec<Item>> = Vec::new();
     let mut room = 0;
     let mut place = |item: Item, opens: bool, room: &mut usize| {
-        let bytes = item.bytes();
+        let bytes = item.bytes(limit);
         match chunks.last_mut() {
             Some(chunk) if !opens && bytes <= *room => chunk.push(item),
             _ => {
@@ -138,16 +183,17 @@ pub fn chunks(items: Vec<Item>, max_bytes: usize) -> Vec<Vec<Item>> {
         while let Some(result) = rest.next_if(|item| item.stays_behind) {
             group.push(result);
         }
-        let group_bytes = bytes(&group);
+        let group_bytes = bytes(&group, limit);
         let opens = group_bytes <= max_bytes && group_bytes > room;
         for (position, item) in group.into_iter().enumerate() {
-            if item.bytes() <= max_bytes {
+            if item.bytes(limit) <= max_bytes {
                 place(item, opens && position == 0, &mut room);
                 continue;
             }
-            for (part, text) in parts(&item.text, max_bytes - CONTINUED.len() - BREAK.len()).enumerate() {
+            let text = item.shortened(limit);
+            for (part, text) in parts(&text, max_bytes - CONTINUED.len() - BREAK.len()).enumerate() {
                 let text = if part == 0 { text.to_owned() } else { format!("{CONTINUED}{text}") };
-                place(Item { text, stays_behind: item.stays_behind }, false, &mut room);
+                place(Item { stays_behind: item.stays_behind, ..Item::new(text) }, false, &mut room);
             }
         }
     }
@@ -180,7 +226,11 @@ mod tests {
     }
 
     fn result(item: &str) -> Item {
-        Item { text: item.to_owned(), stays_behind: true }
+        Item { stays_behind: true, ..text(item) }
+    }
+
+    fn limit(tokens: u64) -> Limit {
+        Limit { tokens, counter: TokenCounter::new(None) }
     }
 
     #[test]
@@ -193,20 +243,26 @@ mod tests {
             Message { tool_call_id: id, ..Message::new(Role::Tool, "a.txt") },
             Message::empty(Role::Assistant),
         ];
-        let items = items(&view, 0, TokenCounter::new(None));
+        let items = items(&view, limit(0));
         let texts: Vec<&str> = items.iter().map(|item| item.text.as_str()).collect();
         let called = "assistant: Sure.\nassistant called exec with {\"command\":\"ls\"}";
         assert_eq!(texts, ["user: list it", called, "exec returned: a.txt", ""]);
         assert_eq!(items.iter().map(|item| item.stays_behind).collect::<Vec<_>>(), [false, false, true, false]);
-        assert_eq!(joined(&items), format!("user: list it\n{called}\nexec returned: a.txt"));
+        assert_eq!(joined(&items, limit(0)), format!("user: list it\n{called}\nexec returned: a.txt"));
     }
 
     #[test]
     fn a_long_result_is_shortened_by_its_content() {
         let log = format!("{}ERROR: disk full\n{}", "all is well\n".repeat(900), "done\n".repeat(900));
         let view = [Message { name: Some("exec".into()), ..Message::new(Role::Tool, &log) }];
-        let items = items(&view, 200, TokenCounter::new(None));
-        assert!(items[0].text.contains("ERROR: disk full") && items[0].text.len() < 2_000, "{}", items[0].text);
+        let items = items(&view, limit(200));
+        let shown = joined(&items, limit(200));
+        assert!(shown.contains("ERROR: disk full") && shown.len() < 2_000, "{shown}");
+        assert_eq!(
+            bytes(&items, limit(200)),
+            "exec returned: ".len() + 600 + BREAK.len(),
+            "known before it is shortened"
+        );
     }
 
     #[test]
@@ -214,8 +270,11 @@ mod tests {
         let items =
             vec![text(&"a".repeat(90)), text("call"), result(&"b".repeat(30)), text(&"字".repeat(200)), text("end")];
         for max_bytes in [60, 100, 128, 1_000] {
-            let chunks = chunks(items.clone(), max_bytes);
-            assert!(chunks.iter().all(|chunk| bytes(chunk) <= max_bytes && !chunk[0].stays_behind), "{chunks:?}");
+            let chunks = chunks(items.clone(), max_bytes, limit(0));
+            assert!(
+                chunks.iter().all(|chunk| bytes(chunk, limit(0)) <= max_bytes && !chunk[0].stays_behind),
+                "{chunks:?}"
+            );
             let all: String = chunks.iter().flatten().map(|item| item.text.replace(CONTINUED, "")).collect();
             assert_eq!(all, items.iter().map(|item| item.text.as_str()).collect::<String>());
         }
@@ -224,7 +283,7 @@ mod tests {
     #[test]
     fn a_call_and_its_results_are_in_one_chunk() {
         let items = vec![text(&"a".repeat(70)), text("call"), result(&"b".repeat(30)), result("c")];
-        let chunks = chunks(items, 80);
+        let chunks = chunks(items, 80, limit(0));
         assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3]);
     }
 }
