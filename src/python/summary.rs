@@ -22,17 +22,29 @@ type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 #[derive(PartialEq)]
 #[allow(clippy::struct_excessive_bools)] // switches, each for itself
 pub struct SummaryPolicy {
+    /// Whether anything is summarised without being asked to.
     enabled: bool,
+    /// Messages from which on a summary is due; 0 switches the limit off.
     message_limit: u64,
+    /// Tokens from which on a summary is due; 0 switches the limit off.
     max_context_tokens: u64,
+    /// Messages at the end that stay as they are.
     keep_last: u64,
+    /// Tokens that a summary should have.
     target_tokens: u64,
+    /// Tokens of a summary made of two; the target's where it is not named.
     merge_target_tokens: u64,
+    /// Handed to the model.
     temperature: f64,
+    /// Whether what is too long for the model is summarised in halves.
     bisect_enabled: bool,
+    /// How often it is halved.
     bisect_max_depth: u32,
+    /// As few messages are not halved again.
     bisect_min_messages: u64,
+    /// Whether an overflow of the conversation itself makes a summary due.
     retry_on_overflow: bool,
+    /// Messages of history that are shown where no summary stands for them.
     history_limit: u64,
 }
 
@@ -243,6 +255,7 @@ pub struct SummaryCall {
     messages: Vec<(&'static str, String)>,
     /// The longest answer, in tokens.
     max_tokens: u64,
+    /// The temperature.
     temperature: f64,
     /// How often what it is about has been parted.
     depth: u32,
@@ -251,18 +264,25 @@ pub struct SummaryCall {
 /// A summary that was made.
 #[pyclass(frozen, get_all, skip_from_py_object, module = "nanobot_context.summary")]
 pub struct SummaryDraft {
+    /// The summary.
     text: String,
     /// Its fields as JSON text.
     data: String,
     /// Whether a model wrote it.
     by_model: bool,
+    /// Why no model wrote it although one was asked.
     error: Option<String>,
+    /// Whether a part was cut by force.
     truncated: bool,
+    /// Parts that were summarised one by one.
     chunks: u32,
+    /// How often they were parted.
     max_depth: u32,
     /// Calls of the model that it took.
     calls: u32,
+    /// Tokens of what was summarised.
     input_tokens: u64,
+    /// Tokens of the summary.
     output_tokens: u64,
 }
 

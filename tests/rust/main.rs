@@ -15,6 +15,9 @@ mod ledger;
 mod owned;
 mod promises;
 mod steady;
+mod store_contract;
+#[cfg(feature = "sqlite")]
+mod store_sqlite;
 mod texts;
 mod threads;
 mod worst_case;

@@ -1,0 +1,141 @@
+//! What can go wrong with a store.
+
+use super::SessionKey;
+
+/// A result whose error is [`StoreError`].
+pub type StoreResult<T> = std::result::Result<T, StoreError>;
+
+/// What went wrong. No message holds a credential.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A key or an argument cannot be used.
+    #[error("`{name}` {problem}")]
+    Invalid {
+        /// The argument.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is no such session, or it has expired.
+    #[error("there is no session `{0}`")]
+    NotFound(SessionKey),
+    /// There is such a session.
+    #[error("session `{0}` exists already\nhint: `get_or_create` takes it, `overwrite=True` deletes it first")]
+    AlreadyExists(SessionKey),
+    /// The session was deleted and created anew since its caller read it.
+    #[error("session `{0}` was deleted or created anew by another writer")]
+    Gone(SessionKey),
+    /// Somebody else wrote first.
+    #[error("session `{key}` is at position {actual}, not at {expected}: another writer was first")]
+    Conflict {
+        /// The session.
+        key: SessionKey,
+        /// What the caller knew.
+        expected: String,
+        /// What is there.
+        actual: String,
+    },
+    /// The server does not answer, or not in time.
+    #[error("{store} cannot be reached: {problem}")]
+    Unavailable {
+        /// What is used, without credentials.
+        store: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// The server wants another name or password.
+    #[error("{store} refused the user name or the password: {problem}")]
+    Unauthorized {
+        /// What is used, without credentials.
+        store: String,
+        /// What it said.
+        problem: String,
+    },
+    /// Nothing can be written: the disk is full.
+    #[error("{store} is full: {problem}")]
+    Full {
+        /// What is used.
+        store: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// Nothing can be written: read-only.
+    #[error("{store} cannot be written: {problem}")]
+    ReadOnly {
+        /// What is used.
+        store: String,
+        /// What the system said.
+        problem: String,
+    },
+    /// What is there is not what was written.
+    #[error("{store} is damaged: {problem}")]
+    Corrupt {
+        /// What is used.
+        store: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A later release wrote it.
+    #[error("{store} has schema {found}, and this release knows {known}\nhint: install the release that wrote it")]
+    NewerSchema {
+        /// What is used.
+        store: String,
+        /// The schema's number.
+        found: i64,
+        /// The newest known one.
+        known: i64,
+    },
+    /// Another process held the lock for too long.
+    #[error("{store} is locked by another process for more than {seconds} s")]
+    Locked {
+        /// What is used.
+        store: String,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// It has been closed.
+    #[error("the store has been closed")]
+    Closed,
+    /// Anything else.
+    #[error("{store} failed: {problem}")]
+    Failed {
+        /// What is used.
+        store: String,
+        /// What it said.
+        problem: String,
+    },
+}
+
+/// What to do after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The same again, after a while: nothing was written, or its ids will tell.
+    Later,
+    /// Read first.
+    AfterReading,
+    /// Nothing helps but another argument or another store.
+    Never,
+}
+
+impl StoreError {
+    /// Returns an [`StoreError::Invalid`].
+    pub fn invalid(name: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Invalid { name: name.into(), problem: problem.into() }
+    }
+
+    /// Returns what to do next. The match has no catch-all: a new variant must decide.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Unavailable { .. } | Self::Full { .. } | Self::Locked { .. } => Retry::Later,
+            Self::Conflict { .. } | Self::Gone(_) | Self::NotFound(_) | Self::AlreadyExists(_) => Retry::AfterReading,
+            Self::Invalid { .. }
+            | Self::Unauthorized { .. }
+            | Self::ReadOnly { .. }
+            | Self::Corrupt { .. }
+            | Self::NewerSchema { .. }
+            | Self::Closed
+            | Self::Failed { .. } => Retry::Never,
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Sessions in this process, gone with it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::{
+    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
+    Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+};
+
+/// Sessions in this process.
+#[derive(Debug, Default)]
+pub struct Memory {
+    data: Mutex<Data>,
+}
+
+#[derive(Debug, Default)]
+struct Data {
+    sessions: BTreeMap<SessionKey, Session>,
+    users: HashMap<UserKey, Expiring>,
+    apps: HashMap<String, Expiring>,
+}
+
+#[derive(Debug, Default)]
+struct Expiring {
+    state: State,
+    expires_ms: Option<i64>,
+}
+
+#[derive(Debug)]
+struct Session {
+    head: Head,
+    events: Vec<Event>,
+    state: State,
+    /// Positions by id, of evicted events too; 0 of those that only changed state.
+    taken: HashMap<String, u64>,
+    summaries: Vec<StoredSummary>,
+    failed: Vec<StoredSummary>,
+    expires_ms: Option<i64>,
+}
+
+/// Returns the milliseconds since 1970.
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Returns when something expires that is written now.
+pub fn expires_ms(now: i64, ttl: Ttl) -> Option<i64> {
+    (ttl.0 > 0).then(|| now.saturating_add_unsigned(ttl.0))
+}
+
+fn has_expired(expires_ms: Option<i64>, now: i64) -> bool {
+    expires_ms.is_some_and(|at| now > at)
+}
+
+impl Expiring {
+    fn current(&self, now: i64) -> State {
+        if has_expired(self.expires_ms, now) { State::new() } else { self.state.clone() }
+    }
+
+    fn update(&mut self, delta: &Delta, ttl: Ttl, now: i64) {
+        if has_expired(self.expires_ms, now) {
+            self.state.clear();
+        }
+        change(&mut self.state, delta);
+        self.expires_ms = expires_ms(now, ttl);
+    }
+}
+
+fn change(state: &mut State, delta: &Delta) {
+    for (name, value) in delta {
+        match value {
+            Some(value) => state.insert(name.clone(), value.clone()),
+            None => state.remove(name),
+        };
+    }
+}
+
+impl Data {
+    fn session(&mut self, key: &SessionKey, now: i64) -> StoreResult<&mut Session> {
+        let session = self.sessions.get_mut(key).filter(|session| !has_expired(session.expires_ms, now));
+        session.ok_or_else(|| StoreError::NotFound(key.clone()))
+    }
+
+    fn change_owners(&mut self, key: &SessionKey, user: &Delta, app: &Delta, ttls: [Ttl; 3], now: i64) {
+        if !user.is_empty() {
+            self.users.entry(key.owner.clone()).or_default().update(user, ttls[1], now);
+        }
+        if !app.is_empty() {
+            self.apps.entry(key.owner.app.clone()).or_default().update(app, ttls[2], now);
+        }
+    }
+
+    fn append(&mut self, key: &SessionKey, batch: &Append, now: i64) -> StoreResult<Appended> {
+        let session = self.session(key, now)?;
+        session.check(key, batch)?;
+        let (mut seqs, mut repeated) = (Vec::new(), Vec::new());
+        let mut owners: Vec<&NewEvent> = Vec::new();
+        for event in &batch.events {
+            let taken = session.taken.get(&event.id).copied();
+            repeated.push(taken.is_some());
+            let seq = taken.unwrap_or_else(|| {
+                owners.push(event);
+                session.take(event)
+            });
+            seqs.push((seq > 0).then_some(seq));
+        }
+        session.evict(batch.eviction);
+        session.head.updated_ms = now;
+        session.expires_ms = expires_ms(now, batch.ttls[0]);
+        let head = session.head.clone();
+        for event in owners {
+            self.change_owners(key, &event.user, &event.app, batch.ttls, now);
+        }
+        Ok(Appended { seqs, repeated, head })
+    }
+}
+
+impl Session {
+    fn check(&self, key: &SessionKey, batch: &Append) -> StoreResult<()> {
+        if batch.generation.as_ref().is_some_and(|generation| *generation != self.head.generation) {
+            return Err(StoreError::Gone(key.clone()));
+        }
+        match batch.expected_seq {
+            Some(expected) if expected != self.head.seq => Err(StoreError::Conflict {
+                key: key.clone(),
+                expected: expected.to_string(),
+                actual: self.head.seq.to_string(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes an event and returns its position; 0 for one that only changes state.
+    fn take(&mut self, event: &NewEvent) -> u64 {
+        change(&mut self.state, &event.session);
+        let seq = if let Some(payload) = &event.payload {
+            self.head.seq += 1;
+            self.events.push(Event {
+                seq: self.head.seq,
+                id: event.id.clone(),
+                time_ms: event.time_ms,
+                author: event.author.clone(),
+                filter_key: event.filter_key.clone(),
+                kind: event.kind,
+                payload: payload.clone(),
+            });
+            self.head.seq
+        } else {
+            0
+        };
+        self.taken.insert(event.id.clone(), seq);
+        seq
+    }
+
+    fn evict(&mut self, eviction: Eviction) {
+        let covered = self.summaries.iter().filter(|s| s.filter_key.is_empty()).map(|s| s.last_seq).max().unwrap_or(0);
+        let kinds: Vec<Kind> = self.events.iter().map(|event| event.kind).collect();
+        let unsummarised = self.events.iter().filter(|event| event.seq > covered).count();
+        let gone = evicted(&kinds, unsummarised, eviction);
+        self.events.drain(..gone);
+        self.head.first_seq = self.events.first().map_or(self.head.seq + 1, |event| event.seq);
+    }
+}
+
+/// Returns how many events at the start leave, by their kinds; the last `unsummarised` of them are not summarised yet.
+///
+/// Results go with their call, so that a session never begins with one.
+pub fn evicted(kinds: &[Kind], unsummarised: usize, eviction: Eviction) -> usize {
+    let max = usize::try_from(eviction.max_events).unwrap_or(usize::MAX);
+    if max == 0 || kinds.len() <= max {
+        return 0;
+    }
+    let mut keep = max;
+    if eviction.protect {
+        keep = keep.max(unsummarised.min(max.saturating_mul(2)));
+    }
+    let mut gone = kinds.len().saturating_sub(keep);
+    while gone > 0 && gone < kinds.len() && kinds[gone] == Kind::Result {
+        gone += 1;
+    }
+    gone
+}
+
+impl Memory {
+    /// Returns an empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn data(&self) -> MutexGuard<'_, Data> {
+        // Every change is made whole before the guard is let go, so what a panic left is what was there before it.
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionStore for Memory {
+    fn create(&self, key: &SessionKey, create: &Create) -> StoreResult<Head> {
+        let now = now_ms();
+        let mut data = self.data();
+        if !create.overwrite && data.session(key, now).is_ok() {
+            return Err(StoreError::AlreadyExists(key.clone()));
+        }
+        let head = Head {
+            key: key.clone(),
+            generation: create.generation.clone(),
+            seq: 0,
+            first_seq: 1,
+            created_ms: now,
+            updated_ms: now,
+            meta: create.meta.clone(),
+        };
+        let mut state = State::new();
+        change(&mut state, &create.session);
+        let session = Session {
+            head: head.clone(),
+            events: Vec::new(),
+            state,
+            taken: HashMap::new(),
+            summaries: Vec::new(),
+            failed: Vec::new(),
+            expires_ms: expires_ms(now, create.ttls[0]),
+        };
+        data.sessions.insert(key.clone(), session);
+        data.change_owners(key, &create.user, &create.app, create.ttls, now);
+        Ok(head)
+    }
+
+    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
+        let now = now_ms();
+        let mut data = self.data();
+        let user = data.users.get(&key.owner).map(|user| user.current(now)).unwrap_or_default();
+        let app = data.apps.get(&key.owner.app).map(|app| app.current(now)).unwrap_or_default();
+        let Ok(session) = data.session(key, now) else { return Ok(None) };
+        if let Some(ttl) = window.refresh {
+            session.expires_ms = expires_ms(now, ttl);
+        }
+        let is_in =
+            |event: &&Event| event.seq > window.after && window.since_ms.is_none_or(|since| event.time_ms >= since);
+        let mut events: Vec<Event> = session.events.iter().filter(is_in).cloned().collect();
+        if let Some(last) = window.last {
+            let last = usize::try_from(last).unwrap_or(usize::MAX);
+            events.drain(..events.len().saturating_sub(last));
+        }
+        let mut newest: BTreeMap<&str, &StoredSummary> = BTreeMap::new();
+        for summary in &session.summaries {
+            newest.insert(&summary.filter_key, summary);
+        }
+        let summaries =
+            newest.into_values().map(|summary| StoredSummary { links: Vec::new(), ..summary.clone() }).collect();
+        Ok(Some(Loaded { head: session.head.clone(), events, session: session.state.clone(), user, app, summaries }))
+    }
+
+    fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
+        let now = now_ms();
+        let data = self.data();
+        let own = |session: &&Session| session.head.key.owner == *user && !has_expired(session.expires_ms, now);
+        let mut heads: Vec<Head> = data.sessions.values().filter(own).map(|session| session.head.clone()).collect();
+        heads.sort_by(|a, b| (b.updated_ms, &b.key.id).cmp(&(a.updated_ms, &a.key.id)));
+        let [skip, take] =
+            [page.offset, page.limit.unwrap_or(u64::MAX)].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+        Ok(heads.into_iter().skip(skip).take(take).collect())
+    }
+
+    fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
+        let now = now_ms();
+        let mut data = self.data();
+        let existed = data.session(key, now).is_ok();
+        data.sessions.remove(key);
+        Ok(existed)
+    }
+
+    fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
+        self.data().append(key, batch, now_ms())
+    }
+
+    fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended> {
+        let now = now_ms();
+        let mut data = self.data();
+        let session = data.session(key, now)?;
+        session.check(key, batch)?;
+        session.events.retain(|event| event.seq <= after);
+        session.taken.retain(|_, seq| *seq <= after);
+        session.summaries.retain(|summary| summary.last_seq <= after);
+        data.append(key, &Append { expected_seq: None, ..batch.clone() }, now)
+    }
+
+    fn state(&self, scope: &Scope) -> StoreResult<State> {
+        let now = now_ms();
+        let mut data = self.data();
+        Ok(match scope {
+            Scope::App(app) => data.apps.get(app).map(|app| app.current(now)).unwrap_or_default(),
+            Scope::User(user) => data.users.get(user).map(|user| user.current(now)).unwrap_or_default(),
+            Scope::Session(key) => data.session(key, now).map(|session| session.state.clone()).unwrap_or_default(),
+        })
+    }
+
+    fn update_state(&self, scope: &Scope, delta: &Delta, ttl: Ttl) -> StoreResult<()> {
+        let now = now_ms();
+        let mut data = self.data();
+        match scope {
+            Scope::App(app) => data.apps.entry(app.clone()).or_default().update(delta, ttl, now),
+            Scope::User(user) => data.users.entry(user.clone()).or_default().update(delta, ttl, now),
+            Scope::Session(key) => {
+                let session = data.session(key, now)?;
+                change(&mut session.state, delta);
+                session.head.updated_ms = now;
+                session.expires_ms = expires_ms(now, ttl);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()> {
+        let mut data = self.data();
+        let session = data.session(key, now_ms())?;
+        if let Some(expected) = expected.filter(|expected| *expected != session.head.meta) {
+            let actual = session.head.meta.clone();
+            return Err(StoreError::Conflict { key: key.clone(), expected: expected.to_owned(), actual });
+        }
+        meta.clone_into(&mut session.head.meta);
+        Ok(())
+    }
+
+    fn put_summary(&self, key: &SessionKey, summary: &NewSummary) -> StoreResult<PutSummary> {
+        let now = now_ms();
+        let mut data = self.data();
+        let Ok(session) = data.session(key, now) else { return Ok(PutSummary::Gone) };
+        if session.head.generation != summary.generation {
+            return Ok(PutSummary::Gone);
+        }
+        let mut stored = StoredSummary {
+            id: summary.id.clone(),
+            filter_key: summary.filter_key.clone(),
+            version: 0,
+            first_seq: summary.first_seq,
+            last_seq: summary.last_seq,
+            text: summary.text.clone(),
+            record: summary.record.clone(),
+            created_ms: now,
+            links: summary.links.clone(),
+        };
+        if summary.failed {
+            session.failed.push(stored);
+            return Ok(PutSummary::Accepted(0));
+        }
+        if summary.last_seq > session.head.seq {
+            return Ok(PutSummary::Beyond);
+        }
+        let newest = session.summaries.iter().rfind(|known| known.filter_key == summary.filter_key);
+        let (version, covered) = newest.map_or((0, 0), |newest| (newest.version, newest.last_seq));
+        if version != summary.expected_version || covered > summary.last_seq {
+            return Ok(PutSummary::Stale);
+        }
+        stored.version = version + 1;
+        session.summaries.push(stored);
+        if let Some(placeholder) = summary.placeholder.as_ref().filter(|event| !session.taken.contains_key(&event.id)) {
+            session.take(placeholder);
+        }
+        session.expires_ms = expires_ms(now, summary.ttl);
+        Ok(PutSummary::Accepted(version + 1))
+    }
+
+    fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
+        let mut data = self.data();
+        let Ok(session) = data.session(key, now_ms()) else { return Ok(Vec::new()) };
+        let all = if query.failed { &session.failed } else { &session.summaries };
+        let is_asked =
+            |summary: &&StoredSummary| query.filter_key.as_ref().is_none_or(|key| *key == summary.filter_key);
+        let last = query.last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
+        let links = |summary: &StoredSummary| if query.links { summary.links.clone() } else { Vec::new() };
+        let newest = all.iter().rev().filter(is_asked).take(last);
+        Ok(newest.map(|summary| StoredSummary { links: links(summary), ..summary.clone() }).collect())
+    }
+
+    fn sweep(&self) -> StoreResult<u64> {
+        let now = now_ms();
+        let mut data = self.data();
+        let before = data.sessions.len();
+        data.sessions.retain(|_, session| !has_expired(session.expires_ms, now));
+        data.users.retain(|_, user| !has_expired(user.expires_ms, now));
+        data.apps.retain(|_, app| !has_expired(app.expires_ms, now));
+        Ok((before - data.sessions.len()) as u64)
+    }
+
+    fn describe(&self) -> String {
+        "memory:".to_owned()
+    }
+}

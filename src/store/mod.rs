@@ -1,0 +1,101 @@
+//! Sessions that many processes share: one contract, several stores.
+//!
+//! [`SessionStore`] says what every store promises. [`Memory`] keeps sessions in this process, [`Sqlite`] in a file that
+//! several processes open. Everything that needs no store (which events a window shows, where deltas go,
+//! when a summary is due) stands above it and is the same for all of them.
+
+mod error;
+mod memory;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod types;
+mod url;
+
+pub use error::{Retry, StoreError, StoreResult};
+pub use memory::Memory;
+#[cfg(feature = "sqlite")]
+pub use sqlite::Sqlite;
+pub use types::{
+    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
+    Scope, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+};
+pub use url::open;
+
+/// Where sessions are kept.
+///
+/// # Guarantees
+///
+/// - A write happens whole or not at all, and is visible to every process before it is acknowledged.
+/// - Events have the positions 1, 2, 3, … in the order in which the store took them, whatever their times say. A position is
+///   never given twice, and none is left out.
+/// - An event whose id the session has taken before is not taken again, and neither is its delta: a batch may be repeated
+///   after an answer that was lost.
+/// - What was written for one generation of a session never touches a later one that was created under the same key.
+/// - Reading changes nothing, but the time of expiry where the caller asks for that.
+/// - A summary replaces an older one only: the next version, and it covers no less. It removes no event.
+/// - Session, events, session state and summaries expire together, and are gone at once when they do.
+///
+/// Every method blocks until the store has answered.
+pub trait SessionStore: Send + Sync {
+    /// Creates a session; with `overwrite` an existing one is deleted, summaries and all, and a new generation begins.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::AlreadyExists`] for an existing one that has not expired, without `overwrite`.
+    fn create(&self, key: &SessionKey, create: &Create) -> StoreResult<Head>;
+
+    /// Returns one consistent picture of a session, or `None` where there is none.
+    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>>;
+
+    /// Returns the sessions of a user, the one written last first, by id downwards where that is the same.
+    fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>>;
+
+    /// Deletes a session with all that belongs to it, and returns whether there was one.
+    fn delete(&self, key: &SessionKey) -> StoreResult<bool>;
+
+    /// Takes a batch of events and deltas.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Gone`] for another generation, [`StoreError::Conflict`] where the last position
+    /// is not the expected one.
+    fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended>;
+
+    /// Takes the place of all events behind `after`; needs an expected position.
+    ///
+    /// Positions go on behind the highest that was ever given, and summaries that cover more than `after` are deleted.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::append`].
+    fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended>;
+
+    /// Returns the state of an app, a user or a session; empty where there is none.
+    fn state(&self, scope: &Scope) -> StoreResult<State>;
+
+    /// Changes the state of an app, a user or a session. What has expired is not brought back.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] for the state of a session that does not exist.
+    fn update_state(&self, scope: &Scope, delta: &Delta, ttl: Ttl) -> StoreResult<()>;
+
+    /// Replaces the metadata of a session, where it is still `expected`; `None` replaces any.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`]; [`StoreError::Conflict`] where it is something else by now.
+    fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()>;
+
+    /// Takes a summary if it is the next version and covers no less than the newest; failed ones are recorded beside.
+    fn put_summary(&self, key: &SessionKey, summary: &NewSummary) -> StoreResult<PutSummary>;
+
+    /// Returns summaries, newest first.
+    fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>>;
+
+    /// Frees what has expired, and returns how many sessions that were. They are invisible before.
+    fn sweep(&self) -> StoreResult<u64>;
+
+    /// Returns what is being used, without credentials: for messages and for `status`.
+    fn describe(&self) -> String;
+}

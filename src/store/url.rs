@@ -1,0 +1,26 @@
+//! Which store a URL names.
+
+use std::sync::Arc;
+
+use super::{Memory, SessionStore, StoreError, StoreResult};
+
+/// Opens the store that `url` names: `memory:`, `sqlite:///path`, `sqlite:///:memory:`, `redis://…` or `rediss://…`.
+///
+/// # Errors
+///
+/// [`StoreError::Invalid`] for a URL of another form, or of a store that was left out of this build; else what the store says.
+/// No error holds a password.
+pub fn open(url: &str) -> StoreResult<Arc<dyn SessionStore>> {
+    let scheme = url.split(':').next().unwrap_or_default();
+    match scheme {
+        "memory" => Ok(Arc::new(Memory::new())),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Arc::new(super::Sqlite::open(url)?)),
+        #[cfg(not(feature = "sqlite"))]
+        "sqlite" => Err(StoreError::invalid("url", "names a store that this build leaves out: `sqlite`")),
+        _ => Err(StoreError::invalid(
+            "url",
+            "must begin with `memory:`, `sqlite:///`, `redis://` or `rediss://`\nhint: `sqlite:///sessions.db` is a file",
+        )),
+    }
+}

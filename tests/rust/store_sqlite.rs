@@ -1,0 +1,134 @@
+//! Sessions in a file: the contract, and what only a file can do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nanobot_context::store::{
+    Append, Create, Kind, NewEvent, SessionKey, SessionStore, Sqlite, StoreError, Window, open,
+};
+
+use super::store_contract::{Open, holds};
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("nanobot-context-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn url(path: &Path) -> String {
+    format!("sqlite:///{}", path.display())
+}
+
+fn opened(path: &Path) -> Sqlite {
+    Sqlite::open(&url(path)).unwrap()
+}
+
+#[test]
+fn a_file_holds_the_contract() {
+    let folder = Folder::new("contract");
+    let path = folder.file("deep/er/sessions.db");
+    let open: Open = Box::new(move || Arc::new(opened(&path)));
+    holds(&open);
+}
+
+#[test]
+fn a_file_in_memory_holds_the_contract() {
+    let store: Arc<dyn SessionStore> = open("sqlite:///:memory:").unwrap();
+    holds(&(Box::new(move || Arc::clone(&store)) as Open));
+}
+
+#[test]
+fn sessions_are_there_when_the_file_is_opened_again() {
+    let folder = Folder::new("again");
+    let (path, key) = (folder.file("s.db"), SessionKey::new("a", "u", "s"));
+    let store = opened(&path);
+    store.create(&key, &Create { generation: "g".to_owned(), ..Create::default() }).unwrap();
+    let event =
+        NewEvent { id: "1".to_owned(), kind: Kind::User, payload: Some("{}".to_owned()), ..NewEvent::default() };
+    store.append(&key, &Append { events: vec![event], ..Append::default() }).unwrap();
+    drop(store);
+    let loaded = opened(&path).load(&key, &Window::default()).unwrap().unwrap();
+    assert_eq!((loaded.events.len(), loaded.head.generation.as_str()), (1, "g"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("mode");
+    let path = folder.file("s.db");
+    let store = opened(&path);
+    store.create(&SessionKey::new("a", "u", "s"), &Create::default()).unwrap();
+    for name in ["s.db", "s.db-wal", "s.db-shm"] {
+        let mode = std::fs::metadata(folder.file(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_file_of_a_later_release_is_refused() {
+    let folder = Folder::new("newer");
+    let path = folder.file("s.db");
+    drop(opened(&path));
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.pragma_update(None, "user_version", 99).unwrap();
+    drop(file);
+    let error = Sqlite::open(&url(&path)).unwrap_err();
+    assert!(matches!(error, StoreError::NewerSchema { found: 99, known: 1, .. }), "{error}");
+    assert!(error.to_string().contains("s.db"), "{error}");
+}
+
+#[test]
+fn a_file_of_another_program_is_left_alone() {
+    let folder = Folder::new("other");
+    let path = folder.file("other.db");
+    let file = rusqlite::Connection::open(&path).unwrap();
+    file.execute_batch("CREATE TABLE theirs (a)").unwrap();
+    drop(file);
+    assert!(matches!(Sqlite::open(&url(&path)), Err(StoreError::Corrupt { .. })));
+    let text = folder.file("text.db");
+    std::fs::write(&text, "no database at all, but long enough to look like one".repeat(40)).unwrap();
+    assert!(matches!(Sqlite::open(&url(&text)), Err(StoreError::Corrupt { .. })));
+}
+
+#[test]
+fn what_the_file_system_says_is_told() {
+    let folder = Folder::new("told");
+    let file = folder.file("a-file");
+    std::fs::write(&file, "").unwrap();
+    for path in [file.join("s.db"), folder.0.clone()] {
+        let error = Sqlite::open(&url(&path)).unwrap_err().to_string();
+        assert!(error.contains(&path.display().to_string()), "{error}");
+    }
+    for wrong in ["sqlite:", "sqlite://s.db", "sqlite:///", "sqlite:///s.db?durability=none", "mysql://x", ""] {
+        assert!(matches!(open(wrong), Err(StoreError::Invalid { .. })), "{wrong}");
+    }
+}
+
+#[test]
+fn a_store_that_was_opened_by_another_thread_serves_all() {
+    let folder = Folder::new("threads");
+    let store = Arc::new(opened(&folder.file("s.db")));
+    let key = SessionKey::new("a", "u", "s");
+    store.create(&key, &Create::default()).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..50).for_each(|_| drop(store.load(&key, &Window::default()).unwrap())));
+        }
+    });
+}
