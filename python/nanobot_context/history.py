@@ -1,0 +1,282 @@
+"""What of a stored conversation goes into the next request.
+
+Everything here is a pure function over lists of messages: nothing that came in is changed, and a
+message that stays as it is comes back as the very same object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.summary.record import Summary
+
+__all__ = [
+    "assemble_history",
+    "call_id",
+    "check_covers",
+    "drop_duplicate_tail",
+    "ensure_tool_responses",
+    "history_ladder",
+    "leading_system",
+    "newest",
+    "summary_message",
+    "tool_calls_of",
+]
+
+# Document 003, `ensure_tool_responses`.
+_MISSING_RESULT = "aborted"
+_SYSTEM = ("system", "developer")
+_RESULT = ("tool", "function")
+
+
+def assemble_history(
+    messages: Sequence[Message],
+    *,
+    summary: Summary | None = None,
+    mode: Literal["summary", "recent"] = "summary",
+    max_messages: int | None = None,
+    rounds: int | None = None,
+    current: Sequence[Message] | None = None,
+) -> list[Message]:
+    """Return the messages of a request: instructions, the summary, what follows it, and `current`.
+
+    Without limits each message is covered by the summary or shown: none is left out, and none
+    comes twice. Costs O(messages).
+
+    Args:
+        messages: The conversation from its start. Leading system messages stay in front.
+        summary: What stands for its first `covers` messages, as a system message.
+        mode: `summary`, or `recent` for the newest messages as they are and no summary.
+        max_messages: Messages shown at most, not counting leading system messages, the summary and
+            `current`. The cut is at a user message, or where there is none later on, at the next
+            message that parts no call from its result.
+        rounds: Rounds shown at most: a user message and everything up to the next one.
+        current: The messages of the present request. Where the conversation ends with them already,
+            they are not doubled: see `drop_duplicate_tail`.
+
+    Raises:
+        InvalidArgumentError: A limit is no positive integer, `mode` is none of the two, or the
+            summary covers more messages than there are, and so is of another conversation.
+    """
+    if mode not in ("summary", "recent"):
+        raise InvalidArgumentError(
+            f"`mode` must be `summary` or `recent`, got {mode!r}", argument="mode"
+        )
+    start = leading_system(messages)
+    shown = list(messages[:start])
+    if mode == "summary" and summary is not None:
+        check_covers(summary, messages)
+        start = max(start, summary.covers)
+        shown.append(summary_message(summary.text))
+    current = list(current or ())
+    rest = drop_duplicate_tail(messages[start:], current)
+    return [*shown, *newest(rest, max_messages, rounds), *current]
+
+
+def summary_message(text: str) -> Message:
+    """Return the system message that shows a summary."""
+    from nanobot_context.summary import wrap_summary
+
+    return {"role": "system", "content": wrap_summary(text)}
+
+
+def leading_system(messages: Sequence[Message]) -> int:
+    """Return how many messages with instructions are in front."""
+    others = (at for at, message in enumerate(messages) if message.get("role") not in _SYSTEM)
+    return next(others, len(messages))
+
+
+def check_covers(summary: Summary, messages: Sequence[Message]) -> None:
+    """Raise `InvalidArgumentError` where a summary covers more than there is.
+
+    The messages were cleared and the summary was not; to go on would hide as many new ones.
+    """
+    if summary.covers > len(messages):
+        raise InvalidArgumentError(
+            f"the summary covers {summary.covers} messages, but there are {len(messages)}",
+            argument="summary",
+        )
+
+
+def newest(
+    messages: Sequence[Message], max_messages: int | None = None, rounds: int | None = None
+) -> list[Message]:
+    """Return the newest messages within both limits; all of them where there is no limit.
+
+    See `assemble_history` for where the cut is. Empty where the newest messages are results and
+    their call is older.
+    """
+    start = 0
+    for argument, limit in (("max_messages", max_messages), ("rounds", rounds)):
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+            raise _not_positive(argument, limit)
+        if limit is not None and limit < 1:
+            raise _not_positive(argument, limit)
+    if max_messages is not None:
+        start = max(len(messages) - max_messages, 0)
+    if rounds is not None:
+        users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
+        start = max(start, users[-rounds] if len(users) > rounds else 0)
+    if start == 0:
+        return list(messages)
+    cuts = [at for at in _places_to_cut(messages) if at >= start]
+    at_user = (at for at in cuts if messages[at].get("role") == "user")
+    return list(messages[next(at_user, cuts[0] if cuts else len(messages)) :])
+
+
+def _not_positive(argument: str, given: object) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"`{argument}` must be a positive integer or None, got {given!r}", argument=argument
+    )
+
+
+def _places_to_cut(messages: Sequence[Message]) -> Iterator[int]:
+    """Yield where the messages can begin without a result that has lost its call."""
+    calls: dict[str, int] = {}
+    results: dict[int, int] = {}
+    for at, message in enumerate(messages):
+        calls |= dict.fromkeys(_call_ids(message), at)
+        if message.get("role") == "tool":
+            call = calls.pop(_text(message.get("tool_call_id")), None)
+            if call is not None:
+                results[call] = at
+    last_result = -1
+    for at, message in enumerate(messages):
+        if at > last_result and message.get("role") not in _RESULT:
+            yield at
+        last_result = max(last_result, results.get(at, -1))
+
+
+def drop_duplicate_tail(history: Sequence[Message], current: Sequence[Message]) -> list[Message]:
+    """Return `history` without the messages of `current`, where it ends with all of them.
+
+    Messages are equal when role, content, calls and the answered call are. Texts are compared as
+    such, whether they come as one string or in parts; parts that are no text must be equal, too.
+    Where both have an `id` or `message_id`, these must be the same.
+
+    What cannot be told apart: a request that repeats word for word the last message of the
+    conversation, which nobody answered, from that message itself. Ids tell them apart. A history
+    that ends with a part of `current` only keeps it: it is better to say something twice.
+
+    Source: document 003, `drop_duplicate_tail`, which also dropped what matched in part.
+    """
+    size = len(current)
+    kept = max(len(history) - size, 0)
+    tail = history[kept:]
+    if len(tail) == size and all(map(_is_same, tail, current)):
+        return list(history[:kept])
+    return list(history)
+
+
+def _is_same(one: Message, other: Message) -> bool:
+    if one is other:
+        return True
+    named = [
+        (one[key], other[key]) for key in ("id", "message_id") if one.get(key) and other.get(key)
+    ]
+    return (
+        one.get("role") == other.get("role")
+        and all(mine == yours for mine, yours in named)
+        and one.get("tool_call_id") == other.get("tool_call_id")
+        and tool_calls_of(one) == tool_calls_of(other)
+        and _compared(one.get("content")) == _compared(other.get("content"))
+    )
+
+
+def _compared(content: Any) -> Any:
+    """Return content in the one form in which it is compared."""
+    if not isinstance(content, list):
+        return content or ""
+    texts = [_part_text(part) for part in content]
+    return content if None in texts else "\n".join(filter(None, texts))
+
+
+def _part_text(part: Any) -> str | None:
+    if isinstance(part, dict) and part.get("type") == "text":
+        part = part.get("text")
+    return part if isinstance(part, str) else None
+
+
+def ensure_tool_responses(messages: Sequence[Message]) -> list[Message]:
+    """Return `messages` with each tool call answered once, right behind the message that makes it.
+
+    A missing result becomes "aborted". A result goes where it is not directly behind its calls,
+    answers none of them or one that is answered. Calls that stand in `metadata.toolCalls` or are
+    a JSON text come back as `tool_calls` in a new dict. Calls without an id stay unanswered.
+
+    Source: document 003, `ensure_tool_responses`, which kept foreign and repeated results.
+    """
+    made: list[Message] = []
+    waiting: list[str] = []
+    for message in messages:
+        if message.get("role") == "tool":
+            answered = _text(message.get("tool_call_id"))
+            if answered in waiting:
+                waiting.remove(answered)
+                made.append(message)
+            continue
+        made += _aborted(waiting)
+        waiting = _call_ids(message)
+        calls = tool_calls_of(message)
+        is_plain = not calls or message.get("tool_calls") is calls
+        made.append(message if is_plain else {**message, "tool_calls": calls})
+    return [*made, *_aborted(waiting)]
+
+
+def _aborted(ids: list[str]) -> list[Message]:
+    return [{"role": "tool", "tool_call_id": id_, "content": _MISSING_RESULT} for id_ in ids]
+
+
+def tool_calls_of(message: Message) -> list[Any]:
+    """Return the tool calls of an assistant's message, wherever it keeps them.
+
+    Those of `metadata.toolCalls` go before `tool_calls`; each may be a JSON text. What cannot be
+    read is no call.
+
+    Source: document 003, where both columns of a stored message were used.
+    """
+    if message.get("role") != "assistant":
+        return []
+    metadata = message.get("metadata")
+    kept = metadata.get("toolCalls") if isinstance(metadata, dict) else None
+    return _list(kept) or _list(message.get("tool_calls"))
+
+
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    return value if isinstance(value, list) else []
+
+
+def _call_ids(message: Message) -> list[str]:
+    """Return the ids of a message's calls, each once, in their order."""
+    ids = [call_id(call) for call in tool_calls_of(message)]
+    return list(dict.fromkeys(filter(None, ids)))
+
+
+def call_id(call: Any) -> str:
+    """Return the id of a tool call; empty where it has none."""
+    return _text(call.get("id") or call.get("call_id")) if isinstance(call, dict) else ""
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def history_ladder(limit: int) -> int | None:
+    """Return how many messages to try next after so many were too much; `None` for no other try.
+
+    20, 10, 5, 2, 1: the last resort, when neither compression nor a summary was enough.
+
+    Source: document 003, `prev_context.rs:55`.
+    """
+    return limit // 2 if limit > 1 else None

@@ -1,0 +1,106 @@
+"""Summaries of conversations: what they cover, when they are due, how they are made and shown.
+
+    session = Session()                                   # appended to, turn by turn
+    maybe_summarize(session, Summarizer(call), StaticBuffer())
+    shown = assemble_history(session.messages, summary=session.summary)
+
+A summary covers the first so many messages; everything behind is shown. It removes no message, it
+never covers less than the one before, and while it is being made the one before is shown.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nanobot_context._core import (
+    SummaryPolicy,
+    Trigger,
+    format_structured,
+    keep_last_cut,
+    merge_structured,
+    parse_structured,
+    rolling_cut,
+    static_buffer_cut,
+    summary_due,
+    summary_section,
+    wrap_summary,
+)
+from nanobot_context.summary.async_jobs import AsyncSummaryJobs
+from nanobot_context.summary.job_line import JobCounts, JobError
+from nanobot_context.summary.jobs import SummaryJobs
+from nanobot_context.summary.policies import (
+    Limits,
+    Rolling,
+    StaticBuffer,
+    When,
+    amaybe_summarize,
+    call_with_summary,
+    maybe_summarize,
+)
+from nanobot_context.summary.record import Summary, SummaryEvent, SummaryRequest
+from nanobot_context.summary.summarizer import Summarizer
+
+__all__ = [
+    "AsyncSummaryJobs",
+    "JobCounts",
+    "JobError",
+    "Limits",
+    "Rolling",
+    "StaticBuffer",
+    "Summarizer",
+    "Summary",
+    "SummaryEvent",
+    "SummaryJobs",
+    "SummaryPolicy",
+    "SummaryRequest",
+    "Trigger",
+    "When",
+    "amaybe_summarize",
+    "call_with_summary",
+    "format_summary_for_context",
+    "keep_last_cut",
+    "maybe_summarize",
+    "merge_structured_summaries",
+    "parse_structured_summary",
+    "rolling_cut",
+    "static_buffer_cut",
+    "summary_due",
+    "summary_section",
+    "wrap_summary",
+]
+
+
+def parse_structured_summary(raw: str) -> dict[str, Any]:
+    """Return the fields of a summary that a model wrote.
+
+    JSON alone, in a fence or in prose, cut off at its end, with trailing commas, or with a text
+    where a list belongs. What is no such JSON is free text: `{"context": raw}`.
+    """
+    fields: dict[str, Any] = json.loads(parse_structured(raw))
+    return fields
+
+
+def merge_structured_summaries(
+    older: dict[str, Any], newer: dict[str, Any], *, max_tokens: int | None = None
+) -> dict[str, Any]:
+    """Return two summaries as one: what both say stands once, in the newer one's words.
+
+    With `max_tokens` its text has no more than that: the oldest entries of the longest lists go
+    first, the user's rules last.
+
+    Raises:
+        InvalidArgumentError: One of them holds something else.
+    """
+    texts = [json.dumps(fields, ensure_ascii=False) for fields in (older, newer)]
+    merged: dict[str, Any] = json.loads(merge_structured(*texts, max_tokens=max_tokens))
+    return merged
+
+
+def format_summary_for_context(summary: dict[str, Any]) -> str:
+    """Return the fields of a summary as text for a model.
+
+    Raises:
+        InvalidArgumentError: It holds something else.
+    """
+    return format_structured(json.dumps(summary, ensure_ascii=False))

@@ -1,0 +1,235 @@
+"""When a session is summarised: a static buffer, every so many rounds, at limits, or on overflow.
+
+    summary = maybe_summarize(session, summarizer, StaticBuffer())
+
+A policy says how many messages the next summary covers, and why. `maybe_summarize` makes it of what
+is new and hands it to the session, which takes it only if it is newer. `call_with_summary` sends a
+request, and where it is too long summarises, then shows less and less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from nanobot_context._core import (
+    SummaryPolicy,
+    Trigger,
+    rolling_cut,
+    static_buffer_cut,
+    summary_due,
+)
+from nanobot_context.history import assemble_history, history_ladder
+from nanobot_context.overflow import detect_overflow
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.session import Session
+    from nanobot_context.summary.record import Summary
+    from nanobot_context.summary.summarizer import Summarizer
+
+__all__ = [
+    "Limits",
+    "Rolling",
+    "StaticBuffer",
+    "When",
+    "amaybe_summarize",
+    "call_with_summary",
+    "maybe_summarize",
+]
+
+Response = TypeVar("Response")
+
+
+class When(Protocol):
+    """Says when a summary is due."""
+
+    def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
+        """Return how many messages the next summary covers, and why; `None` while it is not due."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBuffer:
+    """Due when more than `limit` messages are shown; all but the last `keep` are covered then.
+
+    Source: document 000.
+    """
+
+    limit: int = 50
+    keep: int = 10
+
+    def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
+        """Return how many messages the next summary covers, and "buffer"."""
+        cut = static_buffer_cut(messages, covered, limit=self.limit, keep=self.keep)
+        return None if cut is None else (cut, "buffer")
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """Due when there are `interval` rounds before the newest `keep_rounds`.
+
+    Source: document 001, stage eight.
+    """
+
+    interval: int = 10
+    keep_rounds: int = 2
+
+    def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
+        """Return how many messages the next summary covers, and "rolling"."""
+        cut = rolling_cut(messages, covered, interval=self.interval, keep_rounds=self.keep_rounds)
+        return None if cut is None else (cut, "rolling")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Due when `trigger` fires, or without one at the policy's message or token limit.
+
+    Attributes:
+        policy: The limits, and how many messages stay.
+        trigger: A check in place of them; of its seconds of silence it is told `idle_seconds`.
+        idle_seconds: How long nobody said anything.
+        model: The model whose tokens are counted.
+
+    Source: documents 002 and 003.
+    """
+
+    policy: SummaryPolicy | None = None
+    trigger: Trigger | None = None
+    idle_seconds: float = 0.0
+    model: str | None = None
+
+    def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
+        """Return how many messages the next summary covers, and which check fired."""
+        return summary_due(
+            messages,
+            covered,
+            policy=self.policy,
+            trigger=self.trigger,
+            idle_seconds=self.idle_seconds,
+            model=self.model,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    """Due at once, for all there is: on demand, or after an overflow."""
+
+    cause: str = "force"
+    policy: SummaryPolicy | None = None
+
+    def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
+        return summary_due(messages, covered, policy=self.policy, cause=self.cause)
+
+
+def maybe_summarize(
+    session: Session, summarizer: Summarizer, when: When | None = None
+) -> Summary | None:
+    """Summarise a session if that is due, and return the new summary; `None` where it is not.
+
+    Nothing is due while another summary of the session is in progress.
+
+    Args:
+        session: Its `summary` is what the new one goes on from, and what it replaces.
+        summarizer: Makes it.
+        when: When it is due; `None`: now, for all messages.
+
+    Raises:
+        InvalidMessageError: A message is of a shape that no provider accepts.
+    """
+    job = _begin(session, when or _All())
+    if job is None:
+        return None
+    try:
+        summary = summarizer.summarize(job.messages, previous=job.previous, reason=job.reason)
+    except BaseException:
+        session.summary_failed()
+        raise
+    return summary if session.update_summary(summary) else None
+
+
+async def amaybe_summarize(
+    session: Session, summarizer: Summarizer, when: When | None = None
+) -> Summary | None:
+    """As `maybe_summarize`, in a task; cancelling it leaves the session as it was."""
+    job = _begin(session, when or _All())
+    if job is None:
+        return None
+    try:
+        summary = await summarizer.asummarize(
+            job.messages, previous=job.previous, reason=job.reason
+        )
+    except BaseException:
+        session.summary_failed()
+        raise
+    return summary if session.update_summary(summary) else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    messages: list[Message]
+    previous: Summary | None
+    reason: str
+
+
+def _begin(session: Session, when: When) -> _Due | None:
+    if session.summary_in_progress:
+        return None
+    previous = session.summary
+    covered = previous.covers if previous else 0
+    due = when.due(session.messages, covered)
+    if due is None:
+        return None
+    session.summary_in_progress = True
+    cut, reason = due
+    return _Due(session.messages[covered:cut], previous, reason)
+
+
+async def call_with_summary(
+    chat: Callable[[list[Message]], Awaitable[Response]],
+    session: Session,
+    summarizer: Summarizer,
+    current: list[Message],
+) -> Response:
+    """Return what `chat` answers to the session and the messages of the present request.
+
+    Where that is refused as too long, all of the session is summarised and sent once more; then
+    half as many of its newest messages each time, down to one: 20, 10, 5, 2, 1.
+
+    Args:
+        chat: The call of the model: `await chat(messages)`.
+        session: The conversation before `current`.
+        summarizer: Makes the summary; its policy says whether, and where the halving begins.
+        current: The messages of the present request; they are sent whole.
+
+    Raises:
+        Exception: What `chat` raised last, where nothing was accepted, or what is no overflow.
+
+    Source: document 003, sections 1.4 and 1.5.
+    """
+    refusal: Exception | None = None
+    async for messages in _shorter_and_shorter(session, summarizer, current):
+        try:
+            return await chat(messages)
+        except Exception as error:
+            if detect_overflow(error) is None:
+                raise
+            refusal = error
+    assert refusal is not None
+    raise refusal
+
+
+async def _shorter_and_shorter(
+    session: Session, summarizer: Summarizer, current: list[Message]
+) -> AsyncIterator[list[Message]]:
+    def with_summary() -> list[Message]:
+        return assemble_history(session.messages, summary=session.summary, current=current)
+
+    yield with_summary()
+    policy = summarizer.policy
+    if await amaybe_summarize(session, summarizer, _All("overflow_retry", policy)):
+        yield with_summary()
+    limit: int | None = policy.history_limit
+    while limit:
+        yield assemble_history(session.messages, mode="recent", max_messages=limit, current=current)
+        limit = history_ladder(limit)

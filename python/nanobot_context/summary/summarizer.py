@@ -1,0 +1,291 @@
+"""Makes summaries: drives the core's state machine with a caller's model, or does without one."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from nanobot_context._core import SummaryDraft, SummaryPolicy, SummaryRun
+from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.overflow import detect_overflow
+from nanobot_context.summary.record import Summary, SummaryEvent, SummaryRequest
+from nanobot_context.types import Message
+
+__all__ = ["Summarizer"]
+
+logger = logging.getLogger("nanobot_context")
+
+Answer = str | Iterator[str] | AsyncIterator[str] | Awaitable[str | AsyncIterator[str]]
+
+# Characters of a summary that a user interface is shown at its end. Source: document 003's server.
+_PREVIEW_CHARS = 800
+
+
+class Summarizer:
+    """Makes summaries of conversations with a model, or by rules alone.
+
+    `call` is how the model is asked: a function of a `SummaryRequest` that returns the text, or an
+    iterator of its pieces, plain or async. An exception that says that the request was too long
+    makes it ask for halves; any other one, an empty answer or the timeout ends in the summary that
+    is told by rules, with the error in it. Whoever wrote the text: rules of the user and exact
+    names that it dropped are added back.
+
+    Args:
+        call: Asks the model; `None` for summaries by rules.
+        policy: How hard to try; the defaults of document 003.
+        format: "text", or "structured": decisions, constraints, open questions, changed files and
+            context, merged from one summary to the next.
+        prompt: A prompt in place of the documents', with `{conversation_text}` and, if wanted,
+            `{max_summary_words}` and `{previous_summary}`.
+        max_words: Words that the prompt asks for; `None` for the documents' 200, 500 characters of
+            Chinese.
+        model: The model, for its tokens and for `SummaryRequest`.
+        window_tokens: The model's window; what is longer is summarised in chunks. `None`: the first
+            refusal tells.
+        max_result_tokens: Tokens of a tool result that the model is shown, shortened by its content
+            with marks; 0 for all of it.
+        timeout: Seconds for all calls of one summary together; `None` for no limit.
+        on_event: Called with each `SummaryEvent`, in the thread or task that makes the summary.
+
+    Raises:
+        InvalidArgumentError: An argument cannot be used, a placeholder is unknown.
+    """
+
+    def __init__(
+        self,
+        call: Callable[[SummaryRequest], Answer] | None = None,
+        *,
+        policy: SummaryPolicy | None = None,
+        format: Literal["text", "structured"] = "text",
+        prompt: str | None = None,
+        max_words: int | None = None,
+        model: str | None = None,
+        window_tokens: int | None = None,
+        max_result_tokens: int | None = None,
+        timeout: float | None = 30.0,
+        on_event: Callable[[SummaryEvent], None] | None = None,
+    ) -> None:
+        if timeout is not None and timeout <= 0:
+            raise InvalidArgumentError(
+                f"`timeout` must be above 0 or None, got {timeout}", argument="timeout"
+            )
+        self._call = call
+        self._timeout = timeout
+        self._on_event = on_event
+        self.model = model
+        self.policy = policy or SummaryPolicy()
+        self._options: dict[str, Any] = {
+            "model": model,
+            "policy": self.policy,
+            "format": format,
+            "prompt": prompt,
+            "max_words": max_words,
+            "window_tokens": window_tokens,
+            "max_result_tokens": max_result_tokens,
+        }
+        SummaryRun([], **self._options)  # what cannot be used is said here, not with the first job
+
+    def summarize(
+        self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
+    ) -> Summary:
+        """Return the summary of `previous` and `messages`, those behind what it covers.
+
+        A model that hangs is left behind after the timeout, in a thread of its own.
+
+        Raises:
+            InvalidMessageError: A message is of a shape that no provider accepts.
+        """
+        job = self._start(messages, previous, reason)
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        while (request := job.next_request()) is not None:
+            with job.asking():
+                job.answered(_within(deadline, self._ask, request, job))
+        return job.finish()
+
+    async def asummarize(
+        self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
+    ) -> Summary:
+        """As `summarize`, in a task; a plain `call` runs in a thread.
+
+        Raises:
+            InvalidMessageError: A message is of a shape that no provider accepts.
+            asyncio.CancelledError: The task was cancelled; nothing is returned of the summary.
+        """
+        job = self._start(messages, previous, reason)
+        loop = asyncio.get_running_loop()
+        deadline = None if self._timeout is None else loop.time() + self._timeout
+        while (request := job.next_request()) is not None:
+            with job.asking():
+                async with asyncio.timeout_at(deadline):
+                    job.answered(await self._aask(request, job))
+        return job.finish()
+
+    def _start(self, messages: list[Message], previous: Summary | None, reason: str) -> _Job:
+        data = previous.data if previous else None
+        run = SummaryRun(
+            messages,
+            previous=previous.text if previous else None,
+            previous_data=None if data is None else json.dumps(data, ensure_ascii=False),
+            **self._options,
+        )
+        if self._call is None:
+            run.by_rules()
+        job = _Job(run, len(messages), previous, reason, self.model, self._on_event)
+        job.tell("started")
+        return job
+
+    def _ask(self, request: SummaryRequest, job: _Job) -> str:
+        assert self._call is not None
+        answer = self._call(request)
+        if isinstance(answer, str):
+            return answer
+        if isinstance(answer, Iterator):
+            return "".join(job.streamed(piece, request) for piece in answer)
+        if inspect.iscoroutine(answer):
+            answer.close()
+        raise TypeError(f"`call` must return a text, got `{type(answer).__name__}`")
+
+    async def _aask(self, request: SummaryRequest, job: _Job) -> str:
+        assert self._call is not None
+        if inspect.iscoroutinefunction(self._call) or inspect.isasyncgenfunction(self._call):
+            answer: Any = self._call(request)
+        else:
+            answer = await asyncio.to_thread(self._call, request)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, AsyncIterator):
+            return "".join([job.streamed(piece, request) async for piece in answer])
+        if isinstance(answer, Iterator):
+            return await asyncio.to_thread(
+                lambda: "".join(job.streamed(piece, request) for piece in answer)
+            )
+        if not isinstance(answer, str):
+            raise TypeError(f"`call` must return a text, got `{type(answer).__name__}`")
+        return answer
+
+
+@dataclass(slots=True)
+class _Job:
+    """One summary in the making."""
+
+    run: SummaryRun
+    messages: int
+    previous: Summary | None
+    reason: str
+    model: str | None
+    on_event: Callable[[SummaryEvent], None] | None
+
+    def next_request(self) -> SummaryRequest | None:
+        call = self.run.next_call()
+        if call is None:
+            return None
+        prompt: list[Message] = [{"role": role, "content": text} for role, text in call.messages]
+        return SummaryRequest(prompt, call.max_tokens, call.temperature, self.model, call.depth)
+
+    def asking(self) -> _Asking:
+        return _Asking(self)
+
+    def answered(self, text: str) -> None:
+        self.run.answered(text)
+
+    def streamed(self, piece: str, request: SummaryRequest) -> str:
+        if not isinstance(piece, str):
+            raise TypeError(f"`call` must yield texts, got `{type(piece).__name__}`")
+        if request.depth == 0:
+            self.tell("text", text=piece)
+        return piece
+
+    def finish(self) -> Summary:
+        draft = self.run.finish()
+        summary = _summary(draft, self)
+        if summary.error is not None:
+            self.tell("failed", error=summary.error)
+        self.tell("ended", text=summary.text[:_PREVIEW_CHARS], summary=summary)
+        return summary
+
+    def tell(self, kind: Literal["started", "text", "failed", "ended"], **more: Any) -> None:
+        if self.on_event is None:
+            return
+        trigger = _TRIGGERS.get(self.reason, "proactive")
+        event = SummaryEvent(kind, trigger, self.reason, self.messages, **more)
+        try:
+            self.on_event(event)
+        except Exception:
+            logger.exception("`on_event` failed for a summary that has %s", kind)
+
+
+_TRIGGERS = {"overflow_retry": "overflow_retry", "force": "manual"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Tells the job how a call of the model failed, if it did."""
+
+    job: _Job
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        if isinstance(error, TimeoutError) and not str(error):
+            self.job.run.failed("the model did not answer in time")
+        elif (overflow := detect_overflow(error)) and overflow.kind in ("input", "request_bytes"):
+            self.job.run.refused(overflow.limit_tokens)
+        else:
+            self.job.run.failed(f"{type(error).__name__}: {error}")
+        return True
+
+
+def _summary(draft: SummaryDraft, job: _Job) -> Summary:
+    previous = job.previous
+    return Summary(
+        text=draft.text,
+        covers=(previous.covers if previous else 0) + job.messages,
+        version=(previous.version if previous else 0) + 1,
+        made_by="model" if draft.by_model else "local",
+        data=json.loads(draft.data),
+        error=draft.error,
+        reason=job.reason,
+        model=job.model if draft.by_model else None,
+        truncated=draft.truncated,
+        chunks=draft.chunks,
+        max_depth=draft.max_depth,
+        input_tokens=draft.input_tokens,
+        output_tokens=draft.output_tokens,
+    )
+
+
+def _within(deadline: float | None, work: Callable[..., str], *args: Any) -> str:
+    """Return what `work` returns, or raise `TimeoutError` when it takes longer.
+
+    A thread cannot be stopped: what it returns later is dropped.
+    """
+    if deadline is None:
+        return work(*args)
+    outcome: list[str] = []
+    failure: list[BaseException] = []
+    context = copy_context()
+
+    def run() -> None:
+        try:
+            outcome.append(context.run(work, *args))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, name="nanobot-context-summary", daemon=True)
+    thread.start()
+    thread.join(max(deadline - time.monotonic(), 0))
+    if thread.is_alive():
+        raise TimeoutError
+    if failure:
+        raise failure[0]
+    return outcome[0]

@@ -1,0 +1,1000 @@
+"""Summaries in the background: order, bounds, and nothing half-made.
+
+These are the behaviours that the session service of document 002 checks of its workers
+(spec/sessions-and-summaries.md, 1.8): a full queue runs the job in the caller, jobs run side by
+side, a timeout cancels and stores nothing, after `close` a job runs in its caller, and without
+`force` nothing is forced. Here otherwise, on purpose:
+
+- there, workers have a queue each and a key its worker; here any free worker takes the next job,
+  and only jobs of the same key wait for each other;
+- there, each job runs; here one that still waits is merged with the next of its key;
+- there, errors are logged; here they are recorded and reach whoever waits for the job;
+- there, closed channels panic inside and are recovered; here closing is a state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import itertools
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nanobot_context import InvalidArgumentError
+from nanobot_context.summary.async_jobs import AsyncJob, AsyncSummaryJobs
+from nanobot_context.summary.job_line import JobCounts, JobLine, Ticket
+from nanobot_context.summary.jobs import Job, SummaryJobs
+
+pytestmark = pytest.mark.timeout(60)
+
+Cancelled = Callable[[], bool]
+
+
+def our_threads() -> list[threading.Thread]:
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread.name.startswith("nanobot-context") or isinstance(thread, threading.Timer)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left() -> Iterator[None]:
+    yield
+    for thread in our_threads():
+        thread.join(5)
+    assert our_threads() == []
+
+
+class Gate:
+    """Work that says when it began and ends when it is told to."""
+
+    def __init__(self, result: Any = "summary") -> None:
+        self.began = threading.Event()
+        self.may_end = threading.Event()
+        self.result = result
+        self.saw_cancel = False
+
+    def __call__(self, force: bool, cancelled: Cancelled) -> Any:
+        self.began.set()
+        assert self.may_end.wait(10)
+        self.saw_cancel = cancelled()
+        return self.result
+
+
+def told(value: Any) -> Callable[[bool, Cancelled], Any]:
+    return lambda force, cancelled: (value, force)
+
+
+def held(jobs: SummaryJobs, *keys: str) -> list[Gate]:
+    """Occupy as many workers as there are keys."""
+    gates = [Gate() for _ in keys]
+    for key, gate in zip(keys, gates, strict=True):
+        jobs.submit(key, gate)
+        assert gate.began.wait(10)
+    return gates
+
+
+def free(gates: list[Gate]) -> None:
+    for gate in gates:
+        gate.may_end.set()
+
+
+# --- the line -----------------------------------------------------------------------------------
+
+
+def ticket(key: str, *, force: bool = False) -> Ticket:
+    return Ticket(key, lambda: None, None, force)
+
+
+def test_of_each_key_one_runs_and_one_waits() -> None:
+    line: JobLine[Ticket] = JobLine(2, 10)
+    first, second, third = ticket("a"), ticket("a"), ticket("a", force=True)
+    assert line.admit(first, "run") == (first, "worker")
+    assert line.admit(second, "run") == (second, "line")
+    assert line.admit(third, "run") == (second, "line")
+    assert (second.force, second.work) == (True, third.work)
+    assert line.wake(here=True) is None
+    assert line.end(first, "done")
+    assert line.next() is second
+    assert line.counts == JobCounts(running=1, done=1, coalesced=1)
+
+
+def test_force_is_never_taken_back() -> None:
+    line: JobLine[Ticket] = JobLine(1, 10)
+    line.admit(ticket("busy"), "run")
+    waiting, _ = line.admit(ticket("a", force=True), "run")
+    line.admit(ticket("a", force=False), "run")
+    assert waiting.force
+
+
+def test_a_worker_that_is_woken_is_busy() -> None:
+    line: JobLine[Ticket] = JobLine(2, 10)
+    running, behind = line.admit(ticket("a"), "run")[0], line.admit(ticket("a"), "run")[0]
+    assert line.abandon(running, "cancelled"), "its worker may be busy with it for long"
+    assert line.wake(here=False) == (behind, "worker")
+    assert line.admit(ticket("b"), "run")[1] == "line"
+    assert line.wake(here=False) is None
+
+
+def test_the_line_is_full_for_new_keys_only() -> None:
+    line: JobLine[Ticket] = JobLine(1, 1)
+    assert line.admit(ticket("a"), "run")[1] == "worker"
+    assert line.admit(ticket("b"), "run")[1] == "line"
+    assert line.admit(ticket("b"), "run")[1] == "line", "merged"
+    assert line.admit(ticket("a"), "run")[1] == "line", "its own key runs: it must wait"
+    assert line.admit(ticket("c"), "refuse")[1] == "nobody"
+    assert line.admit(ticket("c"), "run")[1] == "caller"
+    dropped, runner = line.admit(ticket("d"), "drop")
+    assert (dropped.state, runner) == ("dropped", "nobody")
+    assert line.counts == JobCounts(queued=2, running=2, dropped=1, coalesced=1, ran_in_caller=1)
+
+
+def test_what_has_ended_ends_only_once_and_what_is_stored_is_not_abandoned() -> None:
+    line: JobLine[Ticket] = JobLine(1, 1)
+    job, _ = line.admit(ticket("a"), "run")
+    assert line.begin_store(job)
+    assert not line.abandon(job, "cancelled")
+    assert line.end(job, "done")
+    assert not line.end(job, "failed", "too late")
+    assert not line.abandon(job, "cancelled")
+    assert not line.begin_store(job)
+    assert (line.counts.done, list(line.errors)) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *(("workers", value) for value in (-1, 1.5, True, None)),
+        *(("queue", value) for value in (-1, "5")),
+        *(("timeout", value) for value in (0, -1, float("nan"))),
+        ("on_full", "block"),
+    ],
+)
+@pytest.mark.parametrize("kind", [SummaryJobs, AsyncSummaryJobs])
+def test_options_that_cannot_be_used_are_named(kind: Any, argument: str, value: Any) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        kind(**{argument: value})
+    assert caught.value.argument == argument
+
+
+# --- threads ------------------------------------------------------------------------------------
+
+
+def test_a_job_runs_in_another_thread_and_its_result_is_stored() -> None:
+    stored: list[Any] = []
+    with SummaryJobs() as jobs:
+        job = jobs.submit(
+            "a", lambda force, _: (force, threading.current_thread().daemon), stored.append
+        )
+        assert job.result(10) == (False, True)
+        assert jobs.submit("a", told(1), force=True).result(10) == (1, True)
+    assert stored == [(False, True)]
+    assert jobs.counts == JobCounts(done=2)
+
+
+def test_jobs_of_one_key_run_one_at_a_time_in_order() -> None:
+    stored: list[str] = []
+    gates = [Gate(name) for name in "abcd"]
+    with SummaryJobs(workers=4) as jobs:
+        job = jobs.submit("key", gates[0], stored.append)
+        for before, after in itertools.pairwise(gates):
+            assert before.began.wait(10)
+            job = jobs.submit("key", after, stored.append)
+            assert not after.began.wait(0.01)
+            before.may_end.set()
+        gates[-1].may_end.set()
+        assert job.result(10) == "d"
+    assert stored == ["a", "b", "c", "d"]
+
+
+def test_different_keys_run_side_by_side() -> None:
+    both = threading.Barrier(2)
+    with SummaryJobs(workers=2) as jobs:
+        one = jobs.submit("a", lambda *_: both.wait(10))
+        other = jobs.submit("b", lambda *_: both.wait(10))
+        assert {one.result(10), other.result(10)} == {0, 1}
+
+
+def test_a_job_of_another_key_does_not_wait_for_a_key_that_runs() -> None:
+    with SummaryJobs(workers=2) as jobs:
+        gates = held(jobs, "slow")
+        behind = jobs.submit("slow", told("behind"))
+        assert jobs.submit("quick", told("quick")).result(10) == ("quick", False)
+        assert not behind.done()
+        free(gates)
+        assert behind.result(10) == ("behind", False)
+
+
+def test_what_waits_is_merged_and_everybody_gets_the_newest() -> None:
+    stored: list[Any] = []
+    with SummaryJobs(workers=1) as jobs:
+        gates = held(jobs, "busy")
+        first = jobs.submit("a", told("old"), lambda _: stored.append("old"), force=True)
+        second = jobs.submit("a", told("new"), stored.append)
+        assert second is first
+        free(gates)
+        assert first.result(10) == ("new", True)
+    assert stored == [("new", True)]
+    assert jobs.counts == JobCounts(done=2, coalesced=1)
+
+
+def test_a_full_queue_runs_the_job_in_the_caller() -> None:
+    with SummaryJobs(workers=2, queue=1) as jobs:
+        gates = held(jobs, "a", "b")
+        waits = jobs.submit("c", told("waits"))
+        here = jobs.submit("d", lambda *_: threading.get_ident())
+        assert here.done()
+        assert here.result() == threading.get_ident()
+        assert not waits.done()
+        free(gates)
+        assert waits.result(10) == ("waits", False)
+    assert jobs.counts == JobCounts(done=4, ran_in_caller=1)
+
+
+def test_a_full_queue_may_drop_instead() -> None:
+    stored: list[Any] = []
+    with SummaryJobs(workers=1, queue=0, on_full="drop") as jobs:
+        gates = held(jobs, "a")
+        dropped = jobs.submit("b", told("b"), stored.append)
+        with pytest.raises(concurrent.futures.CancelledError):
+            dropped.result(10)
+        free(gates)
+    assert (dropped.state, stored) == ("dropped", [])
+    assert jobs.counts == JobCounts(done=1, dropped=1)
+
+
+def test_a_queue_of_none_still_uses_free_workers() -> None:
+    with SummaryJobs(workers=1, queue=0) as jobs:
+        assert jobs.submit("a", lambda *_: threading.get_ident()).result(10) != (
+            threading.get_ident()
+        )
+
+
+def test_without_workers_every_job_runs_in_the_caller() -> None:
+    stored: list[Any] = []
+    jobs = SummaryJobs(workers=0)
+    for name in "ab":
+        assert jobs.submit(name, told(name), stored.append).done()
+    assert stored == [("a", False), ("b", False)]
+    assert jobs.counts == JobCounts(done=2, ran_in_caller=2)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_job_may_hand_in_the_next_one_of_its_own_key(workers: int) -> None:
+    jobs = SummaryJobs(workers=workers, queue=0)
+    second: list[Job[Any]] = []
+
+    def first(force: bool, cancelled: Cancelled) -> None:
+        second.append(jobs.submit("a", told("second")))
+        assert not second[0].done()
+
+    jobs.submit("a", first).result(10)
+    assert second[0].result(10) == ("second", False)
+
+
+def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
+    stored: list[Any] = []
+    gate = Gate()
+    jobs = SummaryJobs(timeout=0.05)
+    job = jobs.submit("a", gate, stored.append)
+    with pytest.raises(TimeoutError, match=r"longer than 0\.05 s"):
+        job.result(10)
+    assert (job.state, job.done(), job.cancelled()) == ("timed_out", True, True)
+    assert jobs.submit("a", told("next")).result(10) == ("next", False), "its key is free"
+    gate.may_end.set()
+    for thread in our_threads():
+        thread.join(10)
+    assert stored == []
+    assert jobs.counts == JobCounts(done=1, timed_out=1)
+    assert [error.error for error in jobs.errors] == [
+        "TimeoutError: the job took longer than 0.05 s"
+    ]
+
+
+def test_work_can_ask_whether_it_is_still_wanted() -> None:
+    asked = threading.Event()
+
+    def work(force: bool, cancelled: Cancelled) -> None:
+        while not cancelled():
+            time.sleep(0.005)
+        asked.set()
+
+    with SummaryJobs() as jobs:
+        job = jobs.submit("a", work)
+        while job.state != "running":
+            time.sleep(0.001)
+        assert job.cancel()
+        assert asked.wait(10)
+        assert not job.cancel(), "once is enough"
+
+
+def test_a_cancelled_job_stores_nothing_whether_it_waits_or_runs() -> None:
+    stored: list[Any] = []
+    jobs = SummaryJobs(workers=1)
+    gate = Gate()
+    running = jobs.submit("a", gate, stored.append)
+    assert gate.began.wait(10)
+    waiting = jobs.submit("b", told("b"), stored.append)
+    assert waiting.cancel()
+    assert running.cancel()
+    gate.may_end.set()
+    for job in (running, waiting):
+        with pytest.raises(concurrent.futures.CancelledError):
+            job.result(10)
+    for thread in our_threads():
+        thread.join(10)
+    assert gate.saw_cancel
+    assert stored == []
+    assert jobs.counts == JobCounts(cancelled=2)
+
+
+def test_what_waits_for_a_job_that_is_cancelled_begins_at_once() -> None:
+    with SummaryJobs(workers=2) as jobs:
+        gate = Gate()
+        running = jobs.submit("a", gate)
+        behind = jobs.submit("a", told("behind"))
+        assert running.cancel()
+        assert behind.result(10) == ("behind", False)
+        gate.may_end.set()
+
+
+def test_what_is_being_stored_is_not_cancelled() -> None:
+    storing, may_end = threading.Event(), threading.Event()
+    stored: list[Any] = []
+
+    def store(value: Any) -> None:
+        storing.set()
+        assert may_end.wait(10)
+        stored.append(value)
+
+    jobs = SummaryJobs(timeout=0.05)
+    job = jobs.submit("a", told(1), store)
+    assert storing.wait(10)
+    assert not job.cancel()
+    time.sleep(0.1)
+    assert job.state == "storing", "nor is it ever too late"
+    may_end.set()
+    assert job.result(10) == (1, False)
+    assert stored == [(1, False)]
+    jobs.close()
+
+
+def test_close_lets_what_runs_end() -> None:
+    def slow(force: bool, cancelled: Cancelled) -> str:
+        time.sleep(0.05)
+        return "late"
+
+    stored: list[Any] = []
+    jobs = SummaryJobs(workers=1)
+    job = jobs.submit("a", slow, stored.append)
+    waiting = jobs.submit("b", told("b"), stored.append)
+    jobs.close()
+    assert job.result() == "late"
+    assert stored == ["late"]
+    assert waiting.state == "cancelled"
+
+
+def test_close_during_a_job_stores_nothing_after_its_deadline() -> None:
+    stored: list[Any] = []
+    jobs = SummaryJobs(workers=1)
+    gate = Gate()
+    job = jobs.submit("a", gate, stored.append)
+    assert gate.began.wait(10)
+    start = time.monotonic()
+    jobs.close(0.05)
+    assert time.monotonic() - start < 5
+    assert job.state == "cancelled"
+    gate.may_end.set()
+    for thread in our_threads():
+        thread.join(10)
+    assert gate.saw_cancel
+    assert stored == []
+
+
+def test_close_waits_for_what_is_being_stored() -> None:
+    storing = threading.Event()
+    stored: list[Any] = []
+
+    def store(value: Any) -> None:
+        storing.set()
+        time.sleep(0.1)
+        stored.append(value)
+
+    jobs = SummaryJobs(workers=1)
+    jobs.submit("a", told(1), store)
+    assert storing.wait(10)
+    jobs.close(0)
+    assert stored == [(1, False)]
+
+
+def test_after_close_a_job_runs_in_its_caller() -> None:
+    jobs = SummaryJobs()
+    jobs.close()
+    job = jobs.submit("a", lambda *_: threading.get_ident())
+    assert job.done()
+    assert job.result() == threading.get_ident()
+    assert jobs.counts == JobCounts(done=1, ran_in_caller=1)
+
+
+def test_exceptions_are_recorded_and_reach_who_waits() -> None:
+    def fail(force: bool, cancelled: Cancelled) -> None:
+        raise ConnectionError("no route to the model")
+
+    def store_fails(value: Any) -> None:
+        raise OSError("disk full")
+
+    with SummaryJobs() as jobs:
+        with pytest.raises(ConnectionError, match="no route"):
+            jobs.submit("a", fail).result(10)
+        with pytest.raises(OSError, match="disk full"):
+            jobs.submit("b", told(1), store_fails).result(10)
+        assert jobs.submit("a", told(2)).result(10) == (2, False), "the key goes on"
+    assert [(error.key, error.state, error.error) for error in jobs.errors] == [
+        ("a", "failed", "ConnectionError: no route to the model"),
+        ("b", "failed", "OSError: disk full"),
+    ]
+    assert jobs.counts == JobCounts(done=1, failed=2)
+
+
+def test_the_newest_errors_are_kept() -> None:
+    jobs = SummaryJobs(workers=0)
+    for n in range(150):
+        with pytest.raises(ZeroDivisionError):
+            jobs.submit(n, lambda *_: 1 // 0).result()
+    assert [error.key for error in jobs.errors] == list(range(50, 150))
+    assert jobs.counts.failed == 150
+
+
+def test_what_ends_a_program_ends_the_caller_but_no_worker() -> None:
+    def interrupt(force: bool, cancelled: Cancelled) -> None:
+        raise KeyboardInterrupt
+
+    def leave(force: bool, cancelled: Cancelled) -> None:
+        sys.exit(1)
+
+    jobs = SummaryJobs(workers=0)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.submit("a", interrupt)
+    assert jobs.submit("a", told(1)).result(10) == (1, False)
+    with SummaryJobs(workers=1) as jobs:
+        with pytest.raises(SystemExit):
+            jobs.submit("a", leave).result(10)
+        assert jobs.submit("a", told(1)).result(10) == (1, False)
+
+
+def test_a_job_without_a_thread_to_be_had_runs_in_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    jobs = SummaryJobs()
+    assert jobs.submit("a", lambda *_: threading.get_ident()).result() == threading.get_ident()
+    assert jobs.submit("a", told(2)).done()
+
+
+@pytest.mark.parametrize("cancels", [False, True])
+def test_racing_submitters_lose_no_job_and_store_in_order(cancels: bool) -> None:
+    """What is stored for a key rises: one at a time, and none out of order."""
+    threads, each, keys = 8, 150, 5
+    jobs = SummaryJobs(workers=3, queue=3)
+    stored: dict[int, list[int]] = {key: [] for key in range(keys)}
+    active = [0] * keys
+    overlaps: list[int] = []
+    numbers = threading.Lock()
+    handed_in = [0] * keys
+    submitted: list[Job[Any]] = []
+
+    def working(key: int, number: int) -> Callable[[bool, Cancelled], int]:
+        def work(force: bool, cancelled: Cancelled) -> int:
+            active[key] += 1
+            if active[key] > 1:
+                overlaps.append(key)
+            if number % 10 == 0:
+                time.sleep(0.001)
+            active[key] -= 1
+            if number % 11 == 0:
+                raise ValueError(number)
+            return number
+
+        return work
+
+    def submit(thread: int) -> None:
+        for n in range(each):
+            key = (thread + n) % keys
+            # Numbered and handed in at once, or else the order would be that of this lock.
+            with numbers:
+                handed_in[key] += 1
+                job = jobs.submit(key, working(key, handed_in[key]), stored[key].append)
+                submitted.append(job)
+            if cancels and n % 7 == 0:
+                job.cancel()
+
+    racing = [threading.Thread(target=submit, args=(n,)) for n in range(threads)]
+    for thread in racing:
+        thread.start()
+    for thread in racing:
+        thread.join(30)
+    jobs.close(20)
+    counts = jobs.counts
+    assert (counts.queued, counts.running, counts.timed_out) == (0, 0, 0)
+    ended = counts.done + counts.failed + counts.cancelled + counts.coalesced
+    assert ended == threads * each
+    assert sum(map(len, stored.values())) == counts.done
+    assert all(numbers == sorted(set(numbers)) for numbers in stored.values())
+    assert all(job.done() for job in submitted)
+    # The thread of a job that was cancelled goes on beside the next one.
+    assert cancels or not overlaps
+
+
+# --- asyncio ------------------------------------------------------------------------------------
+
+
+def run(main: Callable[[], Awaitable[None]], *, eager: bool = False) -> None:
+    """Run `main` in a loop of its own, in which no task may be left and nothing be complained."""
+    complaints: list[Any] = []
+
+    async def watched() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: complaints.append(context))
+        if eager:
+            loop.set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined,unused-ignore]
+        await main()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        gc.collect()  # asyncio complains of exceptions that nobody asked for
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(watched())
+    assert complaints == []
+
+
+def atold(value: Any) -> Callable[[bool], Awaitable[Any]]:
+    async def work(force: bool) -> Any:
+        await asyncio.sleep(0)
+        return value, force
+
+    return work
+
+
+class AsyncGate:
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.was_cancelled = False
+
+    async def __call__(self, force: bool) -> str:
+        self.began.set()
+        try:
+            await self.may_end.wait()
+        except asyncio.CancelledError:
+            self.was_cancelled = True
+            raise
+        return "summary"
+
+
+async def aheld(jobs: AsyncSummaryJobs, *keys: str) -> list[AsyncGate]:
+    gates = [AsyncGate() for _ in keys]
+    for key, gate in zip(keys, gates, strict=True):
+        await jobs.submit(key, gate)
+        await gate.began.wait()
+    return gates
+
+
+def afree(gates: list[AsyncGate]) -> None:
+    for gate in gates:
+        gate.may_end.set()
+
+
+def test_a_task_is_awaited_for_its_result_and_stores_it() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+
+        async def slow_store(value: Any) -> None:
+            await asyncio.sleep(0.01)
+            stored.append(value)
+
+        async with AsyncSummaryJobs() as jobs:
+            job = await jobs.submit("a", atold(1), stored.append)
+            assert not job.done(), "handed in, not awaited"
+            assert await job == (1, False)
+            assert await (await jobs.submit("a", atold(2), slow_store, force=True)) == (2, True)
+        assert stored == [(1, False), (2, True)]
+        assert jobs.counts == JobCounts(done=2)
+
+    run(main)
+
+
+if sys.version_info >= (3, 12):  # eager tasks are new there
+
+    def test_tasks_that_begin_at_once_are_handled_the_same() -> None:
+        async def main() -> None:
+            stored: list[Any] = []
+
+            async def at_once(force: bool) -> str:
+                return "at once"
+
+            async with AsyncSummaryJobs(workers=1, queue=1) as jobs:
+                assert await (await jobs.submit("a", at_once, stored.append)) == "at once"
+                gates = await aheld(jobs, "b")
+                waiting = await jobs.submit("c", at_once, stored.append)
+                await jobs.submit("d", at_once, stored.append)
+                gates[0].may_end.set()
+                await waiting
+            assert stored == ["at once"] * 3
+            assert jobs.counts == JobCounts(done=4, ran_in_caller=1)
+
+        run(main, eager=True)
+
+
+def test_tasks_of_one_key_run_in_order_and_of_others_side_by_side() -> None:
+    async def main() -> None:
+        order: list[str] = []
+
+        def work(name: str) -> Callable[[bool], Awaitable[None]]:
+            async def run(force: bool) -> None:
+                order.append(f"{name} begins")
+                await asyncio.sleep(0.01)
+                order.append(f"{name} ends")
+
+            return run
+
+        async with AsyncSummaryJobs() as jobs:
+            await jobs.submit("a", work("a1"))
+            await jobs.submit("a", work("a2"))
+            last = await jobs.submit("b", work("b"))
+            await last
+            await (await jobs.submit("a", work("a3")))
+        assert order[:2] == ["a1 begins", "b begins"]
+        assert [step for step in order if step.startswith("a")] == [
+            *("a1 begins", "a1 ends"),
+            *("a2 begins", "a2 ends"),
+            *("a3 begins", "a3 ends"),
+        ]
+
+    run(main)
+
+
+def test_tasks_that_wait_are_merged() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        async with AsyncSummaryJobs(workers=1) as jobs:
+            gates = await aheld(jobs, "busy")
+            first = await jobs.submit("a", atold("old"), stored.append, force=True)
+            assert await jobs.submit("a", atold("new"), stored.append) is first
+            afree(gates)
+            assert await first == ("new", True)
+        assert stored == [("new", True)]
+        assert jobs.counts == JobCounts(done=2, coalesced=1)
+
+    run(main)
+
+
+def test_a_full_queue_is_awaited_in_the_caller_or_refused_or_dropped() -> None:
+    async def main() -> None:
+        jobs = AsyncSummaryJobs(workers=1, queue=1)
+        gates = await aheld(jobs, "a")
+        assert jobs.submit_nowait("b", atold("b"))
+        assert not jobs.submit_nowait("c", atold("c"))
+        assert jobs.submit_nowait("b", atold("b2")), "merged: needs no room"
+        here = await jobs.submit("d", atold("d"))
+        assert here.done()
+        assert await here == ("d", False)
+        assert jobs.counts == JobCounts(queued=1, running=1, done=1, coalesced=1, ran_in_caller=1)
+        afree(gates)
+        await jobs.close(10)
+
+        dropping = AsyncSummaryJobs(workers=1, queue=0, on_full="drop")
+        gates = await aheld(dropping, "a")
+        dropped = await dropping.submit("b", atold("b"))
+        assert dropped.state == "dropped"
+        with pytest.raises(asyncio.CancelledError):
+            await dropped
+        afree(gates)
+        await dropping.close()
+
+    run(main)
+
+
+def test_without_workers_a_task_is_awaited_in_the_caller() -> None:
+    async def main() -> None:
+        jobs = AsyncSummaryJobs(workers=0)
+        assert (await jobs.submit("a", atold(1))).state == "done"
+        assert not jobs.submit_nowait("a", atold(2))
+        assert jobs.counts == JobCounts(done=1, ran_in_caller=1)
+
+    run(main)
+
+
+def test_a_task_may_hand_in_the_next_one_of_its_own_key() -> None:
+    async def main() -> None:
+        jobs = AsyncSummaryJobs(workers=0)
+        second: list[AsyncJob[Any]] = []
+
+        async def first(force: bool) -> None:
+            second.append(await jobs.submit("a", atold("second")))
+
+        await (await jobs.submit("a", first))
+        assert await second[0] == ("second", False)
+
+    run(main)
+
+
+def test_a_timeout_cancels_the_task_and_stores_nothing() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        jobs = AsyncSummaryJobs(timeout=0.02)
+        gate = AsyncGate()
+        job = await jobs.submit("a", gate, stored.append)
+        with pytest.raises(TimeoutError, match=r"longer than 0\.02 s"):
+            await job
+        assert gate.was_cancelled
+        assert (await (await jobs.submit("a", atold("next"))))[0] == "next"
+        assert stored == []
+        assert jobs.counts == JobCounts(done=1, timed_out=1)
+        assert jobs.errors[0].state == "timed_out"
+        await jobs.close()
+
+    run(main)
+
+
+def test_a_task_that_will_not_be_cancelled_keeps_nobody_waiting_and_stores_nothing() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        may_end = asyncio.Event()
+
+        async def stubborn(force: bool) -> str:
+            for _ in range(3):
+                try:
+                    await may_end.wait()
+                except asyncio.CancelledError:
+                    continue
+                break
+            return "too late"
+
+        jobs = AsyncSummaryJobs(timeout=0.02)
+        job = await jobs.submit("a", stubborn, stored.append)
+        behind = await jobs.submit("a", atold("behind"), stored.append)
+        with pytest.raises(TimeoutError):
+            await job
+        assert await asyncio.wait_for(behind, 5) == ("behind", False)
+        may_end.set()
+        await jobs.close(0)
+        assert stored == [("behind", False)]
+
+    run(main)
+
+
+def test_who_stops_waiting_does_not_cancel_the_job() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        async with AsyncSummaryJobs() as jobs:
+            gate = AsyncGate()
+            job = await jobs.submit("a", gate, stored.append)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(job, 0.01)
+            assert job.state == "running"
+            gate.may_end.set()
+            assert await job == "summary"
+        assert stored == ["summary"]
+
+    run(main)
+
+
+def test_a_cancelled_task_stores_nothing_whether_it_waits_or_runs_or_has_not_begun() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        jobs = AsyncSummaryJobs(workers=1)
+        unbegun = await jobs.submit("a", atold("a"), stored.append)
+        assert unbegun.cancel()
+        gate = AsyncGate()
+        running = await jobs.submit("b", gate, stored.append)
+        await gate.began.wait()
+        waiting = await jobs.submit("c", atold("c"), stored.append)
+        assert waiting.cancel()
+        assert running.cancel()
+        for job in (unbegun, waiting, running):
+            with pytest.raises(asyncio.CancelledError):
+                await job
+            assert not job.cancel()
+        assert await (await jobs.submit("b", atold("next"))) == ("next", False)
+        await jobs.close()
+        assert gate.was_cancelled
+        assert stored == []
+        assert jobs.counts == JobCounts(done=1, cancelled=3)
+
+    run(main)
+
+
+def test_a_caller_that_is_cancelled_cancels_what_runs_in_it() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        jobs = AsyncSummaryJobs(workers=0)
+        gate = AsyncGate()
+        caller = asyncio.create_task(jobs.submit("a", gate, stored.append))
+        await gate.began.wait()
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        await asyncio.sleep(0)
+        assert gate.was_cancelled
+        assert stored == []
+        assert jobs.counts == JobCounts(cancelled=1, ran_in_caller=1)
+
+    run(main)
+
+
+def test_a_caller_that_is_cancelled_lets_the_store_end() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+        storing = asyncio.Event()
+
+        async def store(value: Any) -> None:
+            storing.set()
+            await asyncio.sleep(0.02)
+            stored.append(value)
+
+        jobs = AsyncSummaryJobs(workers=0)
+        caller = asyncio.create_task(jobs.submit("a", atold(1), store))
+        await storing.wait()
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        assert stored == [(1, False)]
+        assert jobs.counts == JobCounts(done=1, ran_in_caller=1)
+
+    run(main)
+
+
+def test_closing_lets_tasks_end_and_then_cancels_them() -> None:
+    async def main() -> None:
+        stored: list[Any] = []
+
+        async def short(force: bool) -> str:
+            await asyncio.sleep(0.02)
+            return "short"
+
+        jobs = AsyncSummaryJobs(workers=2)
+        await jobs.submit("a", short, stored.append)
+        gate = AsyncGate()
+        endless = await jobs.submit("b", gate, stored.append)
+        waiting = await jobs.submit("c", atold("c"), stored.append)
+        await jobs.close(0.1)
+        assert stored == ["short"]
+        assert gate.was_cancelled
+        assert (endless.state, waiting.state) == ("cancelled", "cancelled")
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        after = await jobs.submit("d", atold("d"))
+        assert after.done()
+        assert jobs.counts == JobCounts(done=2, cancelled=2, ran_in_caller=1)
+
+    run(main)
+
+
+def test_a_loop_that_ends_stores_nothing_and_leaves_the_jobs_usable() -> None:
+    stored: list[Any] = []
+    jobs = AsyncSummaryJobs(workers=1)
+    gates: list[AsyncGate] = []
+
+    async def leave() -> None:
+        gates.extend(await aheld(jobs, "a"))
+        await jobs.submit("a", atold("behind"), stored.append)
+        await jobs.submit("b", atold("waits"), stored.append)
+
+    asyncio.run(leave())
+    assert gates[0].was_cancelled
+    assert stored == []
+    assert jobs.counts == JobCounts(cancelled=3)
+
+    async def again() -> None:
+        assert await (await jobs.submit("a", atold("again"), stored.append)) == ("again", False)
+
+    asyncio.run(again())
+    assert stored == [("again", False)]
+
+
+def test_exceptions_of_tasks_are_recorded_and_reach_who_waits_and_no_one_else() -> None:
+    async def main() -> None:
+        async def fail(force: bool) -> None:
+            raise ConnectionError("no route to the model")
+
+        async def gives_up(force: bool) -> None:
+            raise asyncio.CancelledError
+
+        def at_end(value: Any) -> None:
+            raise StopIteration
+
+        async with AsyncSummaryJobs() as jobs:
+            await jobs.submit("nobody waits", fail)
+            with pytest.raises(ConnectionError):
+                await (await jobs.submit("a", fail))
+            with pytest.raises(asyncio.CancelledError):
+                await (await jobs.submit("b", gives_up))
+            with pytest.raises(RuntimeError, match="StopIteration"):
+                await (await jobs.submit("c", atold(1), at_end))
+            assert await (await jobs.submit("b", atold(2))) == (2, False)
+        assert [error.key for error in jobs.errors] == ["nobody waits", "a", "c"]
+        assert jobs.counts == JobCounts(done=1, failed=3, cancelled=1)
+
+    run(main)
+
+
+def test_nothing_is_kept_of_a_job_that_has_ended() -> None:
+    class Conversation:
+        pass
+
+    async def main() -> None:
+        def work_on(conversation: Conversation) -> Callable[[bool], Awaitable[None]]:
+            async def fail(force: bool) -> None:
+                raise ValueError(conversation)
+
+            return fail
+
+        conversation = Conversation()
+        kept = weakref.ref(conversation)
+        jobs = AsyncSummaryJobs()
+        await jobs.submit("a", work_on(conversation))
+        await jobs.close()
+        del conversation
+        gc.collect()
+        assert jobs.counts.failed == 1
+        assert kept() is None
+
+    run(main)
+
+
+def test_racing_tasks_lose_no_job_and_store_in_order() -> None:
+    async def main() -> None:
+        callers, each, keys = 20, 60, 7
+        jobs = AsyncSummaryJobs(workers=3, queue=4)
+        stored: dict[int, list[int]] = {key: [] for key in range(keys)}
+        active = [0] * keys
+        handed_in = [0] * keys
+        refused = 0
+
+        def working(key: int, number: int) -> Callable[[bool], Awaitable[int]]:
+            async def work(force: bool) -> int:
+                active[key] += 1
+                assert active[key] == 1
+                try:
+                    await asyncio.sleep(0.0005 * (number % 3))
+                finally:
+                    active[key] -= 1
+                if number % 11 == 0:
+                    raise ValueError(number)
+                return number
+
+            return work
+
+        async def submit(caller: int) -> None:
+            nonlocal refused
+            for n in range(each):
+                key = (caller + n) % keys
+                handed_in[key] += 1
+                work = working(key, handed_in[key])
+                if n % 3 == 0:
+                    refused += not jobs.submit_nowait(key, work, stored[key].append)
+                    await asyncio.sleep(0)
+                else:
+                    await jobs.submit(key, work, stored[key].append)
+
+        async with asyncio.timeout(50):
+            await asyncio.gather(*(submit(caller) for caller in range(callers)))
+            await jobs.close(20)
+        counts = jobs.counts
+        assert (counts.queued, counts.running, counts.timed_out) == (0, 0, 0)
+        ended = counts.done + counts.failed + counts.cancelled + counts.coalesced
+        assert ended + refused == callers * each
+        assert sum(map(len, stored.values())) == counts.done
+        assert all(numbers == sorted(set(numbers)) for numbers in stored.values())
+
+    run(main)
