@@ -10,6 +10,7 @@ pub mod message;
 pub mod overflow;
 #[cfg(feature = "python")]
 mod python;
+pub mod service;
 pub mod store;
 pub mod summary;
 pub mod tokens;

@@ -5,7 +5,17 @@ NanobotContextError
 ├── InvalidInputError           (also a ValueError)
 │   ├── InvalidMessageError     a message of a shape that no provider accepts
 │   └── InvalidArgumentError    another argument that cannot be used
-└── SettingsError               (also a ValueError) a setting that cannot be used
+├── SettingsError               (also a ValueError) a setting that cannot be used
+└── SessionStoreError           a session store did not do what it was asked to
+    ├── SessionNotFoundError    there is no such session, or it has expired
+    ├── SessionExistsError      there is one, and it was to be created
+    ├── SessionGoneError        it was deleted or created anew meanwhile
+    ├── ConflictError           another writer was first
+    ├── StoreUnavailableError   no answer, or locked for too long
+    ├── StoreAccessError        wrong password, or it cannot be written
+    ├── StoreFullError          the disk or the memory is full
+    ├── StoreDataError          damaged, of a later release, or of another program
+    └── StoreClosedError        it has been closed
 """
 
 from __future__ import annotations
@@ -13,12 +23,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 __all__ = [
+    "ConflictError",
     "ContextOverflowError",
     "InvalidArgumentError",
     "InvalidInputError",
     "InvalidMessageError",
     "NanobotContextError",
+    "SessionExistsError",
+    "SessionGoneError",
+    "SessionNotFoundError",
+    "SessionStoreError",
     "SettingsError",
+    "StoreAccessError",
+    "StoreClosedError",
+    "StoreDataError",
+    "StoreFullError",
+    "StoreUnavailableError",
 ]
 
 
@@ -92,3 +112,61 @@ class SettingsError(NanobotContextError, ValueError):
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class SessionStoreError(NanobotContextError):
+    """A session store did not do what it was asked to. No message holds a password.
+
+    Attributes:
+        retry: What helps: `later`, `after_reading` or `never`.
+    """
+
+    def __init__(self, message: str, *, retry: str = "never") -> None:
+        super().__init__(message)
+        self.retry = retry
+
+
+class SessionNotFoundError(SessionStoreError):
+    """There is no such session, or it has expired."""
+
+
+class SessionExistsError(SessionStoreError):
+    """There is such a session, and it was to be created."""
+
+
+class SessionGoneError(SessionStoreError):
+    """The session was deleted or created anew since its caller read it."""
+
+
+class ConflictError(SessionStoreError):
+    """Another writer was first: the session is not what its caller read.
+
+    Attributes:
+        expected: The position or the metadata that the caller knew.
+        actual: What is there.
+    """
+
+    def __init__(self, message: str, *, retry: str, expected: str, actual: str) -> None:
+        super().__init__(message, retry=retry)
+        self.expected = expected
+        self.actual = actual
+
+
+class StoreUnavailableError(SessionStoreError):
+    """The store does not answer, or another process holds its lock for too long."""
+
+
+class StoreAccessError(SessionStoreError):
+    """The store refused the user name or the password, or it cannot be written."""
+
+
+class StoreFullError(SessionStoreError):
+    """The store's disk or memory is full; what was there before is unharmed."""
+
+
+class StoreDataError(SessionStoreError):
+    """What is stored is damaged, was written by a later release or is another program's."""
+
+
+class StoreClosedError(SessionStoreError):
+    """The store has been closed."""

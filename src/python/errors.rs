@@ -5,15 +5,56 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule};
 
 use crate::Error;
+use crate::store::{Retry, StoreError};
 
 /// Returns the exception for an error of the core.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error).unwrap_or_else(|failure| failure)
 }
 
-fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+/// Returns the exception for an error of a store.
+pub fn of_store(py: Python<'_>, error: &StoreError) -> PyErr {
+    store_exception(py, error).unwrap_or_else(|failure| failure)
+}
+
+fn store_exception(py: Python<'_>, error: &StoreError) -> PyResult<PyErr> {
+    let fields = PyDict::new(py);
+    if let StoreError::Invalid { name, .. } = error {
+        fields.set_item("argument", name)?;
+        return raised(py, "InvalidArgumentError", &error.to_string(), &fields);
+    }
+    let retry = match error.retry() {
+        Retry::Later => "later",
+        Retry::AfterReading => "after_reading",
+        Retry::Never => "never",
+    };
+    fields.set_item("retry", retry)?;
+    let class = match error {
+        StoreError::NotFound(_) => "SessionNotFoundError",
+        StoreError::AlreadyExists(_) => "SessionExistsError",
+        StoreError::Gone(_) => "SessionGoneError",
+        StoreError::Conflict { expected, actual, .. } => {
+            fields.set_item("expected", expected)?;
+            fields.set_item("actual", actual)?;
+            "ConflictError"
+        }
+        StoreError::Unavailable { .. } | StoreError::Locked { .. } => "StoreUnavailableError",
+        StoreError::Unauthorized { .. } | StoreError::ReadOnly { .. } => "StoreAccessError",
+        StoreError::Full { .. } => "StoreFullError",
+        StoreError::Corrupt { .. } | StoreError::NewerSchema { .. } => "StoreDataError",
+        StoreError::Closed => "StoreClosedError",
+        StoreError::Invalid { .. } | StoreError::Failed { .. } => "SessionStoreError",
+    };
+    raised(py, class, &error.to_string(), &fields)
+}
+
+fn raised(py: Python<'_>, class: &str, message: &str, fields: &Bound<'_, PyDict>) -> PyResult<PyErr> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("nanobot_context.errors").map(Bound::unbind))?.bind(py);
+    Ok(PyErr::from_value(module.getattr(class)?.call((message,), Some(fields))?))
+}
+
+fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     let fields = PyDict::new(py);
     let class = match error {
         Error::InvalidMessage { index, field, .. } => {
@@ -37,8 +78,7 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
             "ContextOverflowError"
         }
     };
-    let exception = module.getattr(class)?.call((error.to_string(),), Some(&fields))?;
-    Ok(PyErr::from_value(exception))
+    raised(py, class, &error.to_string(), &fields)
 }
 
 /// Maps the errors of a result.

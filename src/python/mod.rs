@@ -14,6 +14,7 @@ mod known;
 mod overflow;
 mod receipt;
 mod recovery;
+mod sessions;
 mod summary;
 
 /// The compiled half of the package `nanobot_context`.
@@ -35,6 +36,8 @@ mod core_module {
     use super::receipt::{Cut, Fitted, Lost, Receipt};
     #[pymodule_export]
     use super::recovery::{Recovery, Repair};
+    #[pymodule_export]
+    use super::sessions::SessionStoreHandle;
     #[pymodule_export]
     use super::summary::{
         SummaryCall, SummaryDraft, SummaryPolicy, SummaryRun, Trigger, format_structured, keep_last_cut,

@@ -1,7 +1,7 @@
 //! Summaries: what they cover, when they are due, how one is made.
 
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 
 use crate::message::Message;
 use crate::summary::{self, Cause, Comparison, Format, Observed, Options, Previous, Prompt, Structured, cut};
@@ -9,6 +9,7 @@ use crate::tokens::TokenCounter;
 use crate::{Error, Result};
 
 use super::arguments::{model, optional_whole, whole};
+use super::convert::without_surrogates;
 use super::errors::OrRaise;
 use super::functions::Call;
 
@@ -319,8 +320,8 @@ impl SummaryRun {
     #[allow(clippy::too_many_arguments)] // keywords, for those who call it
     fn new(
         messages: &Bound<'_, PyAny>,
-        previous: Option<String>,
-        previous_data: Option<&str>,
+        previous: Option<&Bound<'_, PyString>>,
+        previous_data: Option<&Bound<'_, PyString>>,
         model: Any<'_, '_>,
         policy: Option<&Bound<'_, SummaryPolicy>>,
         format: &str,
@@ -346,24 +347,29 @@ impl SummaryRun {
             max_result_tokens: optional_whole(max_result_tokens, "max_result_tokens")?
                 .unwrap_or(default.max_result_tokens),
         };
-        let data = data_of(py, previous_data, "previous_data")?;
-        let previous = previous.map(|text| Previous { text, data });
+        let previous_data = previous_data.map(without_surrogates);
+        let data = data_of(py, previous_data.as_deref(), "previous_data")?;
+        let previous = previous.map(|text| Previous { text: without_surrogates(text), data });
         let call = Call::new(messages, model, None)?;
-        let run = call.with_view(|view, counter| summary::Run::new(&view.messages, previous, options, *counter))?;
+        let run = call.with_view(|view, counter| {
+            let (messages, counter) = (view.messages.clone(), *counter);
+            py.detach(move || summary::Run::new(&messages, previous, options, counter))
+        })?;
         let list = messages.cast::<PyList>()?;
         Ok(Self { run: Some(run), messages: list.get_slice(0, list.len()).unbind(), model: call.model })
     }
 
     /// Return the call that it waits for; `None` when nothing is left to ask.
-    fn next_call(&mut self) -> Option<SummaryCall> {
-        let summary::Call { messages, max_tokens, temperature, depth } = self.run.as_mut()?.next_call()?;
+    fn next_call(&mut self, py: Python<'_>) -> Option<SummaryCall> {
+        let run = self.run.as_mut()?;
+        let summary::Call { messages, max_tokens, temperature, depth } = py.detach(|| run.next_call())?;
         Some(SummaryCall { messages, max_tokens, temperature, depth })
     }
 
     /// Take the model's answer; an empty one is a failure.
-    fn answered(&mut self, text: &str) {
+    fn answered(&mut self, text: &Bound<'_, PyString>) {
         if let Some(run) = &mut self.run {
-            run.answered(text);
+            run.answered(&without_surrogates(text));
         }
     }
 
@@ -385,9 +391,9 @@ impl SummaryRun {
     }
 
     /// Take that the model cannot be asked: the summary is told by rules.
-    fn failed(&mut self, error: &str) {
+    fn failed(&mut self, error: &Bound<'_, PyString>) {
         if let Some(run) = &mut self.run {
-            run.failed(error);
+            run.failed(&without_surrogates(error));
         }
     }
 
@@ -405,7 +411,8 @@ impl SummaryRun {
         call.model.clone_from(&self.model);
         let draft = call.with_view(|view, _| {
             view.count(py, &TokenCounter::new(self.model.as_deref()));
-            run.finish(&view.messages)
+            let messages = view.messages.clone();
+            py.detach(move || run.finish(&messages))
         })?;
         Ok(SummaryDraft {
             data: draft.data.to_json().to_string(),
@@ -531,21 +538,22 @@ pub fn rolling_cut(
 
 /// Return the section for the end of a system prompt that shows a summary; document 000's words.
 #[pyfunction]
-pub fn summary_section(text: &str) -> String {
-    summary::section(text)
+pub fn summary_section(text: &Bound<'_, PyString>) -> String {
+    summary::section(&without_surrogates(text))
 }
 
 /// Return the content of a system message that shows a summary, with a safety prefix.
 #[pyfunction]
-pub fn wrap_summary(text: &str) -> String {
-    summary::wrapped(text)
+pub fn wrap_summary(text: &Bound<'_, PyString>) -> String {
+    summary::wrapped(&without_surrogates(text))
 }
 
 /// Return the fields of a summary that a model wrote, as JSON text; free text is its context.
 #[pyfunction]
-pub fn parse_structured(raw: &str) -> String {
+pub fn parse_structured(raw: &Bound<'_, PyString>) -> String {
+    let raw = without_surrogates(raw);
     let free = || Structured { context: raw.trim().to_owned(), ..Structured::default() };
-    Structured::parse(raw).unwrap_or_else(free).to_json().to_string()
+    Structured::parse(&raw).unwrap_or_else(free).to_json().to_string()
 }
 
 /// Return two summaries, given as the JSON text of their fields, as one; the newer one wins.
@@ -556,12 +564,16 @@ pub fn parse_structured(raw: &str) -> String {
 #[pyo3(signature = (older, newer, *, max_tokens=None, model=None))]
 pub fn merge_structured(
     py: Python<'_>,
-    older: &str,
-    newer: &str,
+    older: &Bound<'_, PyString>,
+    newer: &Bound<'_, PyString>,
     max_tokens: Any<'_, '_>,
     model: Any<'_, '_>,
 ) -> PyResult<String> {
-    let merged = data_of(py, Some(older), "older")?.merged(data_of(py, Some(newer), "newer")?);
+    let merged = data_of(py, Some(&without_surrogates(older)), "older")?.merged(data_of(
+        py,
+        Some(&without_surrogates(newer)),
+        "newer",
+    )?);
     let counter = TokenCounter::new(self::model(model)?.as_deref());
     let merged = optional_whole(max_tokens, "max_tokens")?.map_or(merged.clone(), |max| merged.within(max, counter));
     Ok(merged.to_json().to_string())
@@ -572,6 +584,6 @@ pub fn merge_structured(
 /// Raises:
 ///     InvalidArgumentError: It is no such JSON.
 #[pyfunction]
-pub fn format_structured(py: Python<'_>, fields: &str) -> PyResult<String> {
-    data_of(py, Some(fields), "fields").map(|read| read.to_string())
+pub fn format_structured(py: Python<'_>, fields: &Bound<'_, PyString>) -> PyResult<String> {
+    data_of(py, Some(&without_surrogates(fields)), "fields").map(|read| read.to_string())
 }

@@ -12,7 +12,7 @@ mod types;
 mod url;
 
 pub use error::{Retry, StoreError, StoreResult};
-pub use memory::Memory;
+pub use memory::{Memory, now_ms};
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 pub use types::{

@@ -205,7 +205,9 @@ impl Run {
 
     /// Takes the model's answer to [`Run::next_call`]. An empty one is a failure.
     pub fn answered(&mut self, text: &str) {
-        let text = without_thoughts(text).trim();
+        // Some providers refuse a request that holds one, and this text is in every later request.
+        let text = text.replace('\0', "\u{fffd}");
+        let text = without_thoughts(&text).trim();
         if text.is_empty() {
             self.failed("the model's answer is empty");
             return;

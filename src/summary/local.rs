@@ -124,8 +124,9 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
                     seen.last = index;
                     seen.by_user |= by_user;
                 } else if term.kind().is_name()
-                    && let Some(text) = terms::text_at(text, start, term).filter(|name| !has_time(name.as_bytes()))
+                    && let Some(name) = terms::text_at(text, start, term).filter(|name| !has_time(name.as_bytes()))
                 {
+                    let text = &text[start - root(&text[..start]).len()..start + name.len()];
                     seen.insert(term, Seen { by_user, messages: 1, last: index, text });
                 }
             });
@@ -145,6 +146,13 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
         }
     }
     kept
+}
+
+/// Returns what `before` ends with where that begins a path, which names do not tell.
+fn root(before: &str) -> &str {
+    let root = ["../", "~/", "./", "/"].into_iter().find(|root| before.ends_with(root)).unwrap_or_default();
+    let outer = before[..before.len() - root.len()].chars().next_back();
+    if outer.is_none_or(|c| c.is_whitespace() || "\"'`([<=:,".contains(c)) { root } else { "" }
 }
 
 /// Iterates over the texts of a message's content.
@@ -200,6 +208,16 @@ mod tests {
         assert_eq!(found.open_questions, ["Still missing: the tests.", "Which port is it?"]);
         assert!(found.names.contains(&"src/importer.py".to_owned()), "{:?}", found.names);
         assert_eq!(local(&view), found);
+    }
+
+    #[test]
+    fn a_path_keeps_its_root() {
+        let view =
+            [Message::new(Role::User, "Read /etc/app/main.toml, ~/notes/a.md and http://x.org/a_1 or `./b/c.py`.")];
+        let names = local(&view).names;
+        for name in ["/etc/app/main.toml", "~/notes/a.md", "./b/c.py"] {
+            assert!(names.iter().any(|known| known == name), "{name} in {names:?}");
+        }
     }
 
     #[test]

@@ -78,7 +78,7 @@ class Summarizer:
                 f"`timeout` must be above 0 or None, got {timeout}", argument="timeout"
             )
         self._call = call
-        self._timeout = timeout
+        self.timeout = timeout
         self._on_event = on_event
         self.model = model
         self.policy = policy or SummaryPolicy()
@@ -104,11 +104,12 @@ class Summarizer:
             InvalidMessageError: A message is of a shape that no provider accepts.
         """
         job = self._start(messages, previous, reason)
-        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        job.tell("started")
+        deadline = None if self.timeout is None else time.monotonic() + self.timeout
         while (request := job.next_request()) is not None:
             with job.asking():
                 job.answered(_within(deadline, self._ask, request, job))
-        return job.finish()
+        return job.told(job.finish())
 
     async def asummarize(
         self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
@@ -119,14 +120,16 @@ class Summarizer:
             InvalidMessageError: A message is of a shape that no provider accepts.
             asyncio.CancelledError: The task was cancelled; nothing is returned of the summary.
         """
-        job = self._start(messages, previous, reason)
+        # Long conversations are read and counted for half a second: not in the event loop.
+        job = await asyncio.to_thread(self._start, list(messages), previous, reason)
+        job.tell("started")
         loop = asyncio.get_running_loop()
-        deadline = None if self._timeout is None else loop.time() + self._timeout
-        while (request := job.next_request()) is not None:
+        deadline = None if self.timeout is None else loop.time() + self.timeout
+        while (request := await asyncio.to_thread(job.next_request)) is not None:
             with job.asking():
                 async with asyncio.timeout_at(deadline):
                     job.answered(await self._aask(request, job))
-        return job.finish()
+        return job.told(await asyncio.to_thread(job.finish))
 
     def _start(self, messages: list[Message], previous: Summary | None, reason: str) -> _Job:
         data = previous.data if previous else None
@@ -138,9 +141,7 @@ class Summarizer:
         )
         if self._call is None:
             run.by_rules()
-        job = _Job(run, len(messages), previous, reason, self.model, self._on_event)
-        job.tell("started")
-        return job
+        return _Job(run, len(messages), previous, reason, self.model, self._on_event)
 
     def _ask(self, request: SummaryRequest, job: _Job) -> str:
         assert self._call is not None
@@ -204,8 +205,9 @@ class _Job:
         return piece
 
     def finish(self) -> Summary:
-        draft = self.run.finish()
-        summary = _summary(draft, self)
+        return _summary(self.run.finish(), self)
+
+    def told(self, summary: Summary) -> Summary:
         if summary.error is not None:
             self.tell("failed", error=summary.error)
         self.tell("ended", text=summary.text[:_PREVIEW_CHARS], summary=summary)

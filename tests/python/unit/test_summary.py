@@ -396,6 +396,34 @@ def test_cancelling_returns_nothing() -> None:
     asyncio.run(cancel())
 
 
+def test_text_that_is_no_unicode_is_summarised_and_shown() -> None:
+    broken = "half a pair \ud83d and a zero \x00"
+    previous = Summary(broken, covers=1, data={"decisions": [broken]})
+    summary = Summarizer(Model(broken)).summarize(
+        [{"role": "user", "content": broken}], previous=previous
+    )
+    for text in (summary.text, summary_section(broken), wrap_summary(broken)):
+        text.encode("utf-8")
+    assert "\x00" not in summary.text
+    json.dumps(summary.to_dict(), ensure_ascii=False).encode("utf-8")
+    failed = Summarizer(Model(RuntimeError(broken))).summarize(TALK)
+    assert str(failed.error).startswith("RuntimeError: half a pair")
+
+
+def test_the_event_loop_goes_on_while_a_long_conversation_is_read() -> None:
+    long = said(1_500, "the quick brown fox jumps over src/app/module_1.py " * 40)
+
+    async def turns() -> int:
+        count = 0
+        task = asyncio.create_task(Summarizer().asummarize(long))
+        while not task.done():
+            await asyncio.sleep(0)
+            count += 1
+        return count
+
+    assert asyncio.run(turns()) > 100, "it waited for the summary"
+
+
 def test_messages_that_come_in_meanwhile_are_not_covered() -> None:
     messages = list(TALK)
 
