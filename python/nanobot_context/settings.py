@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -65,6 +66,7 @@ class Settings:
         message_buffer_min: Messages that stay after it; fewer than `message_buffer_limit`.
         summary_model: Model for that summary; `None` is the current model.
         summary_interval: Rounds between two rolling summaries.
+        summary_timeout_seconds: How long the model may take for one. Nothing waits for it.
         archive: Whether originals of shortened tool results are kept in nanobot's workspace, where
             `read_file` opens them.
         archive_max_bytes: Bytes of them that are kept at most; the oldest go first.
@@ -88,6 +90,7 @@ class Settings:
     message_buffer_min: int = 10
     summary_model: str | None = None
     summary_interval: int = 10
+    summary_timeout_seconds: float = 120.0
     archive: bool = True
     archive_max_bytes: int = 67_108_864
 
@@ -173,6 +176,9 @@ _WINDOW = _Rule(
     lambda value: value is None or (_is_int(value) and value >= 0),
     _parse_optional_int,
 )
+_SECONDS = _Rule(
+    "a positive number of seconds", lambda value: _is_number(value) and 0 < value < math.inf, float
+)
 _SHARE = _Rule(
     "a number above 0 and at most 1", lambda value: _is_number(value) and 0 < value <= 1, float
 )
@@ -199,6 +205,7 @@ _RULES: dict[str, _Rule] = {
     "message_buffer_min": _COUNT,
     "summary_model": _NAME,
     "summary_interval": _POSITIVE,
+    "summary_timeout_seconds": _SECONDS,
     "archive": _SWITCH,
     "archive_max_bytes": _POSITIVE,
 }

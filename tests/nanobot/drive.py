@@ -150,6 +150,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             restricted=scenario.restricted,
             result_chars=scenario.result_chars,
             package=mode,
+            settings=scenario.settings,
         )
         server.script = scenario.script(stage)
         try:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -141,8 +142,11 @@ class Played:
         self._pool.shutdown(cancel_futures=True)
 
 
-def drive(release: str) -> dict[tuple[str, str], Result]:
-    """Run the driver of `release` and return its results by scenario and mode."""
+def drive(release: str, wanted: Sequence[str] = ()) -> dict[tuple[str, str], Result]:
+    """Run the driver of `release`, with all jobs or those that are `wanted`.
+
+    Returns the results by scenario and mode.
+    """
     home = ROOT / ".cache" / "nanobot" / release
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     stamp = home / "nanobot-context.stamp.json"
@@ -153,7 +157,7 @@ def drive(release: str) -> dict[tuple[str, str], Result]:
             f"the environment of nanobot {release} holds no nanobot-context\nhint: run `make envs`"
         )
     done = subprocess.run(
-        [str(python), str(HERE / "drive.py"), *jobs(release)],
+        [str(python), str(HERE / "drive.py"), *(wanted or jobs(release))],
         capture_output=True,
         text=True,
         timeout=PROCESS_SECONDS,

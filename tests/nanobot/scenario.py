@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from server import Answer, Call, Request, Script
 from stage import Stage
@@ -45,6 +46,8 @@ class Scenario:
     result_chars: int | None = None
     """`max_tool_result_chars` of nanobot's loop. Of longer results (16,000 if this is not said) the
     model sees a preview only, from 0.1.5 to 0.2.1; later releases except what `read_file` reads."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What stands in nanobot-context.json."""
     stopped: bool = False
     """Whether clock and dice stand still, so that two runs can be compared byte for byte."""
 

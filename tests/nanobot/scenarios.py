@@ -29,6 +29,7 @@ from refused import (
     wrong_window,
 )
 from scenario import WHOLE, Scenario
+from summarised import TALKS
 
 SCENARIOS: dict[str, Scenario] = {
     one.name: one
@@ -115,5 +116,6 @@ SCENARIOS: dict[str, Scenario] = {
         refused_then_faulty("500"),
         switched_off(),
         small_talk(),
+        *TALKS,
     )
 }

@@ -5,7 +5,7 @@ Chat completions are its own, Responses are read and written as such (`responses
 It counts every prompt with its own tokenizer (`counting.py`), refuses what is too long in the
 words of a chosen provider and what is malformed in OpenAI's (`refusals.py`), answers the rest as
 its script says, and remembers every request. One server serves one conversation of one nanobot; it
-answers one request at a time.
+answers one request at a time, of which those that are to be late are sent when others may be done.
 
 With the form `silent` it refuses nothing: it reads the end of a prompt that is too long, says how
 much it has read, and answers what comes of that, as a local server does that cuts to its context.
@@ -20,6 +20,7 @@ import functools
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,7 +46,7 @@ class Request:
     """One request as the server saw it, and what came of it."""
 
     kind: str
-    """`main`, `sub` (a subagent) or `memory` (nanobot's consolidation)."""
+    """`main`, `sub` (a subagent), `memory` (nanobot's consolidation), `summary` (the package's)."""
     index: int
     """How many requests of this kind were accepted before."""
     messages: list[dict[str, Any]]
@@ -97,7 +98,28 @@ FORGOTTEN = "What was I to do?"
 RESPONSES = "/responses"
 """What the path of a request ends with that is none for chat completions."""
 
-Answer = str | list[Call] | Refusal | Fault
+SUMMARIES = "house-summary"
+"""The model that a scenario has summaries made by."""
+
+
+@dataclass(frozen=True)
+class Late:
+    """An answer that takes its time, while the server answers others."""
+
+    seconds: float
+    answer: str
+
+    def on_its_way(self) -> Fault:
+        """Return what keeps the answer back, outside the lock, and spoils nothing else."""
+
+        def wait(meant: bytes) -> bytes:
+            time.sleep(self.seconds)
+            return meant
+
+        return Fault("late", wait)
+
+
+Answer = str | list[Call] | Refusal | Fault | Late
 Script = Callable[[Request], Answer]
 
 
@@ -129,7 +151,7 @@ class ModelServer:
         self.windows = windows or {}
         self.requests: list[Request] = []
         self.turn = 0
-        self._accepted = {"main": 0, "sub": 0, "memory": 0}
+        self._accepted = {"main": 0, "sub": 0, "memory": 0, "summary": 0}
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
@@ -177,17 +199,19 @@ class ModelServer:
                 reply = "This never arrives whole."
             else:
                 self._accepted[request.kind] += 1
+            if isinstance(reply, Late):
+                fault, reply = reply.on_its_way(), reply.answer
             return request.status, written(self._completion(request, reply)), fault
 
     def _read(self, asked: dict[str, Any], body: bytes) -> Request:
         messages = [m for m in asked.get("messages") or [] if isinstance(m, dict)]
         tools = asked.get("tools") or []
-        kind = kind_of(messages)
+        model = str(asked.get("model"))
+        kind = "summary" if model.endswith(SUMMARIES) else kind_of(messages)
         tokens = message_tokens(messages, self.encoding) + tool_tokens(tools, self.encoding)
         tokens = int(tokens * self.factor)
         limit = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0)
         index = self._accepted[kind]
-        model = str(asked.get("model"))
         return Request(kind, index, messages, tools, tokens, limit, body, self.turn, model)
 
     def _too_long(self, request: Request) -> Refusal | None:

@@ -63,6 +63,7 @@ class Stage:
         restricted: bool = False,
         result_chars: int | None = None,
         package: str = "off",
+        settings: dict[str, Any] | None = None,
     ) -> None:
         self.home = home
         self.workspace = home / ".nanobot" / "workspace"
@@ -70,6 +71,7 @@ class Stage:
         (self.workspace / "AGENTS.md").write_text("\n".join(RULES), encoding="utf-8")
         os.environ["HOME"] = str(home)
         write_config(home, server.base, model, defaults)
+        write_settings(home, settings or {})
         set_package(package)
         self.server = server
         self.turns: list[dict[str, Any]] = []
@@ -104,8 +106,12 @@ class Stage:
             "restrict_to_workspace": restricted,
         }
         known = inspect.signature(loop_class.__init__).parameters
-        given = {name: v for name, v in wanted.items() if v is not None and name in known}
-        self.loop = loop_class(**given)
+        self._given = {name: v for name, v in wanted.items() if v is not None and name in known}
+        self.start()
+
+    def start(self) -> None:
+        """Make a loop that knows of no session but what is in the files, as after a restart."""
+        self.loop = import_module("nanobot.agent.loop").AgentLoop(**self._given)
 
     def file(self, name: str, text: str, facts: tuple[str, ...] = ()) -> str:
         """Write a file to the workspace and return its path."""
@@ -309,6 +315,14 @@ def set_package(mode: str) -> None:
         raise RuntimeError(f"`install()` in mode `{mode}` said: {status}")
     if mode == "removed":
         package.uninstall()
+
+
+def write_settings(home: Path, settings: dict[str, Any]) -> None:
+    """Write nanobot-context.json into `home`; without settings there is none."""
+    path = home / ".nanobot" / "nanobot-context.json"
+    path.unlink(missing_ok=True)
+    if settings:
+        path.write_text(json.dumps(settings), encoding="utf-8")
 
 
 def write_config(home: Path, base: str, model: str, defaults: dict[str, Any]) -> None:

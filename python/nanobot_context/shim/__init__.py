@@ -17,7 +17,14 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import governance, log, own_window, provider_chat, safe_chat
+from nanobot_context.shim import (
+    governance,
+    log,
+    own_window,
+    provider_chat,
+    safe_chat,
+    summaries,
+)
 from nanobot_context.shim.archives import (
     DEFAULT_WORKSPACE,
     Archives,
@@ -133,6 +140,8 @@ def install(settings: Settings | None = None) -> Status:
                 )
             governance.patch(classes.provider, windows, patches)
             own_window.patch(windows, patches)
+            if loaded.settings.enable_history_summarization:
+                summaries.patch(classes.session, windows, loaded.settings, patches)
         except BaseException:
             patches.restore()
             raise
@@ -187,6 +196,10 @@ def status() -> Status:
         PatchPoint(name, "patched", "nanobot's own window follows a larger model")
         for name in patched
         if name.endswith(f".{own_window.NAME}")
+    ) + tuple(
+        PatchPoint(name, "patched", "summaries of what was said long ago")
+        for name in patched
+        if name.endswith(summaries.NAMES)
     )
     return Status(
         installed=True,

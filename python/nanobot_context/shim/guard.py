@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from nanobot_context.shim.archives import Archives
     from nanobot_context.shim.request import Message, Request, State
 
-__all__ = ["Guard", "in_flight", "subagent"]
+__all__ = ["Guard", "in_flight", "subagent", "unguarded"]
 
 logger = logging.getLogger("nanobot_context")
 
@@ -236,6 +236,16 @@ class Guard:
 def in_flight() -> bool:
     """Return whether the current task is inside a request that is protected already."""
     return _in_flight.get()
+
+
+@contextmanager
+def unguarded() -> Iterator[None]:
+    """Let the model calls of the current task pass as they are; refusals come back to it."""
+    token = _in_flight.set(True)
+    try:
+        yield
+    finally:
+        _in_flight.reset(token)
 
 
 @contextmanager

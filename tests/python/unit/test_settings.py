@@ -41,6 +41,7 @@ def test_defaults_are_those_of_the_plans() -> None:
         "message_buffer_min": 10,
         "summary_model": None,
         "summary_interval": 10,
+        "summary_timeout_seconds": 120.0,
         "archive": True,
         "archive_max_bytes": 67_108_864,
     }
@@ -89,6 +90,7 @@ def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Pat
         "message_buffer_min": (5, "5"),
         "summary_model": ("small", "small"),
         "summary_interval": (3, "3"),
+        "summary_timeout_seconds": (30.5, "30.5"),
         "archive": (False, "off"),
         "archive_max_bytes": (1_000_000, "1000000"),
     }
@@ -145,6 +147,7 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
         ("toolResultMaxChars", 0),
         ("maxUserMessageChars", -1),
         ("summaryInterval", 0),
+        ("summaryTimeoutSeconds", 0),
         ("emergencyRatio", None),
     ],
 )

@@ -1,0 +1,334 @@
+"""Summaries of nanobot's sessions in the background: document 000's static buffer.
+
+    save()            more than 50 messages behind the summary? -> one task, which nothing waits for
+    the task          asks nanobot's own provider -> metadata of the session -> save()
+    get_history()     what the summary covers stays out -> a list that knows the summary
+    build_messages()  such a list as `history` -> the summary at the end of the system prompt
+
+While a summary is made, the one before and everything behind it are shown. No message is ever
+removed from a session. What nanobot consolidates by itself stays out of the history as without us.
+
+The list itself says which summary belongs to it: between nanobot's two calls a newer one may be
+stored, and nanobot makes other requests, without a history, that are to have none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from nanobot_context.settings import Settings
+from nanobot_context.shim import log, stored_summary
+from nanobot_context.shim.guard import unguarded
+from nanobot_context.shim.patching import PatchSet, find
+from nanobot_context.shim.request import Message
+from nanobot_context.shim.windows import Windows
+from nanobot_context.summary import (
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    static_buffer_cut,
+    summary_section,
+)
+
+__all__ = ["NAMES", "patch"]
+
+_LOOP = ("nanobot.agent.loop", "AgentLoop")
+_MANAGER = ("nanobot.session.manager", "SessionManager")
+_BUILDER = ("nanobot.agent.context", "ContextBuilder")
+# Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
+_PUBLIC = ("nanobot.runtime_context", "public_history_message")
+
+NAMES = (
+    *("SessionManager.save", "AgentLoop._process_message", "Session.clear"),
+    *("ContextBuilder.build_messages", "ContextBuilder.build_transcript"),
+)
+"""How the attributes that only summaries need end."""
+
+# What is remembered of a session: the version that its last turn was shown, and how many messages
+# it had when a summary of it failed beyond repair.
+_SHOWN, _GAVE_UP_AT = "_nanobot_context_shown", "_nanobot_context_gave_up_at"
+
+# The section in the system prompt of the turn that the current task works on.
+_section: ContextVar[str] = ContextVar("nanobot_context_summary_section", default="")
+
+
+class History(list[Message]):
+    """What `get_history` returns: messages, the session they are of and the summary before them."""
+
+    def __init__(self, messages: list[Message], session: Any, summary: Summary | None) -> None:
+        super().__init__(messages)
+        self.session = session
+        self.summary = summary
+
+
+def patch(session: type, windows: Windows, settings: Settings, patches: PatchSet) -> None:
+    """Have the sessions of this nanobot summarised; a nanobot of another shape stays as it is."""
+    manager, loop, builder = find(*_MANAGER), find(*_LOOP), find(*_BUILDER)
+    build = "build_transcript" if hasattr(builder, "build_transcript") else "build_messages"
+    wanted = (
+        *((session, "get_history"), (session, "clear"), (manager, "save")),
+        *((loop, "_process_message"), (builder, build)),
+    )
+    missing = [name for owner, name in wanted if name not in getattr(owner, "__dict__", {})]
+    if missing:
+        log.warning("sessions are not summarised: this nanobot has no {}", ", ".join(missing))
+        return
+    jobs = Jobs(windows, settings, patches)
+    patches.replace(session, "get_history", lambda original: _wrap_history(original, patches))
+    patches.replace(session, "clear", lambda original: _wrap_clear(original, patches))
+    patches.replace(manager, "save", lambda original: _wrap_save(original, jobs, patches))
+    patches.replace(loop, "_process_message", lambda original: _wrap_process(original, jobs))
+    patches.replace(builder, build, lambda original: _wrap_build(original, patches))
+
+
+def _wrap_history(original: Callable[..., list[Message]], patches: PatchSet) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def get_history(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
+        if not patches.active:
+            return original(self, *args, **kwargs)
+        summary = stored_summary.read(self)
+        _drop_stale_state(self, summary)
+        view = self
+        if summary is not None:
+            # nanobot's own function, and so every option of it, on what is behind the summary.
+            view = copy.copy(self)
+            view.messages = self.messages[summary.covers :]
+            if hasattr(self, "last_consolidated"):
+                view.last_consolidated = max(self.last_consolidated - summary.covers, 0)
+        return History(original(view, *args, **kwargs), self, summary)
+
+    return get_history
+
+
+def _drop_stale_state(session: Any, summary: Summary | None) -> None:
+    """Take from a session what goes out instead of messages, where it holds what is covered now.
+
+    That is nanobot 0.3.5 with a provider that goes on from a state. It reads the state right behind
+    its call of `get_history`.
+    """
+    if getattr(session, "provider_state", None) is None:
+        return
+    if _notes(session).get(_SHOWN) != (summary.version if summary else None):
+        session.provider_state = None
+
+
+def _wrap_build(original: Callable[..., list[Message]], patches: PatchSet) -> Callable[..., Any]:
+    first = next(iter(list(inspect.signature(original).parameters)[1:]))
+
+    @functools.wraps(original)
+    def build(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
+        messages = original(self, *args, **kwargs)
+        given: Any = kwargs.get(first, args[0] if args else None)
+        # In 0.3.5 a record that holds the history.
+        history = getattr(given, "history", given)
+        if not patches.active:
+            return messages
+        if isinstance(history, History):
+            summary = history.summary
+            section = summary_section(summary.text) if summary else ""
+            _notes(history.session)[_SHOWN] = summary.version if summary else None
+            _section.set(section)
+        elif not history and given is not history and given.current_message is None:
+            # The system prompt anew within a turn of 0.3.5, whose history became a checkpoint.
+            section = _section.get()
+        else:
+            section = ""
+        if section:
+            system = messages[0]
+            messages[0] = {**system, "content": system["content"] + section}
+        return messages
+
+    return build
+
+
+def _wrap_clear(original: Callable[..., None], patches: PatchSet) -> Callable[..., None]:
+    @functools.wraps(original)
+    def clear(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if patches.active:
+            stored_summary.forget(self)
+
+    return clear
+
+
+def _wrap_save(original: Callable[..., Any], jobs: Jobs, patches: PatchSet) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
+        saved = original(self, session, *args, **kwargs)
+        if patches.active:
+            jobs.begin_if_due(self, session)
+        return saved
+
+    return save
+
+
+def _wrap_process(original: Callable[..., Any], jobs: Jobs) -> Callable[..., Any]:
+    # Not `__init__`: the package may be installed when the loop has been made.
+    @functools.wraps(original)
+    def process_message(self: Any, *args: Any, **kwargs: Any) -> Any:
+        jobs.loops[self.sessions] = ref(self)
+        return original(self, *args, **kwargs)
+
+    return process_message
+
+
+@dataclass(slots=True)
+class Jobs:
+    """The summaries that are being made, one at a time for each session.
+
+    Attributes:
+        loops: The agent loop of every session manager; its provider and model are asked.
+        running: The task of each session.
+    """
+
+    windows: Windows
+    settings: Settings
+    patches: PatchSet
+    loops: WeakKeyDictionary[Any, ref[Any]] = field(default_factory=WeakKeyDictionary)
+    running: WeakKeyDictionary[Any, dict[str, asyncio.Task[None]]] = field(
+        default_factory=WeakKeyDictionary
+    )
+
+    def begin_if_due(self, manager: Any, session: Any) -> None:
+        """Begin the next summary of `session` in the running event loop; nothing without one.
+
+        Never raises: a mistake of ours must not cost the user's turn.
+        """
+        loop = self.loops.get(manager, lambda: None)()
+        if loop is None or not isinstance(session.metadata, dict):
+            return
+        try:
+            event_loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        running = self.running.setdefault(manager, {})
+        task = running.get(session.key)
+        # One of an event loop that was closed never ends.
+        if task is not None and task.get_loop() is event_loop:
+            return
+        try:
+            previous = stored_summary.read(session)
+            cut = self._cut(session, previous.covers if previous else 0)
+        except Exception:
+            self._give_up(session)
+            return
+        if cut is None:
+            return
+        task = event_loop.create_task(self._run(Job(loop, manager, session, previous, cut)))
+        running[session.key] = task
+        task.add_done_callback(lambda _: running.pop(session.key, None))
+
+    def _cut(self, session: Any, covered: int) -> int | None:
+        limit, keep = self.settings.message_buffer_limit, self.settings.message_buffer_min
+        behind = len(session.messages) - max(covered, _notes(session).get(_GAVE_UP_AT, 0))
+        if behind <= limit:
+            return None
+        return static_buffer_cut(session.messages, covered, limit=limit, keep=keep)
+
+    def _give_up(self, session: Any) -> None:
+        """Log the exception that is handled, and leave `session` alone for a buffer's length."""
+        _notes(session)[_GAVE_UP_AT] = len(session.messages)
+        log.exception("could not summarise {}", session.key)
+
+    async def _run(self, job: Job) -> None:
+        try:
+            with unguarded():
+                summary = await self._make(job)
+            if self.patches.active:
+                job.store(summary)
+        except Exception:
+            self._give_up(job.session)
+
+    async def _make(self, job: Job) -> Summary:
+        """Ask nanobot's provider; without an answer of its, the summary is made without a model."""
+        settings, runtime = self.settings, job.runtime()
+        model = settings.summary_model or settings.compression_model or runtime.model
+        endpoint = getattr(runtime.provider, "api_base", None)
+        window = self.windows.of(model, endpoint if isinstance(endpoint, str) else "")
+        summarizer = Summarizer(
+            functools.partial(_ask, runtime.provider, model),
+            model=model,
+            window_tokens=window.tokens or None,
+            timeout=settings.summary_timeout_seconds,
+        )
+        summary = await summarizer.asummarize(
+            job.messages(), previous=job.previous, reason="buffer"
+        )
+        if summary.error:
+            log.warning("summary of {} made without a model: {}", job.session.key, summary.error)
+        return summary
+
+
+async def _ask(provider: Any, model: str, request: SummaryRequest) -> str:
+    """Return a model's answer as nanobot gets it: with its retries from 0.1.4.post5 on."""
+    chat = getattr(provider, "chat_with_retry", None) or provider.chat
+    response = await chat(
+        messages=request.messages,
+        tools=None,
+        model=request.model or model,
+        max_tokens=request.max_tokens,
+        temperature=request.temperature,
+    )
+    text = response.content or ""
+    if response.finish_reason == "error":
+        raise RuntimeError(text or "the provider answered with an error")
+    return str(text)
+
+
+class Job:
+    """One summary to make: of everything behind `previous` up to message `cut` of a session."""
+
+    def __init__(
+        self, loop: Any, manager: Any, session: Any, previous: Summary | None, cut: int
+    ) -> None:
+        self.loop, self.manager, self.session = loop, manager, session
+        self.previous = previous
+        self.begun_at = stored_summary.version_of(session)
+        self._cut = cut
+        self._last = stored_summary.mark_of(session.messages[cut - 1])
+        self._said = session.messages[previous.covers if previous else 0 : cut]
+
+    def runtime(self) -> Any:
+        """Return what has the provider and the model of the session: in 0.3.x it may be its own."""
+        own = getattr(self.loop, "runtime_for_session", None)
+        return own(self.session) if own else self.loop
+
+    def messages(self) -> list[Message]:
+        """Return what was said, without the answers to commands, which no model sees either."""
+        public = find(*_PUBLIC) or dict
+        return [public(message) for message in self._said if not message.get("_command")]
+
+    def store(self, summary: Summary) -> None:
+        """Put `summary` into the session and save that, unless the talk went another way.
+
+        It did where the session was cleared, deleted or loaded anew, where the last message that is
+        covered is gone, or where another summary has been stored.
+        """
+        session = self.session
+        covers = stored_summary.position(session.messages, self._last, self._cut)
+        is_current = _cached(self.manager, session.key) is session
+        if covers is None or not is_current or stored_summary.version_of(session) != self.begun_at:
+            return
+        version = self.begun_at + 1
+        stored_summary.write(session, replace(summary, covers=covers, version=version))
+        self.manager.save(session)
+
+
+def _notes(session: Any) -> dict[str, Any]:
+    """Return what is remembered of a session as long as it is in memory, beside nanobot's own."""
+    notes: dict[str, Any] = getattr(session, "__dict__", {})
+    return notes
+
+
+def _cached(manager: Any, key: str) -> Any:
+    """Return the session that nanobot works with, without loading one."""
+    get_cached = getattr(manager, "get_cached", None)
+    return get_cached(key) if get_cached else manager._cache.get(key)
