@@ -159,7 +159,7 @@ impl Service {
         let refresh = self.options.refresh_on_read.then_some(self.options.session_ttl);
         let Some(loaded) = self.store.load(key, &Window { refresh, ..window.clone() })? else { return Ok(None) };
         let Loaded { head, events, session, user, app, summaries } = loaded;
-        let events = self.from_user(key, events, window, user_first)?;
+        let events = self.beginning_with_user(key, events, window, user_first)?;
         let mut state = session;
         for (prefix, scope) in [("app:", app), ("user:", user)] {
             state.extend(scope.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
@@ -167,7 +167,7 @@ impl Service {
         Ok(Some(Session { head, events, state, summaries }))
     }
 
-    fn from_user(
+    fn beginning_with_user(
         &self,
         key: &SessionKey,
         events: Vec<Event>,

@@ -1,6 +1,6 @@
 """The compiled half of the package."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol, final
 
 from nanobot_context.types import Message
@@ -14,6 +14,7 @@ __all__ = [
     "Receipt",
     "Recovery",
     "Repair",
+    "SessionStoreHandle",
     "SummaryCall",
     "SummaryDraft",
     "SummaryPolicy",
@@ -427,3 +428,81 @@ def merge_structured(
     older: str, newer: str, *, max_tokens: int | None = None, model: str | None = None
 ) -> str: ...
 def format_structured(fields: str) -> str: ...
+
+@final
+class SessionStoreHandle:
+    """Every method returns what it says, or with `asynchronous` an awaitable of it."""
+
+    def __new__(
+        cls,
+        url: str,
+        *,
+        asynchronous: bool,
+        event_limit: int,
+        protect_unsummarized: bool,
+        session_ttl_ms: int,
+        user_state_ttl_ms: int,
+        app_state_ttl_ms: int,
+        refresh_on_read: bool,
+        raw_routing: bool,
+    ) -> SessionStoreHandle: ...
+    def create(
+        self,
+        app: str,
+        user: str,
+        id: str,
+        generation: str,
+        state: Mapping[str, bytes | None],
+        meta: str,
+        overwrite: bool,
+    ) -> Any: ...
+    def get(
+        self,
+        app: str,
+        user: str,
+        id: str,
+        after: int,
+        since_ms: int | None,
+        last: int | None,
+        user_first: str,
+    ) -> Any: ...
+    def list(self, app: str, user: str, offset: int, limit: int | None) -> Any: ...
+    def delete(self, app: str, user: str, id: str) -> Any: ...
+    def append(
+        self,
+        app: str,
+        user: str,
+        id: str,
+        generation: str | None,
+        expected_seq: int | None,
+        events: Sequence[Mapping[str, Any]],
+    ) -> Any: ...
+    def replace_tail(
+        self,
+        app: str,
+        user: str,
+        id: str,
+        generation: str | None,
+        after: int,
+        expected_seq: int,
+        events: Sequence[Mapping[str, Any]],
+    ) -> Any: ...
+    def state(self, app: str, user: str | None, id: str | None) -> Any: ...
+    def update_state(
+        self, app: str, user: str | None, id: str | None, delta: Mapping[str, bytes | None]
+    ) -> Any: ...
+    def set_meta(self, app: str, user: str, id: str, meta: str, expected: str | None) -> Any: ...
+    def put_summary(self, app: str, user: str, id: str, summary: Mapping[str, Any]) -> Any: ...
+    def summaries(
+        self,
+        app: str,
+        user: str,
+        id: str,
+        filter_key: str | None,
+        failed: bool,
+        links: bool,
+        last: int | None,
+    ) -> Any: ...
+    def sweep(self) -> Any: ...
+    def describe(self) -> str: ...
+    def close(self) -> None: ...

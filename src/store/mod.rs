@@ -36,6 +36,11 @@ pub use url::open;
 /// - Session, events, session state and summaries expire together, and are gone at once when they do.
 ///
 /// Every method blocks until the store has answered.
+///
+/// # Errors
+///
+/// Beside what a method names, every one of them: that the store cannot be reached, written or read; see [`StoreError`].
+#[allow(clippy::missing_errors_doc)] // said above for all of them
 pub trait SessionStore: Send + Sync {
     /// Creates a session; with `overwrite` an existing one is deleted, summaries and all, and a new generation begins.
     ///

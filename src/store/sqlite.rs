@@ -435,13 +435,12 @@ fn append(transaction: &Transaction<'_>, mut found: Found, batch: &Append, now: 
     for event in &batch.events {
         let known = taken(transaction, found.sid, &event.id)?;
         repeated.push(known.is_some());
-        let seq = match known {
-            Some(seq) => seq,
-            None => {
-                change_owner(transaction, USER, &owner_of_user(owner), &event.user, batch.ttls[1], now)?;
-                change_owner(transaction, APP, &owner.app, &event.app, batch.ttls[2], now)?;
-                take(transaction, &mut found, event)?
-            }
+        let seq = if let Some(seq) = known {
+            seq
+        } else {
+            change_owner(transaction, USER, &owner_of_user(owner), &event.user, batch.ttls[1], now)?;
+            change_owner(transaction, APP, &owner.app, &event.app, batch.ttls[2], now)?;
+            take(transaction, &mut found, event)?
         };
         seqs.push((seq > 0).then_some(seq));
     }

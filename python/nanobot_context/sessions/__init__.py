@@ -1,0 +1,19 @@
+"""Sessions that many processes share: in memory, in a SQLite file, on a Redis server.
+
+Events, state of app, user and session, and summaries; nothing that was acknowledged is lost or
+doubled, whoever writes at the same time.
+"""
+
+from __future__ import annotations
+
+from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
+from nanobot_context.sessions.service import AsyncSessionService, SessionService
+
+__all__ = [
+    "AsyncSessionService",
+    "Event",
+    "SessionHead",
+    "SessionService",
+    "SessionSummary",
+    "StoredSession",
+]

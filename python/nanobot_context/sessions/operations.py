@@ -1,0 +1,447 @@
+"""What a session service does, once for threads and for asyncio.
+
+Each operation is a generator that yields what has to be waited for, a call of the store or a
+summary to be made, and is sent the outcome. `SessionService` waits for it in the thread,
+`AsyncSessionService` in the task.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger, summary_due
+from nanobot_context.errors import InvalidArgumentError, SessionGoneError, SessionNotFoundError
+from nanobot_context.history import assemble_history
+from nanobot_context.responses import to_response_items
+from nanobot_context.sessions.records import (
+    Event,
+    SessionHead,
+    SessionSummary,
+    StoredSession,
+    decode_state,
+    encode_state,
+)
+from nanobot_context.summary import Summarizer, Summary
+from nanobot_context.types import Message
+
+__all__ = ["Operations", "Summarise", "SummaryRules", "Wait"]
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Summarise:
+    """A summary that is to be made."""
+
+    messages: list[Message]
+    previous: Summary | None
+    reason: str
+
+
+Wait: TypeAlias = Callable[[], Any] | Summarise
+Operation: TypeAlias = Generator[Wait, Any, Result]
+# By these names, since `list` is a method here.
+Events = list[Event]
+Heads = list[SessionHead]
+Messages = list[Message]
+Summaries = list[SessionSummary]
+Due = tuple[StoredSession, SessionSummary | None, Events, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRules:
+    """When a stored session is summarised.
+
+    Attributes:
+        policy: The limits where there is no trigger; all but its last messages are covered.
+        trigger: When it is due, by the events that no summary covers.
+        placeholder: Whether an event is stored where a summary was made.
+    """
+
+    policy: SummaryPolicy
+    trigger: Trigger | None = None
+    placeholder: bool = False
+
+
+class Operations:
+    """The operations on the sessions of one store."""
+
+    def __init__(
+        self,
+        handle: SessionStoreHandle,
+        summarizer: Summarizer | None,
+        rules: SummaryRules,
+        user_first: str,
+    ) -> None:
+        self.handle = handle
+        self.summarizer = summarizer
+        self.rules = rules
+        self.user_first = user_first
+
+    # Sessions ------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        app: str,
+        user: str,
+        session_id: str,
+        state: Mapping[str, Any] | None,
+        meta: Mapping[str, Any] | None,
+        overwrite: bool,
+    ) -> Operation[StoredSession]:
+        session_id = session_id or str(uuid.uuid4())
+        stored = yield partial(
+            self.handle.create,
+            app,
+            user,
+            session_id,
+            uuid.uuid4().hex,
+            encode_state(state or {}),
+            json.dumps(dict(meta or {}), ensure_ascii=False),
+            overwrite,
+        )
+        return StoredSession.from_store(stored)
+
+    def get(
+        self,
+        app: str,
+        user: str,
+        session_id: str,
+        *,
+        last: int | None = None,
+        since: float | None = None,
+        after: int = 0,
+        user_first: str | None = None,
+    ) -> Operation[StoredSession | None]:
+        _check_count("last", last)
+        since_ms = None if since is None else round(since * 1_000)
+        first = user_first or self.user_first
+        stored = yield partial(self.handle.get, app, user, session_id, after, since_ms, last, first)
+        return None if stored is None else StoredSession.from_store(stored)
+
+    def get_or_create(
+        self, app: str, user: str, session_id: str, state: Mapping[str, Any] | None
+    ) -> Operation[StoredSession]:
+        from nanobot_context.errors import SessionExistsError
+
+        while True:
+            session = yield from self.get(app, user, session_id)
+            if session is not None:
+                return session
+            try:
+                return (yield from self.create(app, user, session_id, state, None, False))
+            except SessionExistsError:
+                continue  # another writer was first
+
+    def list(self, app: str, user: str, offset: int, limit: int | None) -> Operation[Heads]:
+        _check_count("offset", offset)
+        _check_count("limit", limit)
+        heads = yield partial(self.handle.list, app, user, offset, limit)
+        return [SessionHead(**SessionHead.fields_of(head)) for head in heads]
+
+    def append(
+        self, session: SessionHead, events: Iterable[Event], expected: int | None
+    ) -> Operation[Events]:
+        batch = list(events)
+        appended = yield partial(
+            self.handle.append,
+            *session.key,
+            session.generation,
+            expected,
+            [event.to_store() for event in batch],
+        )
+        if isinstance(session, StoredSession):
+            return session.take(batch, appended)
+        for event, seq in zip(batch, appended["seqs"], strict=True):
+            event.seq = seq
+        return [event for event in batch if event.seq is not None]
+
+    def replace_tail(
+        self, session: StoredSession, after: int, events: Iterable[Event]
+    ) -> Operation[Events]:
+        batch = list(events)
+        appended = yield partial(
+            self.handle.replace_tail,
+            *session.key,
+            session.generation,
+            after,
+            session.seq,
+            [event.to_store() for event in batch],
+        )
+        session.events = [event for event in session.events if (event.seq or 0) <= after]
+        return session.take(batch, appended)
+
+    def set_meta(
+        self, session: SessionHead, meta: Mapping[str, Any], force: bool
+    ) -> Operation[None]:
+        def text(value: Mapping[str, Any]) -> str:
+            return json.dumps(dict(value), ensure_ascii=False)
+
+        expected = None if force else text(session.meta)
+        yield partial(self.handle.set_meta, *session.key, text(meta), expected)
+        session.meta = dict(meta)
+
+    def state(
+        self, app: str, user: str | None, session_id: str | None
+    ) -> Operation[dict[str, Any]]:
+        stored = yield partial(self.handle.state, app, user, session_id)
+        return decode_state(stored)
+
+    def update_state(
+        self, app: str, user: str | None, session_id: str | None, delta: Mapping[str, Any]
+    ) -> Operation[None]:
+        yield partial(self.handle.update_state, app, user, session_id, encode_state(delta))
+
+    # Summaries -----------------------------------------------------------------------------------
+
+    def summaries(
+        self,
+        session: SessionHead,
+        key: str | None,
+        *,
+        failed: bool = False,
+        links: bool = False,
+        last: int | None = None,
+    ) -> Operation[Summaries]:
+        stored = yield partial(self.handle.summaries, *session.key, key, failed, links, last)
+        return [SessionSummary.from_store(summary) for summary in stored]
+
+    def summary_text(self, session: SessionHead, key: str) -> Operation[str | None]:
+        """The newest of the key, else of all contents; none of an earlier generation is left."""
+        for wanted in dict.fromkeys((key, "")):
+            found = yield from self.summaries(session, wanted, last=1)
+            if found:
+                return found[0].text
+        return None
+
+    def summarize(
+        self, session: SessionHead, key: str, force: bool, cause: str | None
+    ) -> Operation[SessionSummary | None]:
+        """Summarise a branch and all contents; one call of the model where they are the same."""
+        made = yield from self._summarize_one(session, key, force, cause)
+        if key:
+            whole = yield from self._copy_of_only_branch(session, key, made)
+            if not whole:
+                yield from self._summarize_one(session, "", force, cause)
+        return made
+
+    def _summarize_one(
+        self, head: SessionHead, key: str, force: bool, cause: str | None
+    ) -> Operation[SessionSummary | None]:
+        # Once more where another writer's summary came in between; by then it is mostly not due.
+        for _ in range(2):
+            due = yield from self._due(head, key, force, cause)
+            if due is None:
+                return None
+            session, newest, events, reason = due
+            messages = [event.payload for event in events]
+            previous = newest.summary if newest else None
+            summary: Summary = yield Summarise(messages, previous, reason)
+            if summary.error is not None:
+                yield from self._put(session, key, newest, events, summary, failed=True)
+            outcome, version = yield from self._put(session, key, newest, events, summary)
+            if outcome == "accepted":
+                found = yield from self.summaries(session, key, links=True, last=1)
+                return next((one for one in found if one.version == version), None)
+            if outcome == "gone":
+                raise SessionGoneError(
+                    f"session `{'/'.join(session.key)}` was deleted while it was summarised",
+                    retry="after_reading",
+                )
+        return None
+
+    def _due(
+        self, head: SessionHead, key: str, force: bool, cause: str | None
+    ) -> Operation[Due | None]:
+        if self.summarizer is None:
+            return None
+        # Its boundary first, so that no more than what is new is read.
+        newest = yield from self.summaries(head, key, last=1)
+        after = newest[0].last_seq if newest else 0
+        session = yield from self.get(*head.key, after=after, user_first="off")
+        if session is None:
+            raise SessionNotFoundError(
+                f"there is no session `{'/'.join(head.key)}`", retry="after_reading"
+            )
+        if session.generation != head.generation:
+            raise SessionGoneError(
+                f"session `{'/'.join(head.key)}` was created anew", retry="after_reading"
+            )
+        summary = session.summaries.get(key)
+        if summary and summary.last_seq > after:
+            session.events = [e for e in session.events if (e.seq or 0) > summary.last_seq]
+        events = [e for e in session.events if e.is_message and belongs(e.filter_key, key)]
+        due = summary_due(
+            [event.payload for event in events],
+            policy=self.rules.policy,
+            trigger=self.rules.trigger,
+            cause="force" if force else cause or "proactive",
+            idle_seconds=_idle_seconds(events),
+            model=self.summarizer.model,
+        )
+        if due is None:
+            return None
+        return session, summary, events[: due[0]], due[1]
+
+    def _put(
+        self,
+        session: StoredSession,
+        key: str,
+        newest: SessionSummary | None,
+        events: Events,
+        summary: Summary,
+        *,
+        failed: bool = False,
+        copied: bool = False,
+    ) -> Operation[tuple[str, int]]:
+        record = summary.to_dict()
+        del record["text"]
+        id_ = str(uuid.uuid4())
+        has_placeholder = self.rules.placeholder and not (failed or copied)
+        outcome = yield partial(
+            self.handle.put_summary,
+            *session.key,
+            {
+                "id": id_,
+                "generation": session.generation,
+                "filter_key": key,
+                "expected_version": newest.version if newest else 0,
+                "first_seq": newest.first_seq if newest else events[0].seq,
+                "last_seq": events[-1].seq,
+                "text": summary.error if failed else summary.text,
+                "record": json.dumps(record, ensure_ascii=False),
+                "failed": failed,
+                "links": [(event.seq, event.id) for event in events],
+                "placeholder": (f"summary-{id_}", _placeholder(id_, summary))
+                if has_placeholder
+                else None,
+            },
+        )
+        name, version = outcome
+        return name, version
+
+    def _copy_of_only_branch(
+        self, head: SessionHead, key: str, made: SessionSummary | None
+    ) -> Operation[bool]:
+        """Store the summary of a branch as that of all contents, where there is no other branch."""
+        if made is None:
+            return False
+        whole = yield from self.summaries(head, "", last=1)
+        newest = whole[0] if whole else None
+        after = newest.last_seq if newest else 0
+        session = yield from self.get(*head.key, after=after, user_first="off")
+        if session is None or not all(
+            belongs(event.filter_key, key)
+            for event in session.events
+            if event.is_message and (event.seq or 0) <= made.last_seq
+        ):
+            return False
+        # What the branch's summary goes on from must be what the other one covers.
+        is_same_start = (newest.last_seq if newest else 0) == _start_of(made)
+        if not is_same_start:
+            return False
+        events = [Event(id=id_, seq=seq, payload={}) for seq, id_ in made.events]
+        outcome, _ = yield from self._put(session, "", newest, events, made.summary, copied=True)
+        return bool(outcome == "accepted")
+
+    # Contexts ------------------------------------------------------------------------------------
+
+    def context(
+        self,
+        session: SessionHead,
+        *,
+        mode: Literal["summary", "recent"],
+        key: str,
+        style: Literal["chat", "responses"],
+        max_messages: int | None,
+        rounds: int | None,
+        current: Sequence[Message] | None,
+    ) -> Operation[Messages]:
+        newest: SessionSummary | None = None
+        if mode == "summary":
+            for wanted in dict.fromkeys((key, "")):
+                found = yield from self.summaries(session, wanted, last=1)
+                newest = newest or (found[0] if found else None)
+        after = newest.last_seq if newest else 0
+        stored = yield from self.get(*session.key, after=after, user_first="off")
+        events = stored.events if stored else []
+        messages = [e.payload for e in events if e.is_message and belongs(e.filter_key, key)]
+        summary = Summary(newest.text, covers=0) if newest else None
+        if style == "responses":
+            shown = assemble_history(
+                messages, mode="recent", max_messages=max_messages, rounds=rounds, current=current
+            )
+            return to_response_items(shown, summaries=[summary] if summary else [])
+        return assemble_history(
+            messages,
+            summary=summary,
+            mode=mode,
+            max_messages=max_messages,
+            rounds=rounds,
+            current=current,
+        )
+
+
+def _start_of(made: SessionSummary) -> int:
+    """Return the position before the first event that a summary was made of."""
+    return made.events[0][0] - 1 if made.events else 0
+
+
+def belongs(event_key: str, wanted: str) -> bool:
+    """Return whether an event's filter key is a level of `wanted`, or the other way round.
+
+    Source: trpc-agent-go, `Event.Filter`; an empty key belongs to all.
+    """
+    if not event_key or not wanted:
+        return True
+    return f"{event_key}/".startswith(f"{wanted}/") or f"{wanted}/".startswith(f"{event_key}/")
+
+
+def _idle_seconds(events: list[Event]) -> float:
+    """Return how long nobody said anything: before the newest event, or since it.
+
+    Source: trpc-agent-go #2237: seconds since the newest event alone are 0 whenever an event has
+    just come in.
+    """
+    if not events:
+        return 0.0
+    times = [event.time or 0.0 for event in events]
+    since = max(time.time() - times[-1], 0.0)
+    gap = times[-1] - times[-2] if len(times) > 1 else 0.0
+    return max(since, gap)
+
+
+# Source: document 003, section 3.3: the message that stands in the conversation for a summary.
+_PLACEHOLDER = "Context summarised."
+
+
+def _placeholder(summary_id: str, summary: Summary) -> str:
+    metadata = {
+        "type": "session_summary",
+        "summary_id": summary_id,
+        "trigger": "overflow_retry" if summary.reason == "overflow_retry" else "proactive",
+        "chunk_count": summary.chunks,
+        "max_depth": summary.max_depth,
+        "truncated": summary.truncated,
+        "summary_timestamp": round(time.time() * 1_000),
+    }
+    message = {
+        "role": "assistant",
+        "content": _PLACEHOLDER,
+        "summary": summary.text,
+        "metadata": metadata,
+    }
+    return json.dumps(message, ensure_ascii=False)
+
+
+def _check_count(name: str, value: int | None) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise InvalidArgumentError(
+            f"`{name}` must be a non-negative integer, got {value!r}", argument=name
+        )

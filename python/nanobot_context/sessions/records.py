@@ -1,0 +1,297 @@
+"""Events, sessions and their summaries, as a caller has them."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from nanobot_context.errors import InvalidArgumentError, StoreDataError
+from nanobot_context.summary import Summary
+from nanobot_context.types import Message
+
+__all__ = ["Event", "SessionHead", "SessionSummary", "StoredSession"]
+
+# Of a state's value that is bytes; JSON never begins so.
+_BYTES = b"\x00"
+
+_SUMMARY_KIND = 5
+
+
+@dataclass
+class Event:
+    """Something that happened in a session: a chat message, or any other JSON.
+
+    Attributes:
+        payload: The message or other JSON value. A message that says nothing is not stored.
+        id: Its id within the session; a second one of it is not taken, so that a call whose answer
+            was lost can be repeated. Made where it is empty.
+        author: Who made it.
+        filter_key: Which part of the conversation it is of; levels are joined by `/`.
+        time: When, in seconds since 1970; now where it is `None`. It orders nothing.
+        state: Changes of state by name, `None` deletes: `app:` and `user:` names go to the app's
+            and the user's state, `temp:` is not stored.
+        partial: Whether it is a piece of one that is still coming: changes state only.
+        raw: The payload's JSON text, byte for byte as it was stored, or is to be.
+        seq: Its position in the session, from 1; `None` before it is stored.
+    """
+
+    payload: Any = None
+    id: str = ""
+    author: str = ""
+    filter_key: str = ""
+    time: float | None = None
+    state: dict[str, Any] = field(default_factory=dict)
+    partial: bool = False
+    raw: str | None = None
+    seq: int | None = None
+    is_summary: bool = False
+    """Whether it stands for a summary that was made there; set by the store."""
+
+    def __post_init__(self) -> None:
+        self.id = self.id or str(uuid.uuid4())
+        if self.time is None:
+            self.time = time.time()
+        if self.raw is None and self.payload is not None:
+            self.raw = _json(self.payload, "payload")
+        elif self.raw is not None and self.payload is None:
+            try:
+                self.payload = json.loads(self.raw)
+            except ValueError as error:
+                raise InvalidArgumentError(f"`raw` is no JSON: {error}", argument="raw") from None
+
+    @property
+    def is_message(self) -> bool:
+        """Whether the payload is a chat message."""
+        is_chat = isinstance(self.payload, dict) and isinstance(self.payload.get("role"), str)
+        return is_chat and not self.is_summary
+
+    def to_store(self) -> dict[str, Any]:
+        """Return it as the core takes it."""
+        assert self.time is not None
+        return {
+            "id": self.id,
+            "time_ms": round(self.time * 1_000),
+            "author": self.author,
+            "filter_key": self.filter_key,
+            "payload": self.raw,
+            "partial": self.partial,
+            "state": encode_state(self.state),
+        }
+
+    @classmethod
+    def from_store(cls, stored: Mapping[str, Any]) -> Event:
+        """Return an event that the core holds."""
+        return cls(
+            id=stored["id"],
+            author=stored["author"],
+            filter_key=stored["filter_key"],
+            time=stored["time_ms"] / 1_000,
+            raw=stored["payload"],
+            seq=stored["seq"],
+            is_summary=stored["kind"] == _SUMMARY_KIND,
+        )
+
+
+@dataclass(frozen=True)
+class SessionSummary:
+    """A summary of a stored session.
+
+    Attributes:
+        id: Its id.
+        filter_key: Which part of the conversation it is of; empty for all.
+        version: From 1; 0 of one that failed.
+        first_seq: The first position that it covers.
+        last_seq: The last one: events behind it are shown.
+        text: The summary; what went wrong, of one that failed.
+        record: Everything else that is known of it: `Summary.to_dict()` without its text.
+        created: When it was stored, in seconds since 1970.
+        events: Positions and ids of the events that it was made of, where they were asked for.
+    """
+
+    id: str
+    filter_key: str
+    version: int
+    first_seq: int
+    last_seq: int
+    text: str
+    record: dict[str, Any]
+    created: float
+    events: list[tuple[int, str]] = field(default_factory=list)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The summary as `Summarizer` takes it for the previous one."""
+        # What it covers is said by positions here; `covers` counts messages.
+        return Summary.from_dict({**self.record, "text": self.text})
+
+    @classmethod
+    def from_store(cls, stored: Mapping[str, Any]) -> SessionSummary:
+        """Return a summary that the core holds."""
+        return cls(
+            id=stored["id"],
+            filter_key=stored["filter_key"],
+            version=stored["version"],
+            first_seq=stored["first_seq"],
+            last_seq=stored["last_seq"],
+            text=stored["text"],
+            record=_parsed(stored["record"], "a summary"),
+            created=stored["created_ms"] / 1_000,
+            events=[(seq, id_) for seq, id_ in stored["links"]],
+        )
+
+
+@dataclass
+class SessionHead:
+    """A stored session without its events.
+
+    Attributes:
+        app: The app.
+        user: The user.
+        id: The session.
+        generation: What tells it from an earlier session under the same id.
+        seq: The last position that was given; 0 before the first.
+        first_seq: The first one that is still there.
+        created: When it was created, in seconds since 1970.
+        updated: When it was written last.
+        meta: The caller's own data of it, JSON.
+    """
+
+    app: str
+    user: str
+    id: str
+    generation: str
+    seq: int
+    first_seq: int
+    created: float
+    updated: float
+    meta: dict[str, Any]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """App, user and id."""
+        return self.app, self.user, self.id
+
+    @classmethod
+    def fields_of(cls, stored: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a head that the core holds."""
+        same = ("app", "user", "id", "generation", "seq", "first_seq")
+        return {
+            **{name: stored[name] for name in same},
+            "created": stored["created_ms"] / 1_000,
+            "updated": stored["updated_ms"] / 1_000,
+            "meta": _parsed(stored["meta"], "a session's metadata"),
+        }
+
+
+@dataclass
+class StoredSession(SessionHead):
+    """A session as it was when it was read; `append` brings it up to date.
+
+    Attributes:
+        events: Those that were asked for, in their order.
+        state: Its state, with the app's and the user's under `app:` and `user:`.
+        summaries: The newest summary of each filter key.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    summaries: dict[str, SessionSummary] = field(default_factory=dict)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The chat messages among the events."""
+        return [event.payload for event in self.events if event.is_message]
+
+    @classmethod
+    def from_store(cls, stored: Mapping[str, Any]) -> StoredSession:
+        """Return a session that the core holds."""
+        summaries = map(SessionSummary.from_store, stored["summaries"])
+        return cls(
+            **cls.fields_of(stored["head"]),
+            events=[Event.from_store(event) for event in stored["events"]],
+            state=decode_state(stored["state"]),
+            summaries={summary.filter_key: summary for summary in summaries},
+        )
+
+    def take(self, events: list[Event], appended: Mapping[str, Any]) -> list[Event]:
+        """Note what became of `events`; return those that are stored, with their positions."""
+        stored: list[Event] = []
+        for event, seq, repeated in zip(
+            events, appended["seqs"], appended["repeated"], strict=True
+        ):
+            event.seq = seq
+            if seq is not None:
+                stored.append(event)
+            if repeated:
+                continue
+            if seq is not None:
+                self.events.append(event)
+            for name, value in event.state.items():
+                if value is None:
+                    self.state.pop(name, None)
+                else:
+                    self.state[name] = value
+        for name, value in self.fields_of(appended["head"]).items():
+            setattr(self, name, value)
+        self.events = [event for event in self.events if (event.seq or 0) >= self.first_seq]
+        return stored
+
+
+def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:
+    """Return state as bytes: JSON, bytes behind a zero; `None` stays and deletes."""
+    encoded: dict[str, bytes | None] = {}
+    for name, value in state.items():
+        if not isinstance(name, str):
+            raise InvalidArgumentError(
+                f"`state` must have names that are strings, got {name!r:.60}", argument="state"
+            )
+        if value is None:
+            encoded[name] = None
+        elif isinstance(value, bytes):
+            encoded[name] = _BYTES + value
+        else:
+            encoded[name] = _json(value, f"state[{name!r}]").encode("utf-8", "surrogatepass")
+    return encoded
+
+
+def decode_state(state: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return state as it was given to `encode_state`."""
+    return {name: _decoded(name, value) for name, value in state.items()}
+
+
+def _decoded(name: str, value: bytes) -> Any:
+    if value.startswith(_BYTES):
+        return value[len(_BYTES) :]
+    try:
+        return json.loads(value.decode("utf-8", "surrogatepass"))
+    except ValueError:
+        # Written by another program.
+        return value
+
+
+def _json(value: Any, argument: str) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(
+            f"`{argument}` cannot be written as JSON: {error}", argument=argument
+        ) from None
+    return text
+
+
+def _parsed(text: str, what: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError as error:
+        raise StoreDataError(f"{what} is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise StoreDataError(f"{what} is no JSON object: {text:.60}")
+    return value

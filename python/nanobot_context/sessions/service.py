@@ -1,0 +1,578 @@
+"""Sessions in a store that many processes share, for threads and for asyncio.
+
+with SessionService("sqlite:///sessions.db") as service:
+    session = service.create("app", "user")
+    service.append(session, [Event({"role": "user", "content": "Hello"})])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger
+from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.sessions.operations import Operations, Summarise, SummaryRules, Wait
+from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
+from nanobot_context.summary import AsyncSummaryJobs, Summarizer, SummaryJobs
+from nanobot_context.types import Message
+
+__all__ = ["AsyncSessionService", "SessionService"]
+
+Result = TypeVar("Result")
+# By these names, since `list` is a method here.
+Events = list[Event]
+Heads = list[SessionHead]
+Messages = list[Message]
+Summaries = list[SessionSummary]
+UserFirst = Literal["prepend", "drop", "off"]
+Mode = Literal["summary", "recent"]
+Style = Literal["chat", "responses"]
+
+# Events of a session at most. Source: document 002, `WithSessionEventLimit`.
+EVENT_LIMIT = 1_000
+# Room for a summary by rules after the model's time is over.
+_JOB_GRACE_SECONDS = 15.0
+
+
+class _Base:
+    """What both services are made of.
+
+    Args:
+        url: `memory:`, `sqlite:///path`, `redis://…` or `rediss://…`. Of SQLite, `?durability=full`
+            waits for the disk with each write.
+        event_limit: Events of a session at most; 0 for no limit. The oldest leave in the same
+            write, tool calls together with their results. With a `summarizer` those stay that no
+            summary of all contents covers, up to twice as many.
+        session_ttl: Seconds that a session lives after it was written; 0 for ever.
+        app_state_ttl: The same for the state of an app.
+        user_state_ttl: The same for the state of a user.
+        refresh: "write", or "read_write" for reads to let a session live longer, too.
+        routing: "scoped": state named `app:…` and `user:…` goes to the app and the user, `temp:…`
+            nowhere. "raw": all of it is the session's.
+        user_first: What a session shows first: "prepend" a message of the user, the newest before
+            the window where there is none in it; "drop" what is before one; or "off".
+        summarizer: Makes summaries.
+        policy: When, and how many messages stay; document 003's limits by default.
+        trigger: A check in place of the policy's limits, such as `Trigger.messages(gt=20)`.
+        placeholder: Whether an event is stored where a summary was made, as in document 003.
+        summary_workers: Summaries that are made at once in the background.
+        summary_queue: Sessions that wait for one; further ones are summarised in the caller.
+
+    Raises:
+        InvalidArgumentError: An argument cannot be used.
+        SessionStoreError: The store cannot be opened; its classes say why.
+    """
+
+    _is_async = False
+
+    def __init__(
+        self,
+        url: str = "memory:",
+        *,
+        event_limit: int = EVENT_LIMIT,
+        session_ttl: float = 0,
+        app_state_ttl: float = 0,
+        user_state_ttl: float = 0,
+        refresh: Literal["write", "read_write"] = "write",
+        routing: Literal["scoped", "raw"] = "scoped",
+        user_first: UserFirst = "prepend",
+        summarizer: Summarizer | None = None,
+        policy: SummaryPolicy | None = None,
+        trigger: Trigger | None = None,
+        placeholder: bool = False,
+        summary_workers: int = 2,
+        summary_queue: int = 100,
+    ) -> None:
+        _choice("refresh", refresh, ("write", "read_write"))
+        _choice("routing", routing, ("scoped", "raw"))
+        _choice("user_first", user_first, ("prepend", "drop", "off"))
+        if isinstance(event_limit, bool) or not isinstance(event_limit, int) or event_limit < 0:
+            raise InvalidArgumentError(
+                f"`event_limit` must be a non-negative integer, got {event_limit!r}",
+                argument="event_limit",
+            )
+        self._handle = SessionStoreHandle(
+            url,
+            asynchronous=self._is_async,
+            event_limit=event_limit,
+            protect_unsummarized=summarizer is not None,
+            session_ttl_ms=_milliseconds("session_ttl", session_ttl),
+            user_state_ttl_ms=_milliseconds("user_state_ttl", user_state_ttl),
+            app_state_ttl_ms=_milliseconds("app_state_ttl", app_state_ttl),
+            refresh_on_read=refresh == "read_write",
+            raw_routing=routing == "raw",
+        )
+        rules = SummaryRules(policy or SummaryPolicy(), trigger, placeholder)
+        self._do = Operations(self._handle, summarizer, rules, user_first)
+        self._summarizer = summarizer
+        limit = summarizer.timeout if summarizer else None
+        self._job_options: dict[str, Any] = {
+            "workers": summary_workers,
+            "queue": summary_queue,
+            "timeout": None if limit is None else limit + _JOB_GRACE_SECONDS,
+        }
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._handle.describe()})"
+
+
+class SessionService(_Base):
+    """Sessions in a store. Every method waits for the store; threads may share a service."""
+
+    __doc__ = f"{__doc__}\n\n{_Base.__doc__}"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._jobs = SummaryJobs(**self._job_options)
+
+    def __enter__(self) -> SessionService:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
+        outcome: Any = None
+        failure: BaseException | None = None
+        while True:
+            try:
+                due = operation.throw(failure) if failure else operation.send(outcome)
+            except StopIteration as stop:
+                result: Result = stop.value
+                return result
+            try:
+                outcome, failure = self._outcome(due), None
+            except Exception as error:
+                failure = error
+
+    def _outcome(self, due: Wait) -> Any:
+        if not isinstance(due, Summarise):
+            return due()
+        assert self._summarizer is not None
+        return self._summarizer.summarize(due.messages, previous=due.previous, reason=due.reason)
+
+    def create(
+        self,
+        app: str,
+        user: str,
+        session_id: str = "",
+        *,
+        state: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> StoredSession:
+        """Create a session and return it; its id is made where none is given.
+
+        `overwrite` deletes one that exists, with all that belongs to it.
+
+        Raises:
+            SessionExistsError: There is one, and `overwrite` is not set.
+        """
+        return self._wait(self._do.create(app, user, session_id, state, meta, overwrite))
+
+    def get(
+        self,
+        app: str,
+        user: str,
+        session_id: str,
+        *,
+        last: int | None = None,
+        since: float | None = None,
+        user_first: UserFirst | None = None,
+    ) -> StoredSession | None:
+        """Return a session; `None` where there is none or it has expired.
+
+        Args:
+            app: The app.
+            user: The user.
+            session_id: The session.
+            last: The newest events only, of those since `since`.
+            since: Events of this time and later only, in seconds since 1970.
+            user_first: In place of the service's own.
+        """
+        return self._wait(
+            self._do.get(app, user, session_id, last=last, since=since, user_first=user_first)
+        )
+
+    def get_or_create(
+        self, app: str, user: str, session_id: str, *, state: Mapping[str, Any] | None = None
+    ) -> StoredSession:
+        """Return a session, created with `state` where there is none."""
+        return self._wait(self._do.get_or_create(app, user, session_id, state))
+
+    def list(self, app: str, user: str, *, offset: int = 0, limit: int | None = None) -> Heads:
+        """Return a user's sessions without their events, the one written last first."""
+        return self._wait(self._do.list(app, user, offset, limit))
+
+    def delete(self, app: str, user: str, session_id: str) -> bool:
+        """Delete a session with all that belongs to it; return whether there was one."""
+        deleted: bool = self._handle.delete(app, user, session_id)
+        return deleted
+
+    def append(
+        self, session: SessionHead, events: Iterable[Event], *, expected: int | None = None
+    ) -> Events:
+        """Append events in one write; return those that are stored, with their positions.
+
+        Events that were taken before are not taken again. `session` is brought up to date after
+        the store has taken them. With `expected`, the last position that the caller knows of,
+        nothing is written where another writer was first.
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+            SessionGoneError: It was created anew since it was read.
+            ConflictError: The last position is another one than `expected`.
+        """
+        return self._wait(self._do.append(session, events, expected))
+
+    def replace_tail(self, session: StoredSession, after: int, events: Iterable[Event]) -> Events:
+        """Put events in the place of all behind the position `after`.
+
+        Raises:
+            ConflictError: Another writer has appended since `session` was read.
+        """
+        return self._wait(self._do.replace_tail(session, after, events))
+
+    def set_meta(
+        self, session: SessionHead, meta: Mapping[str, Any], *, force: bool = False
+    ) -> None:
+        """Replace a session's metadata.
+
+        Raises:
+            ConflictError: It is not what `session` says, and `force` is not set.
+        """
+        self._wait(self._do.set_meta(session, meta, force))
+
+    def app_state(self, app: str) -> dict[str, Any]:
+        """Return the state of an app."""
+        return self._wait(self._do.state(app, None, None))
+
+    def user_state(self, app: str, user: str) -> dict[str, Any]:
+        """Return the state of a user."""
+        return self._wait(self._do.state(app, user, None))
+
+    def session_state(self, session: SessionHead) -> dict[str, Any]:
+        """Return the state of a session alone."""
+        return self._wait(self._do.state(*session.key))
+
+    def update_app_state(self, app: str, delta: Mapping[str, Any]) -> None:
+        """Change the state of an app; `None` deletes a name."""
+        self._wait(self._do.update_state(app, None, None, delta))
+
+    def update_user_state(self, app: str, user: str, delta: Mapping[str, Any]) -> None:
+        """Change the state of a user; `None` deletes a name."""
+        self._wait(self._do.update_state(app, user, None, delta))
+
+    def update_session_state(self, session: SessionHead, delta: Mapping[str, Any]) -> None:
+        """Change the state of a session; `None` deletes a name."""
+        self._wait(self._do.update_state(*session.key, delta))
+
+    def summarize(
+        self, session: SessionHead, key: str = "", *, force: bool = False
+    ) -> SessionSummary | None:
+        """Summarise what is new of a session if that is due, and return the summary.
+
+        With a filter key, all contents are summarised too; by the same call of the model where the
+        session has no other branch.
+
+        Args:
+            session: The session; what it holds is read anew.
+            key: The branch.
+            force: Whether all that is new is summarised, due or not.
+
+        Raises:
+            SessionNotFoundError: There is no such session.
+            SessionGoneError: It was deleted or created anew meanwhile.
+        """
+        return self._wait(self._do.summarize(session, key, force, None))
+
+    def enqueue_summary(self, session: SessionHead, key: str = "", *, force: bool = False) -> Any:
+        """Do as `summarize` in the background; return the job, whose result can be waited for.
+
+        The summaries of one session are made in order, and those that wait are merged. Where too
+        many wait, this one is made here.
+        """
+        return self._jobs.submit(
+            session.key,
+            lambda forced, cancelled: self.summarize(session, key, force=forced),
+            force=force,
+        )
+
+    def summary_text(self, session: SessionHead, key: str = "") -> str | None:
+        """Return the newest summary of a branch, else of all contents; `None` without one."""
+        return self._wait(self._do.summary_text(session, key))
+
+    def summaries(
+        self,
+        session: SessionHead,
+        key: str | None = None,
+        *,
+        failed: bool = False,
+        links: bool = False,
+        last: int | None = None,
+    ) -> Summaries:
+        """Return the summaries of a session, newest first; those that failed with `failed`."""
+        return self._wait(self._do.summaries(session, key, failed=failed, links=links, last=last))
+
+    def context(
+        self,
+        session: SessionHead,
+        *,
+        mode: Mode = "summary",
+        key: str = "",
+        style: Style = "chat",
+        max_messages: int | None = None,
+        rounds: int | None = None,
+        current: Sequence[Message] | None = None,
+    ) -> Messages:
+        """Return what a model is to be shown of a session: see `assemble_history`.
+
+        The newest summary of the branch and all events behind it, or the newest events; as chat
+        messages or Responses items.
+        """
+        return self._wait(
+            self._do.context(
+                session,
+                mode=mode,
+                key=key,
+                style=style,
+                max_messages=max_messages,
+                rounds=rounds,
+                current=current,
+            )
+        )
+
+    def cleanup(self) -> int:
+        """Free what has expired; return how many sessions that were. They are invisible before."""
+        freed: int = self._handle.sweep()
+        return freed
+
+    def close(self, deadline: float | None = None) -> None:
+        """Wait for summaries that are being made, `deadline` seconds at most, and let go.
+
+        What was not finished stores nothing.
+        """
+        self._jobs.close(deadline)
+        self._handle.close()
+
+
+class AsyncSessionService(_Base):
+    """As `SessionService`, for asyncio: no method blocks the event loop."""
+
+    __doc__ = f"{__doc__}\n\n{_Base.__doc__}"
+    _is_async = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._jobs = AsyncSummaryJobs(**self._job_options)
+
+    async def __aenter__(self) -> AsyncSessionService:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
+        outcome: Any = None
+        failure: BaseException | None = None
+        while True:
+            try:
+                due = operation.throw(failure) if failure else operation.send(outcome)
+            except StopIteration as stop:
+                result: Result = stop.value
+                return result
+            try:
+                outcome, failure = await self._outcome(due), None
+            except Exception as error:
+                failure = error
+
+    async def _outcome(self, due: Wait) -> Any:
+        if not isinstance(due, Summarise):
+            awaitable: Awaitable[Any] = due()
+            return await awaitable
+        assert self._summarizer is not None
+        return await self._summarizer.asummarize(
+            due.messages, previous=due.previous, reason=due.reason
+        )
+
+    async def create(
+        self,
+        app: str,
+        user: str,
+        session_id: str = "",
+        *,
+        state: Mapping[str, Any] | None = None,
+        meta: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> StoredSession:
+        """See `SessionService.create`."""
+        return await self._wait(self._do.create(app, user, session_id, state, meta, overwrite))
+
+    async def get(
+        self,
+        app: str,
+        user: str,
+        session_id: str,
+        *,
+        last: int | None = None,
+        since: float | None = None,
+        user_first: UserFirst | None = None,
+    ) -> StoredSession | None:
+        """See `SessionService.get`."""
+        return await self._wait(
+            self._do.get(app, user, session_id, last=last, since=since, user_first=user_first)
+        )
+
+    async def get_or_create(
+        self, app: str, user: str, session_id: str, *, state: Mapping[str, Any] | None = None
+    ) -> StoredSession:
+        """See `SessionService.get_or_create`."""
+        return await self._wait(self._do.get_or_create(app, user, session_id, state))
+
+    async def list(
+        self, app: str, user: str, *, offset: int = 0, limit: int | None = None
+    ) -> Heads:
+        """See `SessionService.list`."""
+        return await self._wait(self._do.list(app, user, offset, limit))
+
+    async def delete(self, app: str, user: str, session_id: str) -> bool:
+        """See `SessionService.delete`."""
+        deleted: bool = await self._handle.delete(app, user, session_id)
+        return deleted
+
+    async def append(
+        self, session: SessionHead, events: Iterable[Event], *, expected: int | None = None
+    ) -> Events:
+        """See `SessionService.append`."""
+        return await self._wait(self._do.append(session, events, expected))
+
+    async def replace_tail(
+        self, session: StoredSession, after: int, events: Iterable[Event]
+    ) -> Events:
+        """See `SessionService.replace_tail`."""
+        return await self._wait(self._do.replace_tail(session, after, events))
+
+    async def set_meta(
+        self, session: SessionHead, meta: Mapping[str, Any], *, force: bool = False
+    ) -> None:
+        """See `SessionService.set_meta`."""
+        await self._wait(self._do.set_meta(session, meta, force))
+
+    async def app_state(self, app: str) -> dict[str, Any]:
+        """See `SessionService.app_state`."""
+        return await self._wait(self._do.state(app, None, None))
+
+    async def user_state(self, app: str, user: str) -> dict[str, Any]:
+        """See `SessionService.user_state`."""
+        return await self._wait(self._do.state(app, user, None))
+
+    async def session_state(self, session: SessionHead) -> dict[str, Any]:
+        """See `SessionService.session_state`."""
+        return await self._wait(self._do.state(*session.key))
+
+    async def update_app_state(self, app: str, delta: Mapping[str, Any]) -> None:
+        """See `SessionService.update_app_state`."""
+        await self._wait(self._do.update_state(app, None, None, delta))
+
+    async def update_user_state(self, app: str, user: str, delta: Mapping[str, Any]) -> None:
+        """See `SessionService.update_user_state`."""
+        await self._wait(self._do.update_state(app, user, None, delta))
+
+    async def update_session_state(self, session: SessionHead, delta: Mapping[str, Any]) -> None:
+        """See `SessionService.update_session_state`."""
+        await self._wait(self._do.update_state(*session.key, delta))
+
+    async def summarize(
+        self, session: SessionHead, key: str = "", *, force: bool = False
+    ) -> SessionSummary | None:
+        """See `SessionService.summarize`."""
+        return await self._wait(self._do.summarize(session, key, force, None))
+
+    async def enqueue_summary(
+        self, session: SessionHead, key: str = "", *, force: bool = False
+    ) -> Any:
+        """See `SessionService.enqueue_summary`."""
+
+        async def work(forced: bool) -> SessionSummary | None:
+            return await self.summarize(session, key, force=forced)
+
+        return await self._jobs.submit(session.key, work, force=force)
+
+    async def summary_text(self, session: SessionHead, key: str = "") -> str | None:
+        """See `SessionService.summary_text`."""
+        return await self._wait(self._do.summary_text(session, key))
+
+    async def summaries(
+        self,
+        session: SessionHead,
+        key: str | None = None,
+        *,
+        failed: bool = False,
+        links: bool = False,
+        last: int | None = None,
+    ) -> Summaries:
+        """See `SessionService.summaries`."""
+        return await self._wait(
+            self._do.summaries(session, key, failed=failed, links=links, last=last)
+        )
+
+    async def context(
+        self,
+        session: SessionHead,
+        *,
+        mode: Mode = "summary",
+        key: str = "",
+        style: Style = "chat",
+        max_messages: int | None = None,
+        rounds: int | None = None,
+        current: Sequence[Message] | None = None,
+    ) -> Messages:
+        """See `SessionService.context`."""
+        return await self._wait(
+            self._do.context(
+                session,
+                mode=mode,
+                key=key,
+                style=style,
+                max_messages=max_messages,
+                rounds=rounds,
+                current=current,
+            )
+        )
+
+    async def cleanup(self) -> int:
+        """See `SessionService.cleanup`."""
+        freed: int = await self._handle.sweep()
+        return freed
+
+    async def close(self, deadline: float | None = None) -> None:
+        """See `SessionService.close`."""
+        await self._jobs.close(deadline)
+        self._handle.close()
+
+
+def _choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidArgumentError(
+            f"`{name}` must be one of {', '.join(known)}, got {value!r}", argument=name
+        )
+
+
+def _milliseconds(name: str, seconds: float) -> int:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e12:
+        raise InvalidArgumentError(
+            f"`{name}` must be a number of seconds from 0 on, got {seconds!r}", argument=name
+        )
+    return round(seconds * 1_000)
