@@ -29,12 +29,22 @@ from nanobot_context._core import (
     trim_tool_result,
 )
 from nanobot_context.errors import (
+    ConflictError,
     ContextOverflowError,
     InvalidArgumentError,
     InvalidInputError,
     InvalidMessageError,
     NanobotContextError,
+    SessionExistsError,
+    SessionGoneError,
+    SessionNotFoundError,
+    SessionStoreError,
     SettingsError,
+    StoreAccessError,
+    StoreClosedError,
+    StoreDataError,
+    StoreFullError,
+    StoreUnavailableError,
 )
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.types import Message, Priority
@@ -43,14 +53,19 @@ if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.recovery import call_with_recovery
     from nanobot_context.session import Session
+    from nanobot_context.sessions import AsyncSessionService, Event, SessionService
     from nanobot_context.settings import Settings, load_settings
     from nanobot_context.shim import install, status, uninstall
+    from nanobot_context.summary import Summarizer, Summary
 
 __all__ = [
     "Archive",
+    "AsyncSessionService",
     "Compressor",
+    "ConflictError",
     "ContextOverflowError",
     "Cut",
+    "Event",
     "Fitted",
     "InvalidArgumentError",
     "InvalidInputError",
@@ -62,8 +77,20 @@ __all__ = [
     "Priority",
     "Receipt",
     "Session",
+    "SessionExistsError",
+    "SessionGoneError",
+    "SessionNotFoundError",
+    "SessionService",
+    "SessionStoreError",
     "Settings",
     "SettingsError",
+    "StoreAccessError",
+    "StoreClosedError",
+    "StoreDataError",
+    "StoreFullError",
+    "StoreUnavailableError",
+    "Summarizer",
+    "Summary",
     "Usage",
     "__version__",
     "call_with_recovery",
@@ -88,8 +115,13 @@ __all__ = [
 # Imported when they are first used: they bring in modules that counting does not need.
 _LAZY = {
     "Archive": "nanobot_context.archive",
+    "AsyncSessionService": "nanobot_context.sessions",
+    "Event": "nanobot_context.sessions",
     "Session": "nanobot_context.session",
+    "SessionService": "nanobot_context.sessions",
     "Settings": "nanobot_context.settings",
+    "Summarizer": "nanobot_context.summary",
+    "Summary": "nanobot_context.summary",
     "call_with_recovery": "nanobot_context.recovery",
     "load_settings": "nanobot_context.settings",
     "install": "nanobot_context.shim",

@@ -2,7 +2,9 @@
 
 Three places, the later one wins:
 
-1. `agents.defaults` of nanobot's `config.json`: `contextCompression` and `contextWindowOverride`.
+1. `agents.defaults` of nanobot's `config.json`: `contextCompression`, `contextWindowOverride`, and
+   those of the summaries of sessions, where documents 000 and 001 put them
+   (`enableHistorySummarization`, `messageBufferLimit`, `messageBufferMin`, `summaryModel`).
 2. `nanobot-context.json` in the same folder: every setting, camelCase or snake_case.
 3. Environment variables: `NANOBOT_CONTEXT_` and the setting's name without a leading `context_`
    (`NANOBOT_CONTEXT_COMPRESSION`, `NANOBOT_CONTEXT_WINDOW_OVERRIDE`,
@@ -30,8 +32,15 @@ __all__ = ["SETTINGS_FILE", "LoadedSettings", "Settings", "load_settings", "read
 SETTINGS_FILE = "nanobot-context.json"
 ENV_PREFIX = "NANOBOT_CONTEXT_"
 
-# The two settings that may stand in nanobot's own file, and nanobot's own keys that look like them.
-NANOBOT_FIELDS = ("context_compression", "context_window_override")
+# The settings that may stand in nanobot's own file, and nanobot's own keys that look like them.
+NANOBOT_FIELDS = (
+    "context_compression",
+    "context_window_override",
+    "enable_history_summarization",
+    "message_buffer_limit",
+    "message_buffer_min",
+    "summary_model",
+)
 NANOBOT_OWN_KEYS = frozenset(
     {"contextWindowTokens", "context_window_tokens", "contextBlockLimit", "context_block_limit"}
 )

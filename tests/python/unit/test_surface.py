@@ -53,6 +53,7 @@ def test_the_names_of_the_design_are_there() -> None:
         *("compress_messages", "emergency_compress", "fit_messages", "classify_message"),
         *("Compressor", "Session", "detect_overflow", "ContextOverflowError"),
         *("install", "uninstall", "status"),
+        *("Summarizer", "Summary", "SessionService", "AsyncSessionService"),
     }
 
 
@@ -89,11 +90,42 @@ def test_docstrings_name_only_what_can_be_raised() -> None:
 
 USER = {"role": "user", "content": "hi"}
 
+
+def service(*, closed: bool = False) -> nanobot_context.SessionService:
+    """Return a service with one session."""
+    made = nanobot_context.SessionService()
+    made.create("a", "u", "s")
+    if closed:
+        made.close()
+    return made
+
+
+def append_late(*, overwrite: bool | None = None, expected: int | None = None) -> None:
+    """Append to a session that was deleted meanwhile, or created anew, or is elsewhere."""
+    one = service()
+    session = one.get("a", "u", "s")
+    assert session is not None
+    if overwrite is not None:
+        one.delete("a", "u", "s")
+    if overwrite:
+        one.create("a", "u", "s")
+    one.append(session, [nanobot_context.Event({"progress": 1})], expected=expected)
+
+
 RAISING: dict[str, Callable[[], Any]] = {
     "ContextOverflowError": lambda: nanobot_context.fit_messages([USER], 1),
     "InvalidMessageError": lambda: nanobot_context.count_tokens([{}]),
     "InvalidArgumentError": lambda: nanobot_context.fit_messages([USER], -1),
     "SettingsError": lambda: nanobot_context.Settings(emergency_ratio=2.0),
+    "SessionNotFoundError": lambda: append_late(overwrite=False),
+    "SessionExistsError": lambda: service().create("a", "u", "s"),
+    "SessionGoneError": lambda: append_late(overwrite=True),
+    "ConflictError": lambda: append_late(expected=7),
+    "StoreUnavailableError": lambda: nanobot_context.SessionService("redis://127.0.0.1:1"),
+    "StoreAccessError": lambda: nanobot_context.SessionService(f"sqlite:///{ROOT}"),
+    "StoreFullError": lambda: nanobot_context.SessionService("sqlite:////dev/full"),
+    "StoreDataError": lambda: nanobot_context.SessionService(f"sqlite:///{__file__}"),
+    "StoreClosedError": lambda: service(closed=True).app_state("a"),
 }
 
 
@@ -117,6 +149,8 @@ def test_exceptions_carry_their_fields() -> None:
         "InvalidMessageError": ["index", "field"],
         "InvalidArgumentError": ["argument"],
         "SettingsError": ["path"],
+        "SessionGoneError": ["retry"],
+        "ConflictError": ["retry", "expected", "actual"],
     }
     for name, names in fields.items():
         with pytest.raises(getattr(errors, name)) as caught:
