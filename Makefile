@@ -90,6 +90,7 @@ envs: setup
 ## Tests ##############################################################################################################
 
 test: setup build envs $(VENV)/.vocabularies.stamp
+	@scripts/install_redis.sh
 	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
 	cargo nextest run --locked --no-fail-fast
 	cargo test --locked --doc

@@ -48,6 +48,7 @@ _PUBLIC = ("nanobot.runtime_context", "public_history_message")
 
 NAMES = (
     *("SessionManager.save", "AgentLoop._process_message", "Session.clear"),
+    *("Session.trim_if_needed", "Session.update_summary", "Session.summary"),
     *("ContextBuilder.build_messages", "ContextBuilder.build_transcript"),
 )
 """How the attributes that only summaries need end."""
@@ -55,6 +56,9 @@ NAMES = (
 # What is remembered of a session: the version that its last turn was shown, and how many messages
 # it had when a summary of it failed beyond repair.
 _SHOWN, _GAVE_UP_AT = "_nanobot_context_shown", "_nanobot_context_gave_up_at"
+
+_TRIMMED = "_nanobot_context_trimmed"
+"""Where it notes how far what `trim_if_needed` returned reaches. The same."""
 
 # The section in the system prompt of the turn that the current task works on.
 _section: ContextVar[str] = ContextVar("nanobot_context_summary_section", default="")
@@ -81,12 +85,65 @@ def patch(session: type, windows: Windows, settings: Settings, patches: PatchSet
     if missing:
         log.warning("sessions are not summarised: this nanobot has no {}", ", ".join(missing))
         return
+    for name, made in _methods(settings).items():
+        # Of a later release that has one of its own, that one stays.
+        if not hasattr(session, name):
+            patches.replace(session, name, functools.partial(_added, made))
     jobs = Jobs(windows, settings, patches)
     patches.replace(session, "get_history", lambda original: _wrap_history(original, patches))
     patches.replace(session, "clear", lambda original: _wrap_clear(original, patches))
     patches.replace(manager, "save", lambda original: _wrap_save(original, jobs, patches))
     patches.replace(loop, "_process_message", lambda original: _wrap_process(original, jobs))
     patches.replace(builder, build, lambda original: _wrap_build(original, patches))
+
+
+def _added(made: Any, _: object) -> Any:
+    return made
+
+
+def _methods(settings: Settings) -> dict[str, Any]:
+    """Return what document 000 adds to nanobot's session, for programs that summarise by hand."""
+
+    def trim_if_needed(
+        self: Any,
+        limit: int = settings.message_buffer_limit,
+        min_keep: int = settings.message_buffer_min,
+    ) -> tuple[list[Message], bool]:
+        """Return what is to be summarised now, and whether that is anything.
+
+        Nothing is removed: it is shown until `update_summary` brings what covers it.
+        """
+        summary = stored_summary.read(self)
+        covered = summary.covers if summary else 0
+        cut = static_buffer_cut(self.messages, covered, limit=limit, keep=min_keep)
+        vars(self)[_TRIMMED] = cut
+        return ([], False) if cut is None else (self.messages[covered:cut], True)
+
+    def update_summary(self: Any, text: str) -> bool:
+        """Take the summary of what `trim_if_needed` returned last; save the session afterwards.
+
+        `False`, and nothing is taken, where it returned nothing, or what it covers is shorter than
+        the summary that was stored meanwhile.
+        """
+        cut = vars(self).pop(_TRIMMED, None)
+        current = stored_summary.read(self)
+        covered = current.covers if current else 0
+        if not text.strip() or cut is None or not covered < cut <= len(self.messages):
+            return False
+        version = stored_summary.version_of(self) + 1
+        stored_summary.write(self, Summary(text, covers=cut, version=version, reason="buffer"))
+        return True
+
+    def summary(self: Any) -> str:
+        found = stored_summary.read(self)
+        return found.text if found else ""
+
+    doc = "The text of the summary; empty without one."
+    return {
+        "trim_if_needed": trim_if_needed,
+        "update_summary": update_summary,
+        "summary": property(summary, doc=doc),
+    }
 
 
 def _wrap_history(original: Callable[..., list[Message]], patches: PatchSet) -> Callable[..., Any]:

@@ -95,6 +95,13 @@ async def settled() -> None:
         await asyncio.wait(tasks)
 
 
+async def asked(provider: Provider, count: int) -> None:
+    """Wait until the provider was asked `count` times."""
+    async with asyncio.timeout(30):
+        while len(provider.asked) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
 def shown(prompt: list[Message]) -> list[str]:
     """Return the user's numbers of a prompt, the current one aside."""
     said = [message["content"] for message in prompt if message["role"] == "user"]
@@ -136,7 +143,7 @@ def test_while_a_summary_is_made_the_one_before_and_everything_behind_it_are_sho
         await talk(loop, 1, 7)
         await settled()
         await talk(loop, 8, 30)
-        assert len(loop.provider.asked) == 2
+        await asked(loop.provider, 2)
         assert "counts, late" not in loop.prompts[-1][0]["content"]
         assert summary_section(loop.session.metadata["summary"]) in loop.prompts[-1][0]["content"]
         assert shown(loop.prompts[-1]) == numbers(6, 29)
@@ -185,6 +192,26 @@ def test_history_within_tokens_is_taken_of_what_is_behind_the_summary(
         assert get_history(max_tokens=25)[0]["content"] == "number 7"
 
     play(scene)
+
+
+def test_a_session_can_be_summarised_by_hand(nanobot: Callable[..., AgentLoop]) -> None:
+    nanobot(Provider([]))
+    session: Any = Session(KEY)
+    assert (session.trim_if_needed(), session.summary) == (([], False), "")
+    for number in range(LIMIT + 1):
+        session.add("user" if number % 2 == 0 else "assistant", f"message {number}")
+    evicted, did_trim = session.trim_if_needed()
+    assert (did_trim, len(evicted), len(session.messages)) == (True, 8, LIMIT + 1)
+    assert len(session.get_history()) == LIMIT + 1, "shown until the summary is there"
+    assert not session.update_summary(" ")
+    session.trim_if_needed()
+    assert session.update_summary("They talked.")
+    assert (session.summary, session.metadata["summary"]) == ("They talked.", "They talked.")
+    assert len(session.get_history()) == LIMIT + 1 - 8
+    assert not session.update_summary("Of nothing."), "it covers nothing"
+    assert session.trim_if_needed(limit=3, min_keep=1) == (session.messages[8:12], True)
+    shim.uninstall()
+    assert not hasattr(Session, "trim_if_needed")
 
 
 def test_without_the_setting_nothing_is_patched_for_it(
@@ -238,6 +265,7 @@ def test_a_task_that_is_cancelled_stores_nothing_and_the_next_begins_anew(
 ) -> None:
     async def cancelled() -> None:
         await talk(loop, 1, 7)
+        await asked(loop.provider, 1)
 
     loop = nanobot(Provider(asyncio.Event(), "The user counts."))
     play(cancelled)  # the end of `asyncio.run` cancels what is left
