@@ -1,11 +1,13 @@
 //! Sessions that many processes share: one contract, several stores.
 //!
 //! [`SessionStore`] says what every store promises. [`Memory`] keeps sessions in this process, [`Sqlite`] in a file that
-//! several processes open. Everything that needs no store (which events a window shows, where deltas go,
-//! when a summary is due) stands above it and is the same for all of them.
+//! several processes open, [`Redis`] on a server that several machines share. Everything that needs no store (which events a
+//! window shows, where deltas go, when a summary is due) stands above it and is the same for all of them.
 
 mod error;
 mod memory;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod types;
@@ -13,6 +15,8 @@ mod url;
 
 pub use error::{Retry, StoreError, StoreResult};
 pub use memory::{Memory, now_ms};
+#[cfg(feature = "redis")]
+pub use redis::Redis;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 pub use types::{

@@ -18,6 +18,10 @@ pub fn open(url: &str) -> StoreResult<Arc<dyn SessionStore>> {
         "sqlite" => Ok(Arc::new(super::Sqlite::open(url)?)),
         #[cfg(not(feature = "sqlite"))]
         "sqlite" => Err(StoreError::invalid("url", "names a store that this build leaves out: `sqlite`")),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" => Ok(Arc::new(super::Redis::open(url)?)),
+        #[cfg(not(feature = "redis"))]
+        "redis" | "rediss" => Err(StoreError::invalid("url", "names a store that this build leaves out: `redis`")),
         _ => Err(StoreError::invalid(
             "url",
             "must begin with `memory:`, `sqlite:///`, `redis://` or `rediss://`\nhint: `sqlite:///sessions.db` is a file",

@@ -14,8 +14,12 @@ mod generate;
 mod ledger;
 mod owned;
 mod promises;
+#[cfg(feature = "redis")]
+mod redis_server;
 mod steady;
 mod store_contract;
+#[cfg(feature = "redis")]
+mod store_redis;
 #[cfg(feature = "sqlite")]
 mod store_sqlite;
 mod texts;

@@ -20,19 +20,19 @@ fn unique(what: &str) -> String {
     format!("{what}-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-fn key() -> SessionKey {
+pub fn key() -> SessionKey {
     SessionKey::new("app", unique("user"), unique("session"))
 }
 
-fn delta(pairs: &[(&str, Option<&str>)]) -> Delta {
+pub fn delta(pairs: &[(&str, Option<&str>)]) -> Delta {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), value.map(|value| value.as_bytes().to_vec()))).collect()
 }
 
-fn create() -> Create {
+pub fn create() -> Create {
     Create { generation: unique("generation"), meta: "{}".to_owned(), ..Create::default() }
 }
 
-fn event(id: &str, kind: Kind) -> NewEvent {
+pub fn event(id: &str, kind: Kind) -> NewEvent {
     let payload = Some(format!("{{\"text\": \"{id}\"}}"));
     NewEvent { id: id.to_owned(), kind, payload, author: "me".to_owned(), time_ms: 1_000, ..NewEvent::default() }
 }
@@ -41,19 +41,19 @@ fn events(ids: &[&str]) -> Vec<NewEvent> {
     ids.iter().map(|id| event(id, Kind::User)).collect()
 }
 
-fn batch(ids: &[&str]) -> Append {
+pub fn batch(ids: &[&str]) -> Append {
     Append { events: events(ids), ..Append::default() }
 }
 
-fn all(store: &dyn SessionStore, key: &SessionKey) -> Loaded {
+pub fn all(store: &dyn SessionStore, key: &SessionKey) -> Loaded {
     store.load(key, &Window::default()).unwrap().unwrap()
 }
 
-fn ids(loaded: &Loaded) -> Vec<&str> {
+pub fn ids(loaded: &Loaded) -> Vec<&str> {
     loaded.events.iter().map(|event| event.id.as_str()).collect()
 }
 
-fn summary(store: &dyn SessionStore, key: &SessionKey, expected_version: u64, last_seq: u64) -> NewSummary {
+pub fn summary(store: &dyn SessionStore, key: &SessionKey, expected_version: u64, last_seq: u64) -> NewSummary {
     NewSummary {
         id: unique("summary"),
         generation: all(store, key).head.generation,

@@ -1,0 +1,262 @@
+//! Sessions on a Redis server or cluster that many processes and machines share. Redis 6.2 or later, or Valkey.
+//!
+//! Every write is one short script, so that it happens whole. Events are a stream whose ids are their positions. All keys of a
+//! user are on one slot of a cluster; the state of an app is on another, see [`notes`](self::notes).
+//!
+//! Redis acknowledges a write before its disk has it: with `appendonly yes` and `appendfsync everysec` the loss of power or of
+//! the server can take the last second or two, with `always` nothing that was acknowledged. A failover can take what the
+//! new master had not seen, whatever is asked for here; `replicas=N` makes that rare.
+
+mod errors;
+mod keys;
+mod lists;
+mod notes;
+mod open;
+mod options;
+mod packed;
+mod reading;
+mod reply;
+mod scripts;
+mod server;
+mod slots;
+
+use std::hash::{BuildHasher, RandomState};
+
+use self::keys::Keys;
+use self::reply::{Odd, Reply};
+use self::scripts::{
+    APPEND, Arguments, CREATE, DELETE, OWNER, PUT_SUMMARY, SET_META, SUMMARIES, Script, UPDATE, arguments_of,
+};
+use self::server::{Request, Run, Server};
+use super::{
+    Append, Appended, Create, Delta, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionKey, SessionStore,
+    State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+};
+
+/// Arguments of a script at most. Source: Redis, `networking.c`: 1,048,576 less than the command's own.
+const ARGUMENTS: usize = 1_000_000;
+
+/// Sessions on a Redis server or cluster.
+pub struct Redis {
+    server: Server,
+    keys: Keys,
+    is_cluster: bool,
+    warnings: Vec<String>,
+}
+
+impl std::fmt::Debug for Redis {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redis").field("url", &self.server.options.describe()).finish_non_exhaustive()
+    }
+}
+
+impl Redis {
+    /// Returns what a user should know of the server, each a sentence: what it may drop or lose.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Runs a script, and returns the word that its answer begins with, and the rest.
+    fn script(&self, run: Run<'_>, keys: &[String], fill: &dyn Fn(&mut Arguments<'_>)) -> StoreResult<(String, Reply)> {
+        let value = self.server.run(&Request { run, keys, fill })?;
+        self.read(|| {
+            let mut reply = Reply::of(value)?;
+            Ok((reply.text()?, reply))
+        })
+    }
+
+    fn write(
+        &self,
+        script: &Script,
+        keys: &[String],
+        fill: &dyn Fn(&mut Arguments<'_>),
+    ) -> StoreResult<(String, Reply)> {
+        self.script(Run::Write(script), keys, fill)
+    }
+
+    fn command(&self, name: &'static str, key: String, fill: &dyn Fn(&mut Arguments<'_>)) -> StoreResult<Reply> {
+        let value = self.server.run(&Request { run: Run::Command(name), keys: &[key], fill })?;
+        self.odd(Reply::of(value))
+    }
+
+    fn odd<T>(&self, read: Result<T, Odd>) -> StoreResult<T> {
+        read.map_err(|odd| self.server.odd(odd))
+    }
+
+    fn read<T>(&self, read: impl FnOnce() -> Result<T, Odd>) -> StoreResult<T> {
+        self.odd(read())
+    }
+
+    fn append(&self, key: &SessionKey, after: Option<u64>, batch: &Append) -> StoreResult<Appended> {
+        if arguments_of(&batch.events) > ARGUMENTS {
+            return Err(StoreError::invalid("batch", "is too large for one write: some 90,000 events at most"));
+        }
+        let (became, mut reply) = self.write(&APPEND, &self.keys.session(key), &|arguments| {
+            arguments.text(&key.id).maybe(batch.generation.as_deref());
+            arguments.number_or_nothing(batch.expected_seq).number_or_nothing(after);
+            arguments.number(batch.eviction.max_events).flag(batch.eviction.protect);
+            arguments.ttl(batch.ttls[0]).ttl(batch.ttls[1]).number(batch.events.len() as u64);
+            for event in &batch.events {
+                arguments.text(&event.id);
+            }
+            for event in &batch.events {
+                arguments.event(event, batch.ttls[2]);
+            }
+        })?;
+        match became.as_str() {
+            "ok" => {}
+            "missing" => return Err(StoreError::NotFound(key.clone())),
+            "gone" => return Err(StoreError::Gone(key.clone())),
+            _ => {
+                let expected = batch.expected_seq.unwrap_or_default().to_string();
+                return Err(StoreError::Conflict { key: key.clone(), expected, actual: self.odd(reply.text())? });
+            }
+        }
+        let (appended, notes) = self.read(|| {
+            let head = reply.head(key.clone())?;
+            let (mut seqs, mut repeated) = (reply.list()?, reply.list()?);
+            let mut appended = Appended { seqs: Vec::new(), repeated: Vec::new(), head };
+            while seqs.left() > 0 {
+                appended.seqs.push(Some(seqs.number()?).filter(|seq| *seq > 0));
+                appended.repeated.push(repeated.number()? > 0);
+            }
+            Ok((appended, reply.list()?))
+        })?;
+        self.settle(&key.owner, notes)?;
+        Ok(appended)
+    }
+}
+
+impl SessionStore for Redis {
+    fn create(&self, key: &SessionKey, create: &Create) -> StoreResult<Head> {
+        let (became, mut reply) = self.write(&CREATE, &self.keys.session(key), &|arguments| {
+            arguments.text(&key.id).text(&create.generation).flag(create.overwrite).text(&create.meta);
+            arguments.ttl(create.ttls[0]).ttl(create.ttls[1]).delta(&create.session).delta(&create.user);
+            arguments.bytes(&packed::of_delta(&create.app, create.ttls[2]));
+        })?;
+        if became != "ok" {
+            return Err(StoreError::AlreadyExists(key.clone()));
+        }
+        let created_ms = self.odd(reply.time())?;
+        let notes = self.odd(reply.list())?;
+        self.settle(&key.owner, notes)?;
+        Ok(Head {
+            key: key.clone(),
+            generation: create.generation.clone(),
+            seq: 0,
+            first_seq: 1,
+            created_ms,
+            updated_ms: created_ms,
+            meta: create.meta.clone(),
+        })
+    }
+
+    fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
+        self.load_session(key, window)
+    }
+
+    fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
+        self.list_sessions(user, page)
+    }
+
+    /// Deletes a session. Where the answer is lost and the connection replaced, it says that there was none.
+    fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
+        let (_, mut reply) = self.write(&DELETE, &self.keys.session(key), &|arguments| {
+            arguments.text(&key.id);
+        })?;
+        Ok(self.odd(reply.number())? > 0)
+    }
+
+    fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
+        self.append(key, None, batch)
+    }
+
+    fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended> {
+        self.append(key, Some(after), batch)
+    }
+
+    fn state(&self, scope: &Scope) -> StoreResult<State> {
+        let key = match scope {
+            Scope::App(app) => self.keys.app(app)[0].clone(),
+            Scope::User(user) => self.keys.user_state(user),
+            Scope::Session(key) => self.keys.session(key)[4].clone(),
+        };
+        let reply = self.command("HGETALL", key, &|_| ())?;
+        self.odd(reply.state())
+    }
+
+    fn update_state(&self, scope: &Scope, delta: &Delta, ttl: Ttl) -> StoreResult<()> {
+        let owner = match scope {
+            Scope::App(app) => self.keys.app(app)[0].clone(),
+            Scope::User(user) => self.keys.user_state(user),
+            Scope::Session(key) => {
+                let (became, _) = self.write(&UPDATE, &self.keys.session(key), &|arguments| {
+                    arguments.text(&key.id).ttl(ttl).delta(delta);
+                })?;
+                return if became == "ok" { Ok(()) } else { Err(StoreError::NotFound(key.clone())) };
+            }
+        };
+        self.write(&OWNER, &[owner], &|arguments| {
+            arguments.ttl(ttl).delta(delta);
+        })?;
+        Ok(())
+    }
+
+    fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()> {
+        // Each hasher of the standard library has a seed of its own.
+        let token = RandomState::new().hash_one(std::process::id());
+        let (became, mut reply) = self.write(&SET_META, &self.keys.session(key), &|arguments| {
+            arguments.text(&token.to_string()).text(meta).maybe(expected);
+        })?;
+        match became.as_str() {
+            "ok" => Ok(()),
+            "missing" => Err(StoreError::NotFound(key.clone())),
+            _ => {
+                let expected = expected.unwrap_or_default().to_owned();
+                Err(StoreError::Conflict { key: key.clone(), expected, actual: self.odd(reply.text())? })
+            }
+        }
+    }
+
+    fn put_summary(&self, key: &SessionKey, summary: &NewSummary) -> StoreResult<PutSummary> {
+        let (became, mut reply) = self.write(&PUT_SUMMARY, &self.keys.session(key), &|arguments| {
+            arguments.text(&summary.id).text(&summary.generation).text(&summary.filter_key);
+            arguments.number(summary.expected_version).number(summary.first_seq).number(summary.last_seq);
+            arguments.text(&summary.text).text(&summary.record).flag(summary.failed);
+            arguments.bytes(&packed::of_links(&summary.links)).ttl(summary.ttl);
+            match &summary.placeholder {
+                // It changes nothing of the user's and the app's.
+                Some(event) => {
+                    let event = super::NewEvent { user: Delta::new(), app: Delta::new(), ..event.clone() };
+                    arguments.text(&event.id).event(&event, Ttl(0));
+                }
+                None => drop(arguments.text("")),
+            }
+        })?;
+        Ok(match became.as_str() {
+            "ok" => PutSummary::Accepted(self.odd(reply.number())?),
+            "stale" => PutSummary::Stale,
+            "beyond" => PutSummary::Beyond,
+            _ => PutSummary::Gone,
+        })
+    }
+
+    fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
+        let (_, mut reply) = self.script(Run::Read(&SUMMARIES), &self.keys.session(key), &|arguments| {
+            arguments.maybe(query.filter_key.as_deref()).flag(query.failed).flag(query.links);
+            arguments.number(query.last.unwrap_or(u64::MAX));
+        })?;
+        self.odd(reply.list().and_then(Reply::summaries))
+    }
+
+    fn sweep(&self) -> StoreResult<u64> {
+        self.sweep_lists()
+    }
+
+    fn describe(&self) -> String {
+        let cluster = if self.is_cluster { ", a cluster" } else { "" };
+        let mut lines = vec![format!("{}{cluster}", self.server.options.describe())];
+        lines.extend(self.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.join("\n")
+    }
+}

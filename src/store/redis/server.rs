@@ -1,0 +1,271 @@
+//! Connections: a few for each node, requests that find the right one, and one more try where an answer was lost.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use redis::{Client, Cmd, Connection, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value, cmd};
+
+use super::super::{StoreError, StoreResult};
+use super::errors;
+use super::options::Options;
+use super::reply::Odd;
+use super::scripts::{Arguments, Script};
+use super::slots::{Node, Slots, redirected, slot};
+
+/// Connections that are kept for each node.
+const KEPT: usize = 8;
+/// How long is waited before a server that said "not now" is asked again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What is run: a script, which is told whether it was sent before, or a command.
+pub enum Run<'a> {
+    /// A script that changes something.
+    Write(&'a Script),
+    /// A script that changes nothing that a caller was promised.
+    Read(&'a Script),
+    /// A command; it changes nothing.
+    Command(&'static str),
+}
+
+/// One exchange with the server. All keys are on one slot.
+pub struct Request<'a> {
+    /// What is run.
+    pub run: Run<'a>,
+    /// The keys, by the first of which the node is found.
+    pub keys: &'a [String],
+    /// Adds the arguments.
+    pub fill: &'a dyn Fn(&mut Arguments<'_>),
+}
+
+impl Request<'_> {
+    fn command(&self, is_again: bool, with_code: bool) -> Cmd {
+        let mut command = match self.run {
+            Run::Write(script) | Run::Read(script) => script.command(with_code).arg(self.keys.len()).take(),
+            Run::Command(name) => cmd(name),
+        };
+        command.arg(self.keys);
+        let mut arguments = Arguments(&mut command);
+        if !matches!(self.run, Run::Command(_)) {
+            arguments.flag(is_again);
+        }
+        (self.fill)(&mut arguments);
+        command
+    }
+}
+
+/// Why an exchange gave nothing.
+enum Trouble {
+    Redis(RedisError),
+    /// The write was made, but is not as safe as was asked for.
+    NotSafe(String),
+}
+
+impl From<RedisError> for Trouble {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+#[derive(Default)]
+struct Idle {
+    process: u32,
+    connections: HashMap<Node, Vec<Connection>>,
+}
+
+/// A server, or the nodes of a cluster.
+pub struct Server {
+    pub options: Options,
+    seed: Node,
+    slots: RwLock<Slots>,
+    idle: Mutex<Idle>,
+}
+
+impl Server {
+    /// Returns a server that was not asked anything yet.
+    pub fn new(options: Options) -> Self {
+        let seed = options.seed();
+        Self { options, seed, slots: RwLock::default(), idle: Mutex::default() }
+    }
+
+    /// Returns the nodes that hold keys.
+    pub fn masters(&self) -> Vec<Node> {
+        let masters = self.slots.read().unwrap_or_else(PoisonError::into_inner).masters();
+        if masters.is_empty() { vec![self.seed.clone()] } else { masters }
+    }
+
+    fn is_cluster(&self) -> bool {
+        !self.slots.read().unwrap_or_else(PoisonError::into_inner).nodes.is_empty()
+    }
+
+    fn master(&self, slot: u16) -> Node {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        slots.master(slot).unwrap_or(&self.seed).clone()
+    }
+
+    /// Asks which node of the cluster has which slots; keeps what is known where none of them tells.
+    pub fn learn(&self) {
+        let mut nodes = self.slots.read().unwrap_or_else(PoisonError::into_inner).nodes.clone();
+        nodes.push(self.seed.clone());
+        for node in nodes {
+            let answer =
+                self.exchange(&node, false, |connection| Ok(cmd("CLUSTER").arg("SLOTS").query::<Value>(connection)?));
+            let slots = answer.ok().and_then(|answer| Slots::read(answer, &node).ok());
+            if let Some(slots) = slots.filter(|slots| !slots.nodes.is_empty()) {
+                *self.slots.write().unwrap_or_else(PoisonError::into_inner) = slots;
+                return;
+            }
+        }
+    }
+
+    /// Runs a request where its keys are.
+    ///
+    /// A connection that broke is replaced and the request sent once more, in a cluster until its time is up; scripts that write
+    /// know then what they did before. Redirections are followed, and a server that is not ready is waited for, within the
+    /// same time.
+    pub fn run(&self, request: &Request<'_>) -> StoreResult<Value> {
+        let slot = request.keys.first().map_or(0, |key| slot(key));
+        let mut node = self.master(slot);
+        let (begun, mut is_again, mut is_asking, mut tries) = (Instant::now(), false, false, 0);
+        loop {
+            let error = match self.request(&node, request, is_again, is_asking) {
+                Ok(value) => return Ok(value),
+                Err(Trouble::NotSafe(problem)) => {
+                    return Err(StoreError::Unavailable { store: self.options.describe(), problem });
+                }
+                Err(Trouble::Redis(error)) => error,
+            };
+            tries += 1;
+            let is_over = begun.elapsed() >= self.options.timeout;
+            let redirection = error.redirect_node().and_then(|(address, _)| redirected(address, &node));
+            is_asking = error.kind() == ErrorKind::Server(ServerErrorKind::Ask);
+            let is_lost = errors::is_broken(&error) || errors::is_read_only(&error);
+            let may_retry =
+                redirection.is_some() || errors::is_passing(&error) || is_lost && (tries == 1 || self.is_cluster());
+            if is_over || !may_retry {
+                return Err(errors::told(&error, &self.options));
+            }
+            is_again |= errors::is_broken(&error);
+            // The first redirection is followed, and the first broken connection replaced, at once.
+            if tries > 1 || errors::is_passing(&error) {
+                sleep(PAUSE);
+            }
+            if !is_asking && (redirection.is_some() || self.is_cluster()) {
+                self.learn();
+            }
+            node = redirection.unwrap_or_else(|| self.master(slot));
+        }
+    }
+
+    /// Sends a command without keys to a node.
+    pub fn tell(&self, node: &Node, command: &Cmd) -> StoreResult<Value> {
+        let told = |trouble| match trouble {
+            Trouble::Redis(error) => errors::told(&error, &self.options),
+            Trouble::NotSafe(problem) => StoreError::Unavailable { store: self.options.describe(), problem },
+        };
+        let send = || self.exchange(node, false, |connection| Ok(command.query(connection)?));
+        match send() {
+            Err(Trouble::Redis(error)) if errors::is_broken(&error) && !error.is_timeout() => send().map_err(told),
+            other => other.map_err(told),
+        }
+    }
+
+    /// Returns the error for an answer that no script gives.
+    pub fn odd(&self, _: Odd) -> StoreError {
+        let problem = "what is stored there has another form".to_owned();
+        StoreError::Corrupt { store: self.options.describe(), problem }
+    }
+
+    fn request(&self, node: &Node, request: &Request<'_>, is_again: bool, is_asking: bool) -> Result<Value, Trouble> {
+        self.exchange(node, is_asking, |connection| {
+            let answer: RedisResult<Value> = request.command(is_again, false).query(connection);
+            let value = match answer {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+                    ask(connection, is_asking)?;
+                    request.command(is_again, true).query(connection)?
+                }
+                answer => answer?,
+            };
+            if matches!(request.run, Run::Write(_)) {
+                self.make_safe(connection)?;
+            }
+            Ok(value)
+        })
+    }
+
+    /// Waits until the disk and the replicas have what this connection wrote, where that was asked for.
+    fn make_safe(&self, connection: &mut Connection) -> Result<(), Trouble> {
+        let Options { is_on_disk, replicas, timeout, .. } = self.options;
+        // Less than the connection waits for an answer.
+        let millis = u64::try_from(timeout.as_millis() * 4 / 5).unwrap_or(u64::MAX).max(1);
+        let (disks, copies): (u64, u64) = if is_on_disk {
+            cmd("WAITAOF").arg(1).arg(replicas).arg(millis).query(connection)?
+        } else if replicas > 0 {
+            (1, cmd("WAIT").arg(replicas).arg(millis).query(connection)?)
+        } else {
+            return Ok(());
+        };
+        if disks < 1 || copies < replicas {
+            let disk = if is_on_disk && disks < 1 { "the server's disk has it not, " } else { "" };
+            let problem =
+                format!("it was written, but {disk}{copies} of {replicas} replicas have it after {millis} ms");
+            return Err(Trouble::NotSafe(problem));
+        }
+        Ok(())
+    }
+
+    fn exchange<T>(
+        &self,
+        node: &Node,
+        is_asking: bool,
+        work: impl FnOnce(&mut Connection) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let mut connection = match self.take(node) {
+            Some(connection) => connection,
+            None => self.connect(node)?,
+        };
+        let done = ask(&mut connection, is_asking).map_err(Trouble::from).and_then(|()| work(&mut connection));
+        match &done {
+            Err(Trouble::Redis(error)) if errors::is_broken(error) || errors::is_read_only(error) => self.forget(node),
+            _ => self.give_back(node, connection),
+        }
+        done
+    }
+
+    fn connect(&self, node: &Node) -> RedisResult<Connection> {
+        let timeout = self.options.timeout;
+        let connection = Client::open(self.options.connection_to(node))?.get_connection_with_timeout(timeout)?;
+        connection.set_read_timeout(Some(timeout))?;
+        connection.set_write_timeout(Some(timeout))?;
+        Ok(connection)
+    }
+
+    /// Returns a connection that nobody uses. Those that a process inherited by `fork` are its parent's, and closed.
+    fn take(&self, node: &Node) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if idle.process != process {
+            *idle = Idle { process, connections: HashMap::new() };
+        }
+        idle.connections.get_mut(node)?.pop()
+    }
+
+    fn give_back(&self, node: &Node, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = idle.connections.entry(node.clone()).or_default();
+        if kept.len() < KEPT {
+            kept.push(connection);
+        }
+    }
+
+    /// Closes what is idle: where one connection broke, the others did too.
+    fn forget(&self, node: &Node) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).connections.remove(node);
+    }
+}
+
+/// Tells a node that is taking a slot over that it was named for this one request.
+fn ask(connection: &mut Connection, is_asking: bool) -> RedisResult<()> {
+    if is_asking { cmd("ASKING").exec(connection) } else { Ok(()) }
+}
