@@ -20,6 +20,10 @@ mod steady;
 mod store_contract;
 #[cfg(feature = "redis")]
 mod store_redis;
+#[cfg(feature = "redis")]
+mod store_redis_cluster;
+#[cfg(feature = "redis")]
+mod store_redis_faults;
 #[cfg(feature = "sqlite")]
 mod store_sqlite;
 mod texts;

@@ -8,12 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nanobot_context::store::{
-    Append, Create, Eviction, Kind, NewEvent, Page, Redis, Retry, Scope, SessionKey, SessionStore, StoreError, Ttl,
-    UserKey, Window, open,
+    Append, Create, Eviction, Kind, NewEvent, NewSummary, Page, Redis, Retry, Scope, SessionKey, SessionStore,
+    StoreError, Ttl, UserKey, Window, open,
 };
 
-use super::redis_server::{Act, Proxy, Server};
-use super::store_contract::{Open, all, batch, create, delta, event, holds, ids, key};
+use super::redis_server::{Act, Proxy, Server, Way, wait_until};
+use super::store_contract::{Open, all, batch, create, delta, event, holds, ids, key, summary};
 
 const PASSWORD: &str = "pa:s/s w#rd";
 const ENCODED: &str = "pa%3As%2Fs%20w%23rd";
@@ -105,9 +105,9 @@ fn credentials_are_needed_and_never_shown() {
 fn what_a_server_repeats_of_a_password_is_left_out() {
     let server = Server::new();
     let proxy = Proxy::new(server.port);
-    proxy.follow(|_, text| match text.contains("$4\r\nINFO") {
-        true => Act::Answer(b"-ERR unknown command, with args beginning with: 'hidden'\r\n"),
-        false => Act::Answer(b"+OK\r\n"),
+    proxy.follow(|_, text| {
+        let is_info = text.contains("$4\r\nINFO");
+        Act::Answer(if is_info { b"-ERR unknown command, with args beginning with: 'hidden'\r\n" } else { b"+OK\r\n" })
     });
     let error = error(&format!("redis://:hidden@127.0.0.1:{}", proxy.port)).to_string();
     assert!(error.contains("unknown command") && !error.contains("hidden"), "{error}");
@@ -128,6 +128,11 @@ fn a_server_of_a_later_release_is_refused() {
     assert!(matches!(self::error(&server.url()), StoreError::Corrupt { .. }));
 }
 
+/// Gives an answer in place of the server to requests that name `what`.
+fn answering(what: &'static str, answer: &'static [u8]) -> impl FnMut(Way, &str) -> Act {
+    move |_, text| if text.contains(what) { Act::Answer(answer) } else { Act::Pass }
+}
+
 #[test]
 fn durability_that_the_server_does_not_have_is_refused_at_once() {
     let server = Server::new();
@@ -137,21 +142,15 @@ fn durability_that_the_server_does_not_have_is_refused_at_once() {
     // What a server of Redis 7.2 says, with and without a file.
     let proxy = Proxy::new(server.port);
     let url = format!("{}?durability=aof&timeout=1", proxy.url());
-    proxy.follow(|_, text| match text.contains("WAITAOF") {
-        true => Act::Answer(b"-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n"),
-        false => Act::Pass,
-    });
+    proxy.follow(answering(
+        "WAITAOF",
+        b"-ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.\r\n",
+    ));
     assert!(self::error(&url).to_string().contains("appendonly yes"));
-    proxy.follow(|_, text| match text.contains("WAITAOF") {
-        true => Act::Answer(b"*2\r\n:1\r\n:0\r\n"),
-        false => Act::Pass,
-    });
+    proxy.follow(answering("WAITAOF", b"*2\r\n:1\r\n:0\r\n"));
     let (store, key) = (Redis::open(&url).unwrap(), key());
     store.create(&key, &create()).unwrap();
-    proxy.follow(|_, text| match text.contains("WAITAOF") {
-        true => Act::Answer(b"*2\r\n:0\r\n:0\r\n"),
-        false => Act::Pass,
-    });
+    proxy.follow(answering("WAITAOF", b"*2\r\n:0\r\n:0\r\n"));
     let error = store.append(&key, &batch(&["a"])).unwrap_err();
     assert!(error.to_string().contains("disk has it not"), "{error}");
     assert_eq!(error.retry(), Retry::Later);
@@ -167,7 +166,7 @@ fn replicas_are_waited_for() {
     assert!(error.contains("0 of 1 replicas"), "{error}");
     let replica = Server::with(&["--replicaof", "127.0.0.1", &server.port.to_string()]);
     let has_it = || store.append(&key, &batch(&["a"])).is_ok();
-    super::redis_server::wait_until("the replica has it", has_it);
+    wait_until("the replica has it", has_it);
     assert_eq!(ids(&all(&opened(&replica), &key)), ["a"], "what was acknowledged is there");
     let error = opened(&replica).append(&key, &batch(&["b"])).unwrap_err();
     assert!(matches!(error, StoreError::ReadOnly { .. }), "{error}");
@@ -198,7 +197,7 @@ fn a_server_that_is_full_or_keeps_nothing_is_told() {
     server.tell(&["CONFIG", "SET", "save", "3600 1"]);
     std::fs::create_dir(server.file("gone.rdb")).unwrap();
     server.tell(&["BGSAVE"]);
-    super::redis_server::wait_until("writes are refused", || store.append(&key, &batch(&["c"])).is_err());
+    wait_until("writes are refused", || store.append(&key, &batch(&["c"])).is_err());
     let error = store.append(&key, &batch(&["c"])).unwrap_err();
     assert!(matches!(&error, StoreError::Full { problem, .. } if problem.contains("MISCONF")), "{error}");
 }
@@ -275,9 +274,8 @@ fn all_keys_of_a_session_expire_at_the_same_millisecond() {
     let owners =
         NewEvent { user: delta(&[("u", Some("1"))]), app: delta(&[("a", Some("1"))]), ..event("e", Kind::User) };
     store.append(&key, &Append { ttls, events: vec![partial, owners], ..Append::default() }).unwrap();
-    let summary = super::store_contract::summary(&store, &key, 0, 1);
-    let summary = nanobot_context::store::NewSummary { ttl: Ttl(60_000), ..summary };
-    store.put_summary(&key, &summary).unwrap();
+    let covering = summary(&store, &key, 0, 1);
+    store.put_summary(&key, &NewSummary { ttl: Ttl(60_000), ..covering }).unwrap();
     let time = |name: &str| server.tell(&["PEXPIRETIME", name]).parse::<i64>().unwrap();
     let own =
         ["meta", "events", "ids", "ops", "state", "summaries"].map(|end| time(&format!("nbctx:{{1:a|1:u}}:s:s:{end}")));

@@ -33,7 +33,7 @@ impl Redis {
         let facts = facts(&server)?;
         let is_cluster = facts.get("cluster_enabled").is_some_and(|enabled| enabled == "1");
         if is_cluster {
-            server.learn();
+            server.learn(None);
         }
         let keys = Keys { prefix: server.options.prefix.clone() };
         let redis = Self { server, keys, is_cluster, warnings: warnings(&facts) };

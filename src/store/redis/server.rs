@@ -104,10 +104,11 @@ impl Server {
         slots.master(slot).unwrap_or(&self.seed).clone()
     }
 
-    /// Asks which node of the cluster has which slots; keeps what is known where none of them tells.
-    pub fn learn(&self) {
+    /// Asks which node of the cluster has which slots, the `doubtful` one last; keeps what is known where none of them tells.
+    pub fn learn(&self, doubtful: Option<&Node>) {
         let mut nodes = self.slots.read().unwrap_or_else(PoisonError::into_inner).nodes.clone();
         nodes.push(self.seed.clone());
+        nodes.sort_by_key(|node| doubtful == Some(node));
         for node in nodes {
             let answer =
                 self.exchange(&node, false, |connection| Ok(cmd("CLUSTER").arg("SLOTS").query::<Value>(connection)?));
@@ -152,7 +153,7 @@ impl Server {
                 sleep(PAUSE);
             }
             if !is_asking && (redirection.is_some() || self.is_cluster()) {
-                self.learn();
+                self.learn(Some(&node).filter(|_| redirection.is_none()));
             }
             node = redirection.unwrap_or_else(|| self.master(slot));
         }
