@@ -1,9 +1,13 @@
 //! Sessions as a caller sees them: what needs no store, and is the same for every one of them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use serde_json::Value;
+use regex::Regex;
+
+use self::shape::Shape;
+
+mod shape;
 
 use crate::store::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
@@ -405,18 +409,14 @@ fn check_part(name: &str, part: &str) -> StoreResult<()> {
 ///
 /// Document 002's stored events: calls, a result, or content.
 fn kind(payload: &str) -> Option<Kind> {
-    let message: Value = serde_json::from_str(payload).ok()?;
-    let Some(role) = message.get("role").and_then(Value::as_str) else { return Some(Kind::Other) };
-    let is_filled = |name: &str| match message.get(name) {
-        None | Some(Value::Null) => false,
-        Some(Value::String(text)) => !text.is_empty(),
-        Some(Value::Array(items)) => !items.is_empty(),
-        Some(_) => true,
-    };
-    if is_filled("tool_call_id") || role == "tool" || role == "function" {
+    // What is looked at is whether there is any text, so that whole characters may be replaced, too.
+    let without_halves = || HALF.replace_all(payload, r"\ufffd");
+    let message: Shape = serde_json::from_str(payload).or_else(|_| serde_json::from_str(&without_halves())).ok()?;
+    let Some(role) = message.role() else { return Some(Kind::Other) };
+    if message.has("tool_call_id") || role == "tool" || role == "function" {
         return Some(Kind::Result);
     }
-    if is_filled("tool_calls") {
+    if message.has("tool_calls") {
         return Some(Kind::Calls);
     }
     let kind = match role {
@@ -424,8 +424,13 @@ fn kind(payload: &str) -> Option<Kind> {
         "assistant" => Kind::Assistant,
         _ => Kind::Other,
     };
-    is_filled("content").then_some(kind)
+    message.has("content").then_some(kind)
 }
+
+/// Half of a character, as JSON writes one that has lost the other half.
+#[allow(clippy::expect_used)] // the pattern is a literal, and a test compiles it
+static HALF: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)\\ud[89a-f][0-9a-f]{2}").expect("the pattern is a literal"));
 
 /// Returns whether an event of the filter key `event` belongs to what `wanted` names: one is a level of the other.
 ///
@@ -506,11 +511,13 @@ mod tests {
             odd("calls", r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}"#),
             odd("result", r#"{"role": "tool", "tool_call_id": "1", "content": ""}"#),
             odd("data", r#"{"progress": 0.5}"#),
+            odd("half", r#"{"role": "user", "content": "a\ud800b"}"#),
+            odd("deep", &format!(r#"{{"role": "user", "content": {}{}}}"#, "[".repeat(500), "]".repeat(500))),
         ];
         service.append(&key(), None, None, events).unwrap();
-        assert_eq!(shown(&service, None, UserFirst::Off), ["calls", "result", "data"]);
+        assert_eq!(shown(&service, None, UserFirst::Off), ["calls", "result", "data", "half", "deep"]);
         let session = service.get(&key(), &Window::default(), UserFirst::Off).unwrap().unwrap();
-        assert_eq!(session.state.len(), 6, "the deltas of all of them");
+        assert_eq!(session.state.len(), 8, "the deltas of all of them");
     }
 
     #[test]

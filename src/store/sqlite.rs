@@ -62,6 +62,8 @@ impl Sqlite {
         let mut writer = connect(&path, false).map_err(failed)?;
         let level = if full { "FULL" } else { "NORMAL" };
         writer.pragma_update(None, "synchronous", level).map_err(failed)?;
+        // What is deleted is overwritten.
+        writer.pragma_update(None, "secure_delete", true).map_err(failed)?;
         if !is_memory {
             let mode: String =
                 writer.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(failed)?;

@@ -26,6 +26,9 @@ from nanobot_context.sessions.records import (
     StoredSession,
     decode_state,
     encode_state,
+    json_of,
+    milliseconds,
+    text_of,
 )
 from nanobot_context.summary import Summarizer, Summary
 from nanobot_context.types import Message
@@ -96,6 +99,7 @@ class Operations:
         overwrite: bool,
     ) -> Operation[StoredSession]:
         session_id = session_id or str(uuid.uuid4())
+        _check_key(app, user, session_id)
         stored = yield partial(
             self.handle.create,
             app,
@@ -103,7 +107,7 @@ class Operations:
             session_id,
             uuid.uuid4().hex,
             encode_state(state or {}),
-            json.dumps(dict(meta or {}), ensure_ascii=False),
+            json_of(dict(meta or {}), "meta"),
             overwrite,
         )
         return StoredSession.from_store(stored)
@@ -119,8 +123,9 @@ class Operations:
         after: int = 0,
         user_first: str | None = None,
     ) -> Operation[StoredSession | None]:
+        _check_key(app, user, session_id)
         _check_count("last", last)
-        since_ms = None if since is None else round(since * 1_000)
+        since_ms = None if since is None else milliseconds("since", since)
         first = user_first or self.user_first
         stored = yield partial(self.handle.get, app, user, session_id, after, since_ms, last, first)
         return None if stored is None else StoredSession.from_store(stored)
@@ -140,15 +145,22 @@ class Operations:
                 continue  # another writer was first
 
     def list(self, app: str, user: str, offset: int, limit: int | None) -> Operation[Heads]:
+        _check_key(app, user)
         _check_count("offset", offset)
         _check_count("limit", limit)
         heads = yield partial(self.handle.list, app, user, offset, limit)
         return [SessionHead(**SessionHead.fields_of(head)) for head in heads]
 
+    def delete(self, app: str, user: str, session_id: str) -> Operation[bool]:
+        _check_key(app, user, session_id)
+        deleted = yield partial(self.handle.delete, app, user, session_id)
+        return bool(deleted)
+
     def append(
         self, session: SessionHead, events: Iterable[Event], expected: int | None
     ) -> Operation[Events]:
         batch = list(events)
+        _check_count("expected", expected)
         appended = yield partial(
             self.handle.append,
             *session.key,
@@ -166,6 +178,7 @@ class Operations:
         self, session: StoredSession, after: int, events: Iterable[Event]
     ) -> Operation[Events]:
         batch = list(events)
+        _check_count("after", after)
         appended = yield partial(
             self.handle.replace_tail,
             *session.key,
@@ -180,22 +193,21 @@ class Operations:
     def set_meta(
         self, session: SessionHead, meta: Mapping[str, Any], force: bool
     ) -> Operation[None]:
-        def text(value: Mapping[str, Any]) -> str:
-            return json.dumps(dict(value), ensure_ascii=False)
-
-        expected = None if force else text(session.meta)
-        yield partial(self.handle.set_meta, *session.key, text(meta), expected)
+        expected = None if force else json_of(session.meta, "session.meta")
+        yield partial(self.handle.set_meta, *session.key, json_of(dict(meta), "meta"), expected)
         session.meta = dict(meta)
 
     def state(
         self, app: str, user: str | None, session_id: str | None
     ) -> Operation[dict[str, Any]]:
+        _check_key(app, user, session_id)
         stored = yield partial(self.handle.state, app, user, session_id)
         return decode_state(stored)
 
     def update_state(
         self, app: str, user: str | None, session_id: str | None, delta: Mapping[str, Any]
     ) -> Operation[None]:
+        _check_key(app, user, session_id)
         yield partial(self.handle.update_state, app, user, session_id, encode_state(delta))
 
     # Summaries -----------------------------------------------------------------------------------
@@ -209,6 +221,9 @@ class Operations:
         links: bool = False,
         last: int | None = None,
     ) -> Operation[Summaries]:
+        if key is not None:
+            text_of("key", key)
+        _check_count("last", last)
         stored = yield partial(self.handle.summaries, *session.key, key, failed, links, last)
         return [SessionSummary.from_store(summary) for summary in stored]
 
@@ -221,28 +236,37 @@ class Operations:
         return None
 
     def summarize(
-        self, session: SessionHead, key: str, force: bool, cause: str | None
+        self,
+        session: SessionHead,
+        key: str,
+        force: bool,
+        is_wanted: Callable[[], bool] = lambda: True,
     ) -> Operation[SessionSummary | None]:
-        """Summarise a branch and all contents; one call of the model where they are the same."""
-        made = yield from self._summarize_one(session, key, force, cause)
-        if key:
+        """Summarise a branch and all contents; one call of the model where they are the same.
+
+        Nothing is stored of what is no longer wanted when the model has answered.
+        """
+        made = yield from self._summarize_one(session, key, force, is_wanted)
+        if key and is_wanted():
             whole = yield from self._copy_of_only_branch(session, key, made)
             if not whole:
-                yield from self._summarize_one(session, "", force, cause)
+                yield from self._summarize_one(session, "", force, is_wanted)
         return made
 
     def _summarize_one(
-        self, head: SessionHead, key: str, force: bool, cause: str | None
+        self, head: SessionHead, key: str, force: bool, is_wanted: Callable[[], bool]
     ) -> Operation[SessionSummary | None]:
         # Once more where another writer's summary came in between; by then it is mostly not due.
         for _ in range(2):
-            due = yield from self._due(head, key, force, cause)
+            due = yield from self._due(head, key, force)
             if due is None:
                 return None
             session, newest, events, reason = due
             messages = [event.payload for event in events]
             previous = newest.summary if newest else None
             summary: Summary = yield Summarise(messages, previous, reason)
+            if not is_wanted():
+                return None
             if summary.error is not None:
                 yield from self._put(session, key, newest, events, summary, failed=True)
             outcome, version = yield from self._put(session, key, newest, events, summary)
@@ -256,9 +280,7 @@ class Operations:
                 )
         return None
 
-    def _due(
-        self, head: SessionHead, key: str, force: bool, cause: str | None
-    ) -> Operation[Due | None]:
+    def _due(self, head: SessionHead, key: str, force: bool) -> Operation[Due | None]:
         if self.summarizer is None:
             return None
         # Its boundary first, so that no more than what is new is read.
@@ -281,7 +303,7 @@ class Operations:
             [event.payload for event in events],
             policy=self.rules.policy,
             trigger=self.rules.trigger,
-            cause="force" if force else cause or "proactive",
+            cause="force" if force else "proactive",
             idle_seconds=_idle_seconds(events),
             model=self.summarizer.model,
         )
@@ -440,8 +462,19 @@ def _placeholder(summary_id: str, summary: Summary) -> str:
     return json.dumps(message, ensure_ascii=False)
 
 
+# Above, a number is a mistake, and no store counts so far.
+_MAX_COUNT = 2**53
+
+
 def _check_count(name: str, value: int | None) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
+    if value is not None and not is_count:
         raise InvalidArgumentError(
-            f"`{name}` must be a non-negative integer, got {value!r}", argument=name
+            f"`{name}` must be a non-negative integer, got {value!r:.60}", argument=name
         )
+
+
+def _check_key(app: str, user: str | None = None, session_id: str | None = None) -> None:
+    for name, part in (("app", app), ("user", user), ("session_id", session_id)):
+        if part is not None:
+            text_of(name, part)

@@ -57,11 +57,11 @@ class Event:
         if self.time is None:
             self.time = time.time()
         if self.raw is None and self.payload is not None:
-            self.raw = _json(self.payload, "payload")
+            self.raw = json_of(self.payload, "payload")
         elif self.raw is not None and self.payload is None:
             try:
-                self.payload = json.loads(self.raw)
-            except ValueError as error:
+                self.payload = json.loads(self.raw, parse_constant=_refused)
+            except (ValueError, RecursionError) as error:
                 raise InvalidArgumentError(f"`raw` is no JSON: {error}", argument="raw") from None
 
     @property
@@ -71,13 +71,16 @@ class Event:
         return is_chat and not self.is_summary
 
     def to_store(self) -> dict[str, Any]:
-        """Return it as the core takes it."""
-        assert self.time is not None
+        """Return it as the core takes it.
+
+        Raises:
+            InvalidArgumentError: An attribute is of no use.
+        """
         return {
-            "id": self.id,
-            "time_ms": round(self.time * 1_000),
-            "author": self.author,
-            "filter_key": self.filter_key,
+            "id": text_of("id", self.id),
+            "time_ms": milliseconds("time", self.time),
+            "author": text_of("author", self.author),
+            "filter_key": text_of("filter_key", self.filter_key),
             "payload": self.raw,
             "partial": self.partial,
             "state": encode_state(self.state),
@@ -246,16 +249,13 @@ def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:
     """Return state as bytes: JSON, bytes behind a zero; `None` stays and deletes."""
     encoded: dict[str, bytes | None] = {}
     for name, value in state.items():
-        if not isinstance(name, str):
-            raise InvalidArgumentError(
-                f"`state` must have names that are strings, got {name!r:.60}", argument="state"
-            )
+        text_of("state", name)
         if value is None:
             encoded[name] = None
         elif isinstance(value, bytes):
             encoded[name] = _BYTES + value
         else:
-            encoded[name] = _json(value, f"state[{name!r}]").encode("utf-8", "surrogatepass")
+            encoded[name] = json_of(value, f"state[{name!r}]").encode()
     return encoded
 
 
@@ -268,23 +268,57 @@ def _decoded(name: str, value: bytes) -> Any:
     if value.startswith(_BYTES):
         return value[len(_BYTES) :]
     try:
-        return json.loads(value.decode("utf-8", "surrogatepass"))
+        return json.loads(value)
     except ValueError:
         # Written by another program.
         return value
 
 
-def _json(value: Any, argument: str) -> str:
+def json_of(value: Any, argument: str) -> str:
+    """Return a value as JSON text; raise `InvalidArgumentError` for one that is none."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError(
             f"`{argument}` cannot be written as JSON: {error}", argument=argument
         ) from None
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a character, which JSON can write as an escape
+        return json.dumps(value, allow_nan=False)
     return text
+
+
+def text_of(argument: str, value: Any) -> str:
+    """Return `value`; raise `InvalidArgumentError` where it is no text that can be stored."""
+    try:
+        value.encode("utf-8")
+    except AttributeError:
+        problem = f"must be a string, got {type(value).__name__}"
+    except UnicodeEncodeError:
+        problem = "must not have half a character (a lone surrogate)"
+    else:
+        text: str = value
+        return text
+    raise InvalidArgumentError(f"`{argument}` {problem}", argument=argument)
+
+
+# The year 33,658 in seconds; beyond, a float does not tell milliseconds apart.
+_LAST_SECOND = 1e12
+
+
+def milliseconds(argument: str, seconds: Any) -> int:
+    """Return seconds since 1970 in milliseconds; raise `InvalidArgumentError` for no such time."""
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not is_number or not -_LAST_SECOND <= seconds <= _LAST_SECOND:
+        raise InvalidArgumentError(
+            f"`{argument}` must be seconds since 1970, got {seconds!r:.60}", argument=argument
+        )
+    return round(seconds * 1_000)
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"`{constant}` is no JSON")
 
 
 def _parsed(text: str, what: str) -> dict[str, Any]:

@@ -7,7 +7,8 @@ with SessionService("sqlite:///sessions.db") as service:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
@@ -15,7 +16,13 @@ from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.sessions.operations import Operations, Summarise, SummaryRules, Wait
 from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
-from nanobot_context.summary import AsyncSummaryJobs, Summarizer, SummaryJobs
+from nanobot_context.summary import (
+    AsyncSummaryJobs,
+    JobCounts,
+    JobError,
+    Summarizer,
+    SummaryJobs,
+)
 from nanobot_context.types import Message
 
 __all__ = ["AsyncSessionService", "SessionService"]
@@ -57,6 +64,9 @@ class _Base:
         policy: When, and how many messages stay; document 003's limits by default.
         trigger: A check in place of the policy's limits, such as `Trigger.messages(gt=20)`.
         placeholder: Whether an event is stored where a summary was made, as in document 003.
+        auto_summary: Whether `append` has the session summarised in the background, if that is due,
+            when a turn has ended: with a message of the assistant that calls no tool. Where too
+            many sessions wait, the next turn does it.
         summary_workers: Summaries that are made at once in the background.
         summary_queue: Sessions that wait for one; further ones are summarised in the caller.
 
@@ -66,6 +76,7 @@ class _Base:
     """
 
     _is_async = False
+    _jobs: SummaryJobs | AsyncSummaryJobs
 
     def __init__(
         self,
@@ -82,6 +93,7 @@ class _Base:
         policy: SummaryPolicy | None = None,
         trigger: Trigger | None = None,
         placeholder: bool = False,
+        auto_summary: bool = True,
         summary_workers: int = 2,
         summary_queue: int = 100,
     ) -> None:
@@ -107,6 +119,8 @@ class _Base:
         rules = SummaryRules(policy or SummaryPolicy(), trigger, placeholder)
         self._do = Operations(self._handle, summarizer, rules, user_first)
         self._summarizer = summarizer
+        self._is_auto = auto_summary and summarizer is not None
+        self._waiting = _Waiting()
         limit = summarizer.timeout if summarizer else None
         self._job_options: dict[str, Any] = {
             "workers": summary_workers,
@@ -114,8 +128,50 @@ class _Base:
             "timeout": None if limit is None else limit + _JOB_GRACE_SECONDS,
         }
 
+    @property
+    def summary_errors(self) -> Sequence[JobError]:
+        """What went wrong with summaries in the background, the newest hundred."""
+        return self._jobs.errors
+
+    @property
+    def summary_counts(self) -> JobCounts:
+        """What became of the summaries in the background."""
+        return self._jobs.counts
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._handle.describe()})"
+
+
+class _Waiting:
+    """The branches of each session that a job in the background is to summarise.
+
+    Jobs of one session that wait are merged: what is merged must not be forgotten.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._keys: dict[tuple[str, str, str], dict[str, bool]] = {}
+
+    def add(self, session: SessionHead, key: str, force: bool) -> None:
+        with self._lock:
+            keys = self._keys.setdefault(session.key, {})
+            keys[key] = force or keys.get(key, False)
+
+    def take(self, session: SessionHead) -> dict[str, bool]:
+        with self._lock:
+            return self._keys.pop(session.key, {})
+
+
+def _ended_turn(events: Events) -> str | None:
+    """Return the filter key of the newest event that ends a turn; `None` without one."""
+    ending = (
+        event.filter_key
+        for event in reversed(events)
+        if event.is_message
+        and event.payload["role"] == "assistant"
+        and not event.payload.get("tool_calls")
+    )
+    return next(ending, None)
 
 
 class SessionService(_Base):
@@ -125,7 +181,7 @@ class SessionService(_Base):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._jobs = SummaryJobs(**self._job_options)
+        self._jobs: SummaryJobs = SummaryJobs(**self._job_options)
 
     def __enter__(self) -> SessionService:
         return self
@@ -213,8 +269,7 @@ class SessionService(_Base):
 
     def delete(self, app: str, user: str, session_id: str) -> bool:
         """Delete a session with all that belongs to it; return whether there was one."""
-        deleted: bool = self._handle.delete(app, user, session_id)
-        return deleted
+        return self._wait(self._do.delete(app, user, session_id))
 
     def append(
         self, session: SessionHead, events: Iterable[Event], *, expected: int | None = None
@@ -230,7 +285,12 @@ class SessionService(_Base):
             SessionGoneError: It was created anew since it was read.
             ConflictError: The last position is another one than `expected`.
         """
-        return self._wait(self._do.append(session, events, expected))
+        stored = self._wait(self._do.append(session, events, expected))
+        key = _ended_turn(stored) if self._is_auto else None
+        if key is not None:
+            self._waiting.add(session, key, False)
+            self._jobs.submit_nowait(session.key, self._summary_work(session, key))
+        return stored
 
     def replace_tail(self, session: StoredSession, after: int, events: Iterable[Event]) -> Events:
         """Put events in the place of all behind the position `after`.
@@ -291,7 +351,7 @@ class SessionService(_Base):
             SessionNotFoundError: There is no such session.
             SessionGoneError: It was deleted or created anew meanwhile.
         """
-        return self._wait(self._do.summarize(session, key, force, None))
+        return self._wait(self._do.summarize(session, key, force))
 
     def enqueue_summary(self, session: SessionHead, key: str = "", *, force: bool = False) -> Any:
         """Do as `summarize` in the background; return the job, whose result can be waited for.
@@ -299,11 +359,22 @@ class SessionService(_Base):
         The summaries of one session are made in order, and those that wait are merged. Where too
         many wait, this one is made here.
         """
-        return self._jobs.submit(
-            session.key,
-            lambda forced, cancelled: self.summarize(session, key, force=forced),
-            force=force,
-        )
+        self._waiting.add(session, key, force)
+        return self._jobs.submit(session.key, self._summary_work(session, key))
+
+    def _summary_work(
+        self, session: SessionHead, key: str
+    ) -> Callable[[bool, Callable[[], bool]], SessionSummary | None]:
+        def work(_: bool, cancelled: Callable[[], bool]) -> SessionSummary | None:
+            waiting = self._waiting.take(session)
+            made = {
+                one: self._wait(self._do.summarize(session, one, force, lambda: not cancelled()))
+                for one, force in waiting.items()
+                if not cancelled()
+            }
+            return made.get(key)
+
+        return work
 
     def summary_text(self, session: SessionHead, key: str = "") -> str | None:
         """Return the newest summary of a branch, else of all contents; `None` without one."""
@@ -371,7 +442,7 @@ class AsyncSessionService(_Base):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._jobs = AsyncSummaryJobs(**self._job_options)
+        self._jobs: AsyncSummaryJobs = AsyncSummaryJobs(**self._job_options)
 
     async def __aenter__(self) -> AsyncSessionService:
         return self
@@ -449,14 +520,18 @@ class AsyncSessionService(_Base):
 
     async def delete(self, app: str, user: str, session_id: str) -> bool:
         """See `SessionService.delete`."""
-        deleted: bool = await self._handle.delete(app, user, session_id)
-        return deleted
+        return await self._wait(self._do.delete(app, user, session_id))
 
     async def append(
         self, session: SessionHead, events: Iterable[Event], *, expected: int | None = None
     ) -> Events:
         """See `SessionService.append`."""
-        return await self._wait(self._do.append(session, events, expected))
+        stored = await self._wait(self._do.append(session, events, expected))
+        key = _ended_turn(stored) if self._is_auto else None
+        if key is not None:
+            self._waiting.add(session, key, False)
+            self._jobs.submit_nowait(session.key, self._summary_work(session, key))
+        return stored
 
     async def replace_tail(
         self, session: StoredSession, after: int, events: Iterable[Event]
@@ -498,17 +573,27 @@ class AsyncSessionService(_Base):
         self, session: SessionHead, key: str = "", *, force: bool = False
     ) -> SessionSummary | None:
         """See `SessionService.summarize`."""
-        return await self._wait(self._do.summarize(session, key, force, None))
+        return await self._wait(self._do.summarize(session, key, force))
 
     async def enqueue_summary(
         self, session: SessionHead, key: str = "", *, force: bool = False
     ) -> Any:
         """See `SessionService.enqueue_summary`."""
+        self._waiting.add(session, key, force)
+        return await self._jobs.submit(session.key, self._summary_work(session, key))
 
-        async def work(forced: bool) -> SessionSummary | None:
-            return await self.summarize(session, key, force=forced)
+    def _summary_work(
+        self, session: SessionHead, key: str
+    ) -> Callable[[bool], Awaitable[SessionSummary | None]]:
+        async def work(_: bool) -> SessionSummary | None:
+            waiting = self._waiting.take(session)
+            made = {
+                one: await self.summarize(session, one, force=force)
+                for one, force in waiting.items()
+            }
+            return made.get(key)
 
-        return await self._jobs.submit(session.key, work, force=force)
+        return work
 
     async def summary_text(self, session: SessionHead, key: str = "") -> str | None:
         """See `SessionService.summary_text`."""

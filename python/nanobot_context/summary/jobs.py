@@ -137,6 +137,21 @@ class SummaryJobs:
             _resolve(job._future)
         return job
 
+    def submit_nowait(
+        self,
+        key: Hashable,
+        work: Callable[[bool, Callable[[], bool]], T],
+        store: Callable[[T], object] | None = None,
+        *,
+        force: bool = False,
+    ) -> bool:
+        """Hand in a job as `submit` does; `False` where it would have to run in the caller."""
+        with self._lock:
+            job, runner = self._line.admit(Job(self, key, work, store, force), "refuse")
+        if runner == "worker":
+            self._start_worker(job)
+        return runner != "nobody"
+
     def close(self, deadline: float | None = None) -> None:
         """Cancel what waits and let what runs end; afterwards every job runs in its caller.
 
