@@ -1,7 +1,7 @@
 //! Sessions on a Redis server or cluster that many processes and machines share. Redis 6.2 or later, or Valkey.
 //!
 //! Every write is one short script, so that it happens whole. Events are a stream whose ids are their positions. All keys of a
-//! user are on one slot of a cluster; the state of an app is on another, see [`notes`](self::notes).
+//! user are on one slot of a cluster; the state of an app is on another, and `notes.rs` says how it is changed once.
 //!
 //! Redis acknowledges a write before its disk has it: with `appendonly yes` and `appendfsync everysec` the loss of power or of
 //! the server can take the last second or two, with `always` nothing that was acknowledged. A failover can take what the
@@ -167,6 +167,7 @@ impl SessionStore for Redis {
         Ok(self.odd(reply.number())? > 0)
     }
 
+    /// Takes a batch. Where the first answer was lost, what was taken then is told as repeated.
     fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
         self.append(key, None, batch)
     }

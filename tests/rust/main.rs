@@ -24,6 +24,8 @@ mod store_redis;
 mod store_redis_cluster;
 #[cfg(feature = "redis")]
 mod store_redis_faults;
+#[cfg(feature = "redis")]
+mod store_redis_model;
 #[cfg(feature = "sqlite")]
 mod store_sqlite;
 mod texts;

@@ -94,9 +94,8 @@ fn warnings(facts: &HashMap<String, String>) -> Vec<String> {
     let policy = fact("maxmemory_policy");
     if !matches!(fact("maxmemory"), "" | "0") && !matches!(policy, "" | "noeviction") {
         let what = if policy.starts_with("volatile") { "sessions with a time to live" } else { "sessions" };
-        warnings.push(format!(
-            "with `maxmemory-policy {policy}` the server may drop parts of {what} when its memory is full; `noeviction` tells instead"
-        ));
+        let when = "when its memory is full; `noeviction` tells instead";
+        warnings.push(format!("with `maxmemory-policy {policy}` the server may drop parts of {what} {when}"));
     }
     if fact("aof_enabled") == "0" {
         let lost = "what was written since its last snapshot is lost with the server";

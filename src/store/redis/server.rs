@@ -122,9 +122,9 @@ impl Server {
 
     /// Runs a request where its keys are.
     ///
-    /// A connection that broke is replaced and the request sent once more, in a cluster until its time is up; scripts that write
-    /// know then what they did before. Redirections are followed, and a server that is not ready is waited for, within the
-    /// same time.
+    /// A connection that broke is replaced and the request sent once more, in a cluster until its time is up; scripts that
+    /// write know then what they did before. Redirections are followed, and a server that is not ready is waited for,
+    /// within the same time.
     pub fn run(&self, request: &Request<'_>) -> StoreResult<Value> {
         let slot = request.keys.first().map_or(0, |key| slot(key));
         let mut node = self.master(slot);
