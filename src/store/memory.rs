@@ -61,6 +61,9 @@ impl Expiring {
     }
 
     fn update(&mut self, delta: &Delta, ttl: Ttl, now: i64) {
+        if delta.is_empty() {
+            return;
+        }
         if has_expired(self.expires_ms, now) {
             self.state.clear();
         }

@@ -593,15 +593,18 @@ impl SessionStore for Sqlite {
     fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended> {
         self.write(|transaction| {
             let now = now_ms();
-            let found = found(transaction, key, now)?;
+            let mut found = found(transaction, key, now)?;
             check(&found, key, batch)?;
             for sql in [
                 "DELETE FROM event WHERE sid = ?1 AND seq > ?2",
                 "DELETE FROM op WHERE sid = ?1 AND seq > ?2",
-                "DELETE FROM summary WHERE sid = ?1 AND last_seq > ?2",
+                "DELETE FROM summary WHERE sid = ?1 AND last_seq > ?2 AND version > 0",
             ] {
                 transaction.prepare_cached(sql)?.execute(params![found.sid, after])?;
             }
+            found.head.first_seq = transaction
+                .prepare_cached("SELECT coalesce(min(seq), ?2) FROM event WHERE sid = ?1")?
+                .query_row(params![found.sid, found.head.seq + 1], |row| row.get(0))?;
             append(transaction, found, batch, now)
         })
     }
@@ -683,6 +686,9 @@ impl SessionStore for Sqlite {
                 transaction
                     .prepare_cached("INSERT INTO summary_event (summary_id, seq, event_id) VALUES (?1, ?2, ?3)")?
                     .execute(params![new.id, seq, id])?;
+            }
+            if new.failed {
+                return Ok(PutSummary::Accepted(0));
             }
             if let Some(placeholder) = &new.placeholder
                 && taken(transaction, found.sid, &placeholder.id)?.is_none()

@@ -314,7 +314,8 @@ def milliseconds(argument: str, seconds: Any) -> int:
         raise InvalidArgumentError(
             f"`{argument}` must be seconds since 1970, got {seconds!r:.60}", argument=argument
         )
-    return round(seconds * 1_000)
+    moment: float = seconds
+    return round(moment * 1_000)
 
 
 def _refused(constant: str) -> Any:
