@@ -510,7 +510,7 @@ mod tests {
             EventDraft { partial: true, state: delta(&[("partial", "1")]), ..said("partial", "assistant") },
             odd("calls", r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}"#),
             odd("result", r#"{"role": "tool", "tool_call_id": "1", "content": ""}"#),
-            odd("data", r#"{"progress": 0.5}"#),
+            odd("data", r#"{"progress": 0.5, "n": 1, "big": 123456789012345678901234567890, "less": -1}"#),
             odd("half", r#"{"role": "user", "content": "a\ud800b"}"#),
             odd("deep", &format!(r#"{{"role": "user", "content": {}{}}}"#, "[".repeat(500), "]".repeat(500))),
         ];

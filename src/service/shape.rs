@@ -63,6 +63,18 @@ impl<'de> Visitor<'de> for Outer {
         Ok(Shape::default())
     }
 
+    fn visit_u64<E>(self, _: u64) -> Result<Shape, E> {
+        Ok(Shape::default())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Shape, E> {
+        Ok(Shape::default())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Shape, E> {
+        Ok(Shape::default())
+    }
+
     fn visit_unit<E>(self) -> Result<Shape, E> {
         Ok(Shape::default())
     }
@@ -104,6 +116,18 @@ impl<'de> Visitor<'de> for Inner {
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<Field, E> {
+        Ok(Field::other(true))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Field, E> {
+        Ok(Field::other(true))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Field, E> {
+        Ok(Field::other(true))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Field, E> {
         Ok(Field::other(true))
     }
 

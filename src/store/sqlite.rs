@@ -34,8 +34,9 @@ const SESSION: u8 = 2;
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
-    writer: Mutex<Connection>,
+    // Closed before the writer: the last one that is closed brings the log into the file, which a reader may not.
     readers: Mutex<Vec<Connection>>,
+    writer: Mutex<Connection>,
     is_memory: bool,
     process: u32,
 }
