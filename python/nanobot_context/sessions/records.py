@@ -239,9 +239,13 @@ class StoredSession(SessionHead):
                     self.state.pop(name, None)
                 else:
                     self.state[name] = value
-        for name, value in self.fields_of(appended["head"]).items():
-            setattr(self, name, value)
-        self.events = [event for event in self.events if (event.seq or 0) >= self.first_seq]
+        head = self.fields_of(appended["head"])
+        # Tasks that append to one session hear of it in any order.
+        if head["seq"] >= self.seq:
+            for name, value in head.items():
+                setattr(self, name, value)
+        left = [event for event in self.events if (event.seq or 0) >= self.first_seq]
+        self.events = sorted(left, key=lambda event: event.seq or 0)
         return stored
 
 

@@ -7,6 +7,7 @@ with SessionService("sqlite:///sessions.db") as service:
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -160,6 +161,28 @@ class _Waiting:
     def take(self, session: SessionHead) -> dict[str, bool]:
         with self._lock:
             return self._keys.pop(session.key, {})
+
+
+# Events that are made into Python's in a moment; more of them are in a thread, beside the loop.
+_FEW_EVENTS = 500
+
+
+def _is_large(outcome: Any) -> bool:
+    return isinstance(outcome, dict) and len(outcome.get("events", ())) > _FEW_EVENTS
+
+
+class _Done:
+    """What an operation returned; its own exception cannot leave a thread."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _next(operation: Generator[Wait, Any, Any], outcome: Any) -> Wait | _Done:
+    try:
+        return operation.send(outcome)
+    except StopIteration as stop:
+        return _Done(stop.value)
 
 
 def _ended_turn(events: Events) -> str | None:
@@ -458,12 +481,21 @@ class AsyncSessionService(_Base):
     async def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
         outcome: Any = None
         failure: BaseException | None = None
+        due: Wait | _Done
         while True:
             try:
-                due = operation.throw(failure) if failure else operation.send(outcome)
+                if failure is not None:
+                    due = operation.throw(failure)
+                elif _is_large(outcome):
+                    due = await asyncio.to_thread(_next, operation, outcome)
+                else:
+                    due = operation.send(outcome)
             except StopIteration as stop:
                 result: Result = stop.value
                 return result
+            if isinstance(due, _Done):
+                ended: Result = due.value
+                return ended
             try:
                 outcome, failure = await self._outcome(due), None
             except Exception as error:
