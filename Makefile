@@ -111,7 +111,7 @@ lint-python: setup
 	$(BIN)/ruff check .
 	MYPYPATH=tests/conformance:tests/nanobot:tests/python/support:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
 	# By themselves: one run takes one `conftest.py`.
-	MYPYPATH=python:tests/conformance:tests/nanobot $(BIN)/mypy --explicit-package-bases tests/nanobot
+	MYPYPATH=python:tests/conformance:tests/nanobot:tests/python/support $(BIN)/mypy --explicit-package-bases tests/nanobot
 
 check: lint test
 

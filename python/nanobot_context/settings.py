@@ -20,6 +20,7 @@ import difflib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -79,6 +80,9 @@ class Settings:
         archive: Whether originals of shortened tool results are kept in nanobot's workspace, where
             `read_file` opens them.
         archive_max_bytes: Bytes of them that are kept at most; the oldest go first.
+        session_store: URL of the store that has nanobot's sessions, for several gateways at once:
+            `sqlite:///path`, `redis://...` or `rediss://...`, which may hold a password. `None`
+            leaves them in nanobot's files.
     """
 
     context_compression: bool = True
@@ -102,6 +106,7 @@ class Settings:
     summary_timeout_seconds: float = 120.0
     archive: bool = True
     archive_max_bytes: int = 67_108_864
+    session_store: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in _RULES:
@@ -159,6 +164,11 @@ def _is_name(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() != "")
 
 
+def _is_store(value: Any) -> bool:
+    schemes = ("sqlite:///", "redis://", "rediss://")
+    return value is None or (isinstance(value, str) and value.startswith(schemes))
+
+
 def _parse_bool(text: str) -> bool:
     word = text.strip().lower()
     if word in {"1", "true", "yes", "on"}:
@@ -195,6 +205,10 @@ _RESERVE = _Rule(
     "a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1, float
 )
 
+_STORE = _Rule(
+    "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`", _is_store, _parse_name
+)
+
 _RULES: dict[str, _Rule] = {
     "context_compression": _SWITCH,
     "context_window_override": _WINDOW,
@@ -217,6 +231,7 @@ _RULES: dict[str, _Rule] = {
     "summary_timeout_seconds": _SECONDS,
     "archive": _SWITCH,
     "archive_max_bytes": _POSITIVE,
+    "session_store": _STORE,
 }
 
 
@@ -405,4 +420,5 @@ def _closest(key: str, known: Mapping[str, str], *, cutoff: float = 0.6) -> str 
 
 def _show(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, default=repr)
+    text = re.sub(r"(://)\S*@", r"\1***@", text)  # who logs in to a store, and how
     return text if len(text) <= 80 else text[:77] + "..."

@@ -67,7 +67,7 @@ class Stage:
     ) -> None:
         self.home = home
         self.workspace = home / ".nanobot" / "workspace"
-        self.workspace.mkdir(parents=True)
+        self.workspace.mkdir(parents=True, exist_ok=True)
         (self.workspace / "AGENTS.md").write_text("\n".join(RULES), encoding="utf-8")
         os.environ["HOME"] = str(home)
         write_config(home, server.base, model, defaults)

@@ -23,6 +23,7 @@ from nanobot_context.shim import (
     own_window,
     provider_chat,
     safe_chat,
+    session_store,
     summaries,
 )
 from nanobot_context.shim.archives import (
@@ -82,6 +83,11 @@ def install(settings: Settings | None = None) -> Status:
                 names = settings.to_dict()
                 sources = {name: "install(settings=...)" for name in names}
                 loaded = replace(loaded, settings=settings, sources=sources)
+            store_url = loaded.settings.session_store
+            if store_url is not None:
+                # From here on the settings are shown, in `status` and in messages.
+                shown = session_store.without_credentials(store_url)
+                loaded = replace(loaded, settings=replace(loaded.settings, session_store=shown))
         except SettingsError as error:
             return _refuse(replace(refusal, reason=f"the settings cannot be used: {error}"))
         refusal = replace(refusal, settings=loaded.settings, sources=loaded.sources)
@@ -140,6 +146,9 @@ def install(settings: Settings | None = None) -> Status:
                 )
             governance.patch(classes.provider, windows, patches)
             own_window.patch(windows, patches)
+            # Before the summaries, which save sessions, too.
+            if store_url is not None:
+                session_store.patch(store_url, patches)
             if loaded.settings.enable_history_summarization:
                 summaries.patch(classes.session, windows, loaded.settings, patches)
         except BaseException:
@@ -201,6 +210,9 @@ def status() -> Status:
         for name in patched
         if name.endswith(summaries.NAMES)
     )
+    store = current.loaded.settings.session_store
+    if store is not None:
+        own += session_store.points(store, patched)
     return Status(
         installed=True,
         nanobot_version=nanobot_version(),

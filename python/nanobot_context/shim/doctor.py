@@ -17,9 +17,16 @@ from typing import Any
 
 from nanobot_context import activation
 from nanobot_context._core import get_context_window
-from nanobot_context.errors import SettingsError
-from nanobot_context.settings import SETTINGS_FILE, Settings, camel_case, read_json_object
-from nanobot_context.shim import install
+from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
+from nanobot_context.sessions.service import SessionService
+from nanobot_context.settings import (
+    SETTINGS_FILE,
+    Settings,
+    camel_case,
+    load_settings,
+    read_json_object,
+)
+from nanobot_context.shim import install, session_store
 from nanobot_context.shim.config import nanobot_config_path
 from nanobot_context.shim.state import Status
 
@@ -92,6 +99,7 @@ def examine() -> Report:
         _check_command,
         lambda: _check_config(config),
         lambda: _check_window(state),
+        lambda: _check_store(config, state),
     )
     for check in checks:
         findings += check()
@@ -216,6 +224,34 @@ def _check_window(state: Status) -> list[Finding]:
             "lower or remove that setting, unless the table is wrong about the model",
         )
     ]
+
+
+def _check_store(config: Path, state: Status) -> list[Finding]:
+    """Look whether the store that nanobot's sessions are to be in takes them."""
+    try:
+        url = load_settings(config).settings.session_store
+    except SettingsError:
+        return []  # `install` has said so
+    if url is None:
+        return []
+    remove = "remove that setting, or use nanobot 0.3.5 or later"
+    if not state.installed:
+        problem = "`sessionStore` has no effect, sessions stay files: nanobot is not patched"
+        return [Finding(problem, "correct what is said above, or remove that setting")]
+    if not session_store.is_supported():
+        return [Finding(session_store.NO_EFFECT, remove)]
+    try:
+        SessionService(url).close()
+    except (SessionStoreError, InvalidArgumentError) as error:
+        shown = session_store.without_credentials(url)
+        problem, _, hint = str(error).partition("\nhint: ")
+        return [
+            Finding(
+                f"the session store `{shown}` cannot be opened, sessions stay files: {problem}",
+                hint or "correct `sessionStore`, or start what it names",
+            )
+        ]
+    return []
 
 
 def _silence() -> None:

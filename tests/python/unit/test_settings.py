@@ -44,6 +44,7 @@ def test_defaults_are_those_of_the_plans() -> None:
         "summary_timeout_seconds": 120.0,
         "archive": True,
         "archive_max_bytes": 67_108_864,
+        "session_store": None,
     }
 
 
@@ -93,6 +94,7 @@ def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Pat
         "summary_timeout_seconds": (30.5, "30.5"),
         "archive": (False, "off"),
         "archive_max_bytes": (1_000_000, "1000000"),
+        "session_store": ("sqlite:///a.db", "sqlite:///a.db"),
     }
     assert set(other) == set(Settings().to_dict())
     expected = Settings(**{name: value for name, (value, _) in other.items()})

@@ -1,0 +1,491 @@
+"""nanobot's session files in a store, and back, byte for byte.
+
+A file has one JSON value a line: what the session is (`_type: metadata`), since 0.3.5 what a
+provider goes on from (`_type: provider_state`), and messages. Each message is an event whose
+payload is the line as it stands there. The other lines stay in the session's metadata with their
+positions:
+
+    meta["nanobot"] = {"lines": [[0, '{"_type": "metadata", ...}'], ...], "end": "\\n", "file": ...}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import hashlib
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, overload
+
+from nanobot_context.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    SessionExistsError,
+    SessionNotFoundError,
+)
+from nanobot_context.files import replace_file
+from nanobot_context.sessions.records import Event, SessionHead, StoredSession
+from nanobot_context.sessions.service import AsyncSessionService, SessionService
+
+__all__ = [
+    "export_nanobot_file",
+    "export_nanobot_folder",
+    "import_nanobot_file",
+    "import_nanobot_folder",
+]
+
+APP, USER = "nanobot", "default"
+META = "nanobot"
+METADATA, PROVIDER_STATE = "metadata", "provider_state"
+
+# The payload of a line that is no chat message, or of one that says nothing: stores take neither.
+_WRAPPED = "line"
+# The core reads JSON with this much nesting. Source: serde_json's recursion limit.
+_NESTING = 127
+
+Result = TypeVar("Result")
+Service: TypeAlias = SessionService | AsyncSessionService
+Steps: TypeAlias = Generator[Callable[[], Any], Any, Result]
+
+
+@dataclass(slots=True)
+class SessionFile:
+    """A session file of nanobot's, taken apart.
+
+    Attributes:
+        name: The file's name.
+        key: nanobot's key of the session, such as `cli:direct`.
+        messages: The lines that are events, without their ends.
+        others: The other lines with their positions in the file, from 0.
+        end: What the last line ends with: a newline or nothing.
+    """
+
+    name: str
+    key: str
+    messages: list[str]
+    others: list[tuple[int, str]]
+    end: str
+
+    @classmethod
+    def parse(cls, name: str, content: bytes) -> SessionFile:
+        """Take a file apart.
+
+        Raises:
+            InvalidArgumentError: A line is no JSON; says which one, and where in it.
+        """
+        end = "\n" if content.endswith(b"\n") else ""
+        # Not `splitlines`: a line may hold U+2028 and its like.
+        raw = content.removesuffix(b"\n").split(b"\n") if content else []
+        file = cls(name, "", [], [], end)
+        record: dict[str, Any] = {}
+        for number, data in enumerate(raw):
+            line, value = _parsed(name, number, data)
+            type_ = value.get("_type") if isinstance(value, dict) else None
+            if type_ == METADATA:
+                record = value
+            if type_ in (METADATA, PROVIDER_STATE) or not line.strip():
+                file.others.append((number, line))
+            else:
+                file.messages.append(line)
+        key = record.get("key")
+        file.key = key if isinstance(key, str) and key else key_of_name(name)
+        return file
+
+    @classmethod
+    def of(cls, session: StoredSession) -> SessionFile:
+        """Put together what a session is as a file; of any session, whoever wrote it."""
+        kept = session.meta.get(META)
+        shape: Mapping[str, Any] = (
+            kept if isinstance(kept, dict) else {"lines": [[0, dumps(_new_record(session))]]}
+        )
+        others = [(number, line) for number, line in shape.get("lines", [])]
+        name = Path(str(shape.get("file") or name_of_key(session.id))).name
+        messages = [line_of(event) for event in lines_among(session.events)]
+        return cls(name, session.id, messages, others, str(shape.get("end", "\n")))
+
+    def shape(self) -> dict[str, Any]:
+        """Return what the metadata of a session keeps of it."""
+        others = [[number, line] for number, line in self.others]
+        return {"lines": others, "end": self.end, "file": self.name}
+
+    def render(self) -> bytes:
+        """Return the file's content."""
+        lines = list(self.messages)
+        for number, line in sorted(self.others):
+            lines.insert(number, line)
+        return ("\n".join(lines) + self.end).encode() if lines else b""
+
+    def events(self, start: int) -> list[Event]:
+        """Return the events of the messages from `start` on."""
+        made: list[Event] = []
+        for index, line in enumerate(self.messages[start:], start):
+            said = f"{self.key}\0{index}\0{line}".encode()
+            made.append(event_of(line, hashlib.sha256(said).hexdigest()[:32]))
+        return made
+
+
+@overload
+def import_nanobot_file(
+    service: SessionService,
+    path: Path,
+    *,
+    app: str = APP,
+    user: str = USER,
+    session_id: str | None = None,
+) -> StoredSession: ...
+@overload
+def import_nanobot_file(
+    service: AsyncSessionService,
+    path: Path,
+    *,
+    app: str = APP,
+    user: str = USER,
+    session_id: str | None = None,
+) -> Awaitable[StoredSession]: ...
+def import_nanobot_file(
+    service: Service,
+    path: Path,
+    *,
+    app: str = APP,
+    user: str = USER,
+    session_id: str | None = None,
+) -> StoredSession | Awaitable[StoredSession]:
+    """Bring a stored session to what a session file of nanobot's says, and return it.
+
+    Importing a file again changes nothing; lines that were added are appended, and what was
+    rewritten takes the place of what is stored. Of an `AsyncSessionService` the result is to be
+    awaited.
+
+    Args:
+        service: Where to; one that keeps at least as many events as the file has lines.
+        path: The file; it is only read.
+        app: The app.
+        user: The user.
+        session_id: The session; `None` for nanobot's key of it.
+
+    Raises:
+        InvalidArgumentError: A line is no JSON, or the service keeps fewer events; nothing is
+            stored of the file then.
+        OSError: The file cannot be read.
+    """
+
+    def steps() -> Steps[StoredSession]:
+        file = yield partial(_read, path)
+        return (yield from _import(service, file, app, user, session_id or file.key))
+
+    return carry_out(service, steps())
+
+
+@overload
+def import_nanobot_folder(
+    service: SessionService, folder: Path, *, app: str = APP, user: str = USER
+) -> list[StoredSession]: ...
+@overload
+def import_nanobot_folder(
+    service: AsyncSessionService, folder: Path, *, app: str = APP, user: str = USER
+) -> Awaitable[list[StoredSession]]: ...
+def import_nanobot_folder(
+    service: Service, folder: Path, *, app: str = APP, user: str = USER
+) -> list[StoredSession] | Awaitable[list[StoredSession]]:
+    """Import every `*.jsonl` of a folder: see `import_nanobot_file`.
+
+    Raises:
+        InvalidArgumentError: As there, and for two files of one session; where a line is no JSON,
+            nothing of any file is stored.
+    """
+
+    def steps() -> Steps[list[StoredSession]]:
+        files: list[SessionFile] = yield partial(_read_folder, folder)
+        stored = []
+        for file in files:
+            stored.append((yield from _import(service, file, app, user, file.key)))
+        return stored
+
+    return carry_out(service, steps())
+
+
+@overload
+def export_nanobot_file(service: SessionService, session: SessionHead, path: Path) -> None: ...
+@overload
+def export_nanobot_file(
+    service: AsyncSessionService, session: SessionHead, path: Path
+) -> Awaitable[None]: ...
+def export_nanobot_file(
+    service: Service, session: SessionHead, path: Path
+) -> Awaitable[None] | None:
+    """Write a stored session as a file that nanobot reads; an imported one as it was.
+
+    The file is there whole or not at all, and the owner's only. Events that left the session by the
+    service's limit are not in it.
+
+    Args:
+        service: Where from.
+        session: The session; what it holds is read anew.
+        path: The file; one that exists is replaced.
+
+    Raises:
+        SessionNotFoundError: There is no such session.
+        OSError: The file cannot be written.
+    """
+
+    def steps() -> Steps[None]:
+        file = yield from _stored_file(service, session)
+        yield partial(replace_file, path, file.render())
+
+    return carry_out(service, steps())
+
+
+@overload
+def export_nanobot_folder(
+    service: SessionService, folder: Path, *, app: str = APP, user: str = USER
+) -> list[Path]: ...
+@overload
+def export_nanobot_folder(
+    service: AsyncSessionService, folder: Path, *, app: str = APP, user: str = USER
+) -> Awaitable[list[Path]]: ...
+def export_nanobot_folder(
+    service: Service, folder: Path, *, app: str = APP, user: str = USER
+) -> list[Path] | Awaitable[list[Path]]:
+    """Write every session of a user into a folder, by the names of the files they came from.
+
+    A session that came from none is named as nanobot 0.3.5 does. See `export_nanobot_file`.
+    """
+
+    def steps() -> Steps[list[Path]]:
+        heads = yield partial(service.list, app, user)
+        paths = []
+        for head in heads:
+            file = yield from _stored_file(service, head)
+            paths.append(folder / file.name)
+            yield partial(replace_file, paths[-1], file.render())
+        return sorted(paths)
+
+    return carry_out(service, steps())
+
+
+def carry_out(service: Service, steps: Steps[Result]) -> Result | Awaitable[Result]:
+    """Do what `steps` asks for, in this thread or, of an `AsyncSessionService`, as an awaitable."""
+    if isinstance(service, AsyncSessionService):
+        return _carry_out_async(steps)
+    outcome: Any = None
+    failure: Exception | None = None
+    while True:
+        try:
+            work = steps.throw(failure) if failure else steps.send(outcome)
+        except StopIteration as stop:
+            result: Result = stop.value
+            return result
+        try:
+            outcome, failure = work(), None
+        except Exception as error:
+            failure = error
+
+
+async def _carry_out_async(steps: Steps[Result]) -> Result:
+    outcome: Any = None
+    failure: Exception | None = None
+    while True:
+        try:
+            work = steps.throw(failure) if failure else steps.send(outcome)
+        except StopIteration as stop:
+            result: Result = stop.value
+            return result
+        try:
+            is_own = inspect.iscoroutinefunction(work)
+            outcome, failure = await (work() if is_own else asyncio.to_thread(work)), None
+        except Exception as error:
+            failure = error
+
+
+def _import(
+    service: Service, file: SessionFile, app: str, user: str, session_id: str
+) -> Steps[StoredSession]:
+    while True:
+        get = partial(service.get, app, user, session_id, user_first="off")
+        session: StoredSession | None = yield get
+        is_new = session is None
+        try:
+            if session is None:
+                meta = {META: file.shape()}
+                session = yield partial(service.create, app, user, session_id, meta=meta)
+            yield from _bring_up(service, session, file)
+        except (ConflictError, SessionExistsError):
+            continue  # another writer was first
+        if len(lines_among(session.events)) == len(file.messages):
+            return session
+        if is_new:
+            yield partial(service.delete, app, user, session_id)
+        raise InvalidArgumentError(
+            f"`{file.name}` has {len(file.messages):,} messages, and the service keeps fewer "
+            "events of a session\nhint: `event_limit=0`",
+            argument="service",
+        )
+
+
+def _bring_up(service: Service, session: StoredSession, file: SessionFile) -> Steps[None]:
+    stored = lines_among(session.events)
+    common = common_length([line_of(event) for event in stored], file.messages)
+    events = file.events(common)
+    if common < len(stored):
+        after = stored[common - 1].seq if common else 0
+        assert after is not None
+        yield partial(service.replace_tail, session, after, events)
+    elif events:
+        yield partial(service.append, session, events, expected=session.seq)
+    meta = {**session.meta, META: file.shape()}
+    if meta != session.meta:
+        yield partial(service.set_meta, session, meta)
+
+
+def _stored_file(service: Service, head: SessionHead) -> Steps[SessionFile]:
+    session = yield partial(service.get, *head.key, user_first="off")
+    if session is None:
+        raise SessionNotFoundError(
+            f"there is no session `{'/'.join(head.key)}`", retry="after_reading"
+        )
+    return SessionFile.of(session)
+
+
+def lines_among(events: Sequence[Event]) -> list[Event]:
+    """Return the events that are lines of nanobot's: all but those that stand for a summary."""
+    return [event for event in events if not event.is_summary]
+
+
+def line_of(event: Event) -> str:
+    """Return the line of a file that an event is."""
+    payload = event.payload
+    if isinstance(payload, dict) and payload.keys() == {_WRAPPED}:
+        return str(payload[_WRAPPED])
+    assert event.raw is not None
+    return event.raw
+
+
+def event_of(line: str, id_: str) -> Event:
+    """Return the event that a line of a file is; its time is the message's, if it says one."""
+    value = json.loads(line)
+    is_plain = isinstance(value, dict) and "_type" not in value and value.keys() != {_WRAPPED}
+    time = None
+    if isinstance(value, dict) and isinstance(value.get("timestamp"), str):
+        with contextlib.suppress(ValueError, OverflowError, OSError):
+            time = datetime.fromisoformat(value["timestamp"]).timestamp()
+    raw = line if is_plain and _is_taken(line, value) else json.dumps({_WRAPPED: line})
+    return Event(raw=raw, id=id_, time=time)
+
+
+def _is_taken(line: str, message: Mapping[str, Any]) -> bool:
+    """Return whether stores take a message as it is: one that says something, in plain JSON."""
+    if isinstance(message.get("role"), str):
+        says = any(
+            message.get(name) not in (None, "", [], {})
+            for name in ("content", "tool_calls", "tool_call_id")
+        )
+        if not says and message["role"] not in ("tool", "function"):
+            return False
+    try:
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return False  # NaN, or half a character
+    is_flat = line.count("[") + line.count("{") <= _NESTING
+    return is_flat or _depth(message) <= _NESTING
+
+
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
+
+
+def dumps(value: Any) -> str:
+    """Return `value` as nanobot writes it into a file; half a character is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
+
+
+def common_length(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """Return how many items two sequences begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+def name_of_key(key: str) -> str:
+    """Return the name of a session's file. Source: nanobot 0.3.5, `storage_key`."""
+    return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=") + ".jsonl"
+
+
+def key_of_name(name: str) -> str:
+    """Return the key that a file's name says, where the file itself says none.
+
+    Source: nanobot 0.3.5, `session_key_from_path`; 0.1.3.post7 to 0.3.0, `list_sessions`.
+    """
+    stem = Path(name).stem
+    try:
+        key = base64.urlsafe_b64decode(stem + "=" * (-len(stem) % 4)).decode()
+    except (binascii.Error, ValueError):
+        key = ""
+    return key if key and name_of_key(key) == f"{stem}.jsonl" else stem.replace("_", ":", 1)
+
+
+def _read(path: Path) -> SessionFile:
+    return SessionFile.parse(path.name, path.read_bytes())
+
+
+def _read_folder(folder: Path) -> list[SessionFile]:
+    files: dict[str, SessionFile] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        file = _read(path)
+        if other := files.get(file.key):
+            raise InvalidArgumentError(
+                f"`{other.name}` and `{file.name}` are both of session `{file.key}`",
+                argument="folder",
+            )
+        files[file.key] = file
+    return list(files.values())
+
+
+def _parsed(name: str, number: int, data: bytes) -> tuple[str, Any]:
+    try:
+        line = data.decode()
+    except UnicodeDecodeError as error:
+        column = len(data[: error.start].decode()) + 1
+        raise _no_json(name, number, column, "it is no UTF-8") from None
+    if not line.strip():
+        return line, None
+    try:
+        return line, json.loads(line)
+    except json.JSONDecodeError as error:
+        raise _no_json(name, number, error.pos + 1, error.msg) from None
+    except (RecursionError, ValueError) as error:
+        raise _no_json(name, number, 1, str(error)) from None
+
+
+def _no_json(name: str, number: int, column: int, problem: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"`{name}` is no session file of nanobot's: line {number + 1}, column {column}: {problem}",
+        argument="path",
+    )
+
+
+def _new_record(session: StoredSession) -> dict[str, Any]:
+    """Return the first line of a file for a session that nanobot has not written."""
+
+    def stamp(seconds: float) -> str:
+        return datetime.fromtimestamp(seconds).isoformat()  # local time, as nanobot writes it
+
+    return {
+        "_type": METADATA,
+        "key": session.id,
+        "created_at": stamp(session.created),
+        "updated_at": stamp(session.updated),
+        "metadata": {},
+        "last_consolidated": 0,
+    }

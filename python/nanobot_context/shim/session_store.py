@@ -1,0 +1,436 @@
+"""nanobot's sessions in a store that several gateways share: the setting `sessionStore`.
+
+    load()   the stored lines -> nanobot's session, which notes what of it is stored
+    save()   lines behind those -> appended; lines changed -> their tail replaced
+             another gateway was first -> both writers' lines, in the session too, then once more
+    cached   what nanobot keeps in memory is brought up to date when the store has moved on
+
+A session is stored as `sessions.nanobot_files` has it: a message is an event, and the metadata
+line, and what a provider goes on from, are the session's metadata. So is the turn that a gateway is
+at, under the gateway's name: to another one it would look like a turn that was broken off. nanobot
+0.3.5 is the first release whose store can be another one.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nanobot_context.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    SessionExistsError,
+    SessionGoneError,
+    SessionNotFoundError,
+    SessionStoreError,
+    StoreDataError,
+)
+from nanobot_context.sessions.nanobot_files import APP, META, USER, common_length, dumps, event_of
+from nanobot_context.sessions.records import Event, SessionHead, StoredSession
+from nanobot_context.sessions.service import SessionService
+from nanobot_context.shim import log
+from nanobot_context.shim.patching import PatchSet, find
+from nanobot_context.shim.shared_session import (
+    MODULE,
+    Known,
+    forget,
+    head_of,
+    known_of,
+    loaded,
+    merge,
+    messages_of,
+    meta_with,
+    metadata_of,
+    migrate,
+    note,
+    preview_of,
+    record_of,
+    stored_record,
+)
+from nanobot_context.shim.state import PatchPoint
+
+__all__ = [
+    "NO_EFFECT",
+    "SharedSessions",
+    "is_supported",
+    "patch",
+    "points",
+    "without_credentials",
+]
+
+NO_EFFECT = (
+    "`sessionStore` has no effect, sessions stay files: nanobot has stores from release 0.3.5 on"
+)
+NAMES = ("SessionManager.__init__", "SessionManager._cached")
+"""How the attributes that only shared sessions need end."""
+
+# nanobot removes the oldest of these by their files, and they are of one gateway's workspace.
+# Source: nanobot 0.3.5, `agent/memory.py`, `prune_dream_sessions`.
+_OWN_PREFIX = "dream:"
+# Each time one fails, another gateway has written.
+_ATTEMPTS = 100
+_OVERTAKEN = (ConflictError, SessionExistsError, SessionGoneError, SessionNotFoundError)
+# What the user's state has for each session whose file was stored: it is not to come back.
+_FILE = "file:"
+
+
+def is_supported() -> bool:
+    """Return whether this release of nanobot takes sessions from a store. Imports nanobot's."""
+    manager = find(MODULE, "SessionManager")
+    own = getattr(manager, "__dict__", {})
+    return find(MODULE, "SessionStore") is not None and "_cached" in own
+
+
+def without_credentials(url: str) -> str:
+    """Return what of a store's URL may be shown: no user, no password, no options."""
+    scheme, _, rest = url.partition("://")
+    if scheme != "sqlite":
+        rest = rest.rpartition("@")[2]
+    return f"{scheme}://{rest.partition('?')[0]}"
+
+
+def points(shown_url: str, patched: Sequence[str]) -> tuple[PatchPoint, ...]:
+    """Return what `status` says of the setting."""
+    names = [name for name in patched if name.endswith(NAMES)]
+    if names:
+        why = f"sessions are in `{shown_url}`"
+        return tuple(PatchPoint(name, "patched", why) for name in names)
+    return (PatchPoint(f"{MODULE}.SessionStore", "missing", NO_EFFECT),)
+
+
+def patch(url: str, patches: PatchSet) -> None:
+    """Have every session manager of this nanobot keep its sessions in the store at `url`.
+
+    One that has been given a store of its own keeps that. Managers that were made meanwhile keep
+    the shared store when the patches are restored.
+    """
+    if not is_supported():
+        log.warning("{}", NO_EFFECT)
+        return
+    manager: Any = find(MODULE, "SessionManager")
+    opened = Opened(url)
+    patches.replace(manager, "__init__", lambda original: _wrap_init(original, opened, patches))
+    patches.replace(manager, "_cached", _wrap_cached)
+
+
+def _wrap_init(
+    original: Callable[..., None], opened: Opened, patches: PatchSet
+) -> Callable[..., None]:
+    @functools.wraps(original)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        is_own = self._store is self._jsonl_store
+        if patches.active and is_own and (service := opened.service()):
+            name, lease = opened.gateway(self.sessions_dir)
+            self._store = SharedSessions(service, self._jsonl_store, name, lease)
+
+    return init
+
+
+def _wrap_cached(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def cached(self: Any, key: str) -> Any:
+        session = original(self, key)
+        store = self._store
+        if session is None or not isinstance(store, SharedSessions) or store.bring_up(session):
+            return session
+        self.invalidate(key)
+        return None
+
+    return cached
+
+
+class Opened:
+    """The store of this process: opened with the first session manager, or given up once."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._service: SessionService | None = None
+        self._is_tried = False
+        self._gateways: dict[Path, tuple[str, Any]] = {}
+
+    def service(self) -> SessionService | None:
+        """Return the service, or `None`, with one warning, where it cannot be opened."""
+        if not self._is_tried:
+            self._is_tried = True
+            try:
+                # nanobot's files have no limit either.
+                self._service = SessionService(self._url, event_limit=0)
+            except (SessionStoreError, InvalidArgumentError) as error:
+                shown = without_credentials(self._url)
+                log.warning("sessions stay files, `{}` cannot be opened: {}", shown, error)
+        return self._service
+
+    def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
+        """Return what this process is called, also after a restart, and what keeps the name for it.
+
+        The name is the workspace's, and where several processes share that, a number that is free.
+        """
+        if sessions_dir not in self._gateways:
+            lock_class, timeout = find("filelock", "FileLock"), find("filelock", "Timeout")
+            for number in itertools.count():
+                lock = lock_class(str(sessions_dir / f".gateway-{number}.lock"))
+                with suppress(timeout):
+                    lock.acquire(timeout=0)  # the system gives it back when the process ends
+                    self._gateways[sessions_dir] = f"{sessions_dir.name}-{number}", lock
+                    break
+        return self._gateways[sessions_dir]
+
+
+class SharedSessions:
+    """A session store of nanobot 0.3.5 over a `SessionService`.
+
+    Every method waits for the store, as nanobot's own does for the disk.
+
+    Args:
+        service: Where sessions are.
+        files: nanobot's own store. A session that is only there is stored when it is first loaded;
+            its file stays as it is, and is not read again.
+        gateway: What this gateway is called; after a restart, the same.
+        lease: What keeps that name for this process as long as it lives.
+    """
+
+    def __init__(
+        self, service: SessionService, files: Any, gateway: str, lease: Any = None
+    ) -> None:
+        self._service = service
+        self._files = files
+        self._gateway = gateway
+        self._lease = lease
+        self._lock = threading.RLock()
+        self._previews: dict[str, tuple[Any, str]] = {}
+
+    # What nanobot's protocol asks for ------------------------------------------------------------
+
+    def load(self, key: str) -> Any:
+        """Return the session `key`, or `None`."""
+        if _is_own(key):
+            return self._files.load(key)
+        with self._lock:
+            stored = self._stored(key)
+            if stored is not None:
+                return loaded(key, stored, self._gateway)
+            session = self._files.load(key) if key not in self._taken_files() else None
+            if session is not None:
+                self.save(session)
+                self._service.update_user_state(APP, USER, {_FILE + key: True})
+            return session
+
+    def save(self, session: Any, *, fsync: bool = False) -> None:
+        """Store what is new of `session`, and bring it up to date with what others have written.
+
+        Raises:
+            SessionStoreError: It is not stored, or not all of it; the next save goes on from there.
+        """
+        if _is_own(session.key):
+            self._files.save(session, fsync=fsync)
+            return
+        with self._lock:
+            for _ in range(_ATTEMPTS):
+                try:
+                    known = known_of(session) or self._begin(session)
+                    self._write_lines(session, known)
+                    self._write_record(session, known)
+                    return
+                except _OVERTAKEN as error:
+                    last = error
+                    self._read_again(session)
+            raise last
+
+    def delete(self, key: str) -> bool:
+        """Delete the session `key` and its file; return whether there was one of them."""
+        if _is_own(key):
+            return bool(self._files.delete(key))
+        was_stored = self._service.delete(APP, USER, key)
+        return bool(self._files.delete(key)) or was_stored
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """Return all of the session `key` as nanobot shows it, or `None`."""
+        stored = None if _is_own(key) else self._stored(key)
+        if stored is None:
+            return self._files.read(key) if self._is_in_file(key) else None
+        shown, messages = self._shown(stored), messages_of(stored)
+        migrate(messages, shown["metadata"])
+        return {**shown, "messages": messages}
+
+    def read_metadata(self, key: str) -> dict[str, Any] | None:
+        """Return what is known of the session `key`, without its messages, or `None`."""
+        head = None if _is_own(key) else self._head(key)
+        if head is None:
+            return self._files.read_metadata(key) if self._is_in_file(key) else None
+        return self._shown(head)
+
+    def update_metadata(self, key: str, updates: dict[str, Any], *, fsync: bool = False) -> bool:
+        """Change the metadata of the session `key`, and nothing else; return whether it exists."""
+        if _is_own(key):
+            return bool(self._files.update_metadata(key, updates, fsync=fsync))
+        last: SessionStoreError | None = None
+        for _ in range(_ATTEMPTS):
+            head = self._head(key)
+            if head is None:
+                if self.load(key) is None:
+                    return False
+                continue
+            record = stored_record(head, self._gateway)
+            record["metadata"] = {**metadata_of(record), **copy.deepcopy(updates)}
+            try:
+                self._service.set_meta(head, meta_with(head, record, self._gateway))
+            except (ConflictError, SessionNotFoundError) as error:
+                last = error
+            else:
+                return True
+        assert last is not None
+        raise last
+
+    def list_sessions(self) -> list[dict[str, Any]]:
+        """Return what nanobot lists of each session, the one that was used last first."""
+        shared = {head.id: head for head in self._service.list(APP, USER)}
+        gone = shared.keys() | self._taken_files()
+        found = [item for item in self._files.list_sessions() if item["key"] not in gone]
+        title = find(MODULE, "_metadata_title")
+        for head in shared.values():
+            shown = self._shown(head)
+            found.append(
+                {
+                    "key": head.id,
+                    "created_at": shown["created_at"],
+                    "updated_at": shown["updated_at"],
+                    "title": title(shown["metadata"]) if title else "",
+                    "preview": self._preview(head),
+                    "path": str(self._files.get_session_path(head.id)),
+                }
+            )
+        return sorted(found, key=lambda item: str(item["updated_at"]), reverse=True)
+
+    # Beyond it -----------------------------------------------------------------------------------
+
+    def bring_up(self, session: Any) -> bool:
+        """Bring a session that nanobot has in memory up to date; return whether it still exists.
+
+        One read without events where nothing is new. Where the store does not answer, the session
+        stays as it is: saving it will tell.
+        """
+        if not session.policy.persist or _is_own(session.key):
+            return True
+        with self._lock:
+            known = known_of(session)
+            try:
+                head = self._head(session.key)
+                if head is None:
+                    return known is None
+                if known is not None and head.generation != known.head.generation:
+                    return False
+                if known is None or not known.is_current(head):
+                    self._read_again(session)
+            except SessionStoreError as error:
+                log.warning("could not look for news of {}: {}", session.key, error)
+            return True
+
+    def _begin(self, session: Any) -> Known:
+        """Create the session in the store.
+
+        Raises:
+            SessionExistsError: Another gateway was first.
+        """
+        known = Known(head_of(self._service.create(APP, USER, session.key)))
+        note(session, known)
+        return known
+
+    def _read_again(self, session: Any) -> None:
+        """Make `session` what is stored by now, and what of it is not stored yet."""
+        stored = self._stored(session.key)
+        known = known_of(session)
+        if stored is not None:
+            merge(session, known, Known.of(stored, self._gateway))
+        elif known is not None:
+            # Deleted elsewhere: that stays deleted, and what is new begins a new session.
+            merge(session, known, Known(replace(known.head, meta={})))
+            forget(session)
+
+    def _write_lines(self, session: Any, known: Known) -> None:
+        common = common_length(known.messages, session.messages)
+        start = StoredSession(**vars(known.head))
+        new = copy.deepcopy(session.messages[common:])
+        tail = [
+            replace(event_of(line, _event_id(start, at, line)), author=self._gateway)
+            for at, line in enumerate(map(dumps, new), common)
+        ]
+        if common < len(known.messages):
+            after = known.seqs[common - 1] if common else 0
+            self._service.replace_tail(start, after, tail)
+        elif tail:
+            self._service.append(start, tail, expected=start.seq)
+        else:
+            return
+        # Its metadata stays what was read: if that is another one by now, writing it will tell.
+        known.head = replace(known.head, seq=start.seq, updated=start.updated)
+        known.messages[common:] = new
+        known.seqs[common:] = [_position(event) for event in tail]
+
+    def _write_record(self, session: Any, known: Known) -> None:
+        record = record_of(session)
+        meta = meta_with(known.head, record, self._gateway)
+        meta[META]["preview"] = preview_of(session.messages)
+        if meta != known.head.meta:
+            self._service.set_meta(known.head, meta)
+            known.record = copy.deepcopy(record)
+
+    def _stored(self, key: str) -> StoredSession | None:
+        return self._service.get(APP, USER, key, user_first="off")
+
+    def _head(self, key: str) -> SessionHead | None:
+        return self._service.get(APP, USER, key, last=0, user_first="off")
+
+    def _taken_files(self) -> set[str]:
+        """Return the keys of sessions whose files have been stored, some of them deleted since."""
+        names = self._service.user_state(APP, USER)
+        return {name.removeprefix(_FILE) for name in names if name.startswith(_FILE)}
+
+    def _is_in_file(self, key: str) -> bool:
+        return _is_own(key) or key not in self._taken_files()
+
+    def _shown(self, head: SessionHead) -> dict[str, Any]:
+        """Return what nanobot shows of a session beside its messages."""
+        record = stored_record(head, self._gateway)
+        stamps = {"created_at": head.created, "updated_at": head.updated}
+        for name, seconds in stamps.items():
+            record[name] = record.get(name) or datetime.fromtimestamp(seconds).isoformat()
+        return {"key": head.id, **{name: record[name] for name in (*stamps, "metadata")}}
+
+    def _preview(self, head: SessionHead) -> str:
+        """Return how a session begins; of one that nanobot has not saved yet, by reading it."""
+        preview = head.meta.get(META, {}).get("preview")
+        if preview is not None:
+            return str(preview)
+        version = (head.generation, head.seq, head.updated)
+        found = self._previews.get(head.id)
+        if found is None or found[0] != version:
+            stored = self._stored(head.id)
+            found = version, preview_of(messages_of(stored)) if stored else ""
+            self._previews[head.id] = found
+        return found[1]
+
+
+def _is_own(key: str) -> bool:
+    return key.startswith(_OWN_PREFIX)
+
+
+def _event_id(session: SessionHead, at: int, line: str) -> str:
+    """Return the id of a line that is written when the session has come so far."""
+    said = f"{session.generation}\0{session.seq}\0{at}\0{line}".encode()
+    return hashlib.sha256(said).hexdigest()[:32]
+
+
+def _position(event: Event) -> int:
+    if event.seq is None:
+        raise StoreDataError(f"the store did not take the message {event.raw:.60}")
+    return event.seq
