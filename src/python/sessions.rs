@@ -1,7 +1,7 @@
 //! `SessionService`: sessions in a store, for threads and for asyncio.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
@@ -178,6 +178,7 @@ impl SessionStoreHandle {
         R: for<'any> IntoPyObject<'any> + Send + 'static,
     {
         let service = self.service(py)?;
+        check_process(py, self.asynchronous)?;
         if !self.asynchronous {
             let done = py.detach(|| work(&service).map(Into::into));
             return done.map_err(|error| of_store(py, &error))?.into_bound_py_any(py);
@@ -190,6 +191,17 @@ impl SessionStoreHandle {
             }
         })
     }
+}
+
+/// Threads do not come along into a process that is forked: what waits there for the store would wait for ever.
+fn check_process(py: Python<'_>, asynchronous: bool) -> PyResult<()> {
+    static STARTED: OnceLock<u32> = OnceLock::new();
+    let process = std::process::id();
+    if asynchronous && *STARTED.get_or_init(|| process) != process {
+        let problem = "was used by asyncio before this process was forked\nhint: open it after the fork";
+        return Err(of_store(py, &StoreError::invalid("store", problem)));
+    }
+    Ok(())
 }
 
 fn user_first(name: &str) -> StoreResult<UserFirst> {

@@ -7,7 +7,8 @@ mod schema;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params,
@@ -21,6 +22,8 @@ use super::{
 
 /// How long a write waits for the lock of another process.
 const BUSY_SECONDS: u64 = 10;
+/// Between two attempts to open a file that others open.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Connections that are kept for readers.
 const READERS: usize = 4;
 /// Ids behind the first event that is kept by which a repeated batch is recognised.
@@ -58,22 +61,14 @@ impl Sqlite {
             refuse_network(&path)?;
             make_private(&path)?;
         }
-        let describe = || format!("`{}`", path.display());
-        let failed = |error: rusqlite::Error| classify(&error, &describe());
-        let mut writer = connect(&path, false).map_err(failed)?;
-        let level = if full { "FULL" } else { "NORMAL" };
-        writer.pragma_update(None, "synchronous", level).map_err(failed)?;
-        // What is deleted is overwritten.
-        writer.pragma_update(None, "secure_delete", true).map_err(failed)?;
-        if !is_memory {
-            let mode: String =
-                writer.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(failed)?;
-            if !mode.eq_ignore_ascii_case("wal") {
-                let problem = format!("its journal is `{mode}`, and write-ahead logging cannot be switched on");
-                return Err(StoreError::ReadOnly { store: describe(), problem });
+        // SQLite does not wait for the lock where two processes switch the log on, or bring it in after a crash.
+        let start = Instant::now();
+        let writer = loop {
+            match prepared(&path, full, is_memory) {
+                Err(StoreError::Locked { .. }) if start.elapsed().as_secs() < BUSY_SECONDS => thread::sleep(PAUSE),
+                outcome => break outcome?,
             }
-        }
-        schema::migrate(&mut writer, &describe())?;
+        };
         Ok(Self { path, writer: Mutex::new(writer), readers: Mutex::default(), is_memory, process: std::process::id() })
     }
 
@@ -166,6 +161,27 @@ fn parse(url: &str) -> StoreResult<(PathBuf, bool)> {
     }
     let home = path.strip_prefix("~/").zip(std::env::home_dir());
     Ok((home.map_or_else(|| PathBuf::from(path), |(rest, home)| home.join(rest)), full))
+}
+
+/// Returns a connection that writes, to a file with the newest schema.
+fn prepared(path: &Path, full: bool, is_memory: bool) -> StoreResult<Connection> {
+    let describe = || format!("`{}`", path.display());
+    let failed = |error: rusqlite::Error| classify(&error, &describe());
+    let mut writer = connect(path, false).map_err(failed)?;
+    let level = if full { "FULL" } else { "NORMAL" };
+    writer.pragma_update(None, "synchronous", level).map_err(failed)?;
+    // What is deleted is overwritten.
+    writer.pragma_update(None, "secure_delete", true).map_err(failed)?;
+    if !is_memory {
+        let mode: String =
+            writer.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(failed)?;
+        if !mode.eq_ignore_ascii_case("wal") {
+            let problem = format!("its journal is `{mode}`, and write-ahead logging cannot be switched on");
+            return Err(StoreError::ReadOnly { store: describe(), problem });
+        }
+    }
+    schema::migrate(&mut writer, &describe())?;
+    Ok(writer)
 }
 
 fn connect(path: &Path, is_reader: bool) -> rusqlite::Result<Connection> {

@@ -1,0 +1,486 @@
+"""Summaries of stored sessions: what trpc-agent-go's tests check of its summary service.
+
+The list is in spec/sessions-and-summaries.md, 1.8. Here otherwise, on purpose (4.3 there):
+
+- the text of a summary is always read from the store, since another process may have made a newer
+  one; there, the caller's session is asked first;
+- a summary covers positions, not times, so none is set because its clock is later;
+- a model that fails, answers nothing or takes too long leaves its error in `summaries(failed=True)`
+  and a summary that is told by rules; there, nothing is stored and nobody is told;
+- a summary of a branch is also that of all contents where there is no other branch: one call;
+- jobs of one session that wait are merged (see `test_jobs`);
+- what is not summarised any more after a deletion is said to the caller.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from nanobot_context import SessionGoneError, SessionNotFoundError
+from nanobot_context.sessions import Event
+from nanobot_context.summary import Summarizer, SummaryPolicy, SummaryRequest, Trigger
+from session_cases import answered, at_once, ids, read, said
+
+if TYPE_CHECKING:
+    from session_cases import Store
+
+pytest_plugins = ("session_fixtures",)
+pytestmark = pytest.mark.timeout(120)
+
+
+class Model:
+    """Answers "summary 1", "summary 2", …, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.lock = threading.Lock()
+
+    def __call__(self, request: SummaryRequest) -> str:
+        with self.lock:
+            self.asked.append("\n".join(str(message["content"]) for message in request.messages))
+            return f"summary {len(self.asked)}"
+
+
+class Held(Model):
+    """A model that answers when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.began = threading.Event()
+        self.may_answer = threading.Event()
+
+    def __call__(self, request: SummaryRequest) -> str:
+        self.began.set()
+        assert self.may_answer.wait(30)
+        return super().__call__(request)
+
+
+def summarised(store: Store, call: Callable[[SummaryRequest], Any], **options: Any) -> Any:
+    """Return a service that summarises by `call` where it is asked to and has two messages."""
+    options.setdefault("auto_summary", False)
+    options.setdefault("trigger", Trigger.messages(gt=1))
+    options.setdefault("policy", SummaryPolicy(keep_last=0))
+    summarizer = Summarizer(call, timeout=options.pop("timeout", 30.0))
+    return store.open(summarizer=summarizer, user_first="off", **options)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that another thread is about to do."""
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.005)
+
+
+def test_without_a_summarizer_nothing_happens(store: Store) -> None:
+    service = store.open()
+    session = service.create("app", "me")
+    service.append(session, [said(str(at)) for at in range(100)])
+    assert service.summarize(session, force=True) is None
+    assert service.enqueue_summary(session, force=True).result(30) is None
+    assert service.summaries(session) == service.summaries(session, failed=True) == []
+    assert service.summary_text(session) is None
+
+
+def test_a_summary_that_is_not_due_is_not_stored(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model, trigger=Trigger.messages(gt=3))
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b"), said("c")])
+    assert service.summarize(session) is None
+    service.append(session, [said("a piece", partial=True), Event({"progress": 1})])
+    assert service.summarize(session) is None, "neither is a message"
+    assert (model.asked, service.summaries(session)) == ([], [])
+    service.append(session, [answered("d")])
+    assert service.summarize(session).text == "summary 1"
+    assert service.summarize(session) is None, "nothing is new"
+    assert len(model.asked) == 1
+
+
+def test_no_events_need_no_summary_even_by_force(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    assert service.summarize(session, force=True) is None
+    service.append(session, [said("a"), answered("b")])
+    assert service.summarize(session, force=True) is not None
+    assert service.summarize(session, force=True) is None
+    assert len(model.asked) == 1
+
+
+def test_a_summary_is_stored_and_read_back(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("apples"), answered("pears")])
+    made = service.summarize(session)
+    assert (made.text, made.version, made.first_seq, made.last_seq) == ("summary 1", 1, 1, 2)
+    assert made.events == [(1, "apples"), (2, "pears")]
+    assert made.record["made_by"] == "model"
+    found = read(service, session)
+    assert found.summaries[""].text == service.summary_text(session) == "summary 1"
+    assert ids(found) == ["apples", "pears"], "it takes no event away"
+    again = store.open_again(service)
+    assert again.summaries(found, links=True) == [made]
+
+
+def test_the_next_summary_goes_on_from_the_last(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("apples"), answered("pears")])
+    service.summarize(session)
+    service.append(session, [said("cherries"), answered("plums")])
+    made = service.summarize(session)
+    assert (made.text, made.version, made.first_seq, made.last_seq) == ("summary 2", 2, 1, 4)
+    assert made.events == [(3, "cherries"), (4, "plums")]
+    assert "apples" not in model.asked[1]
+    for known in ("summary 1", "cherries", "plums"):
+        assert known in model.asked[1]
+    texts = [summary.text for summary in service.summaries(session)]
+    assert texts == ["summary 2", "summary 1"], "newest first; the older one is kept"
+    assert [one.text for one in service.summaries(session, last=1)] == ["summary 2"]
+
+
+def test_equal_and_decreasing_times_leave_no_event_out(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("apples", time=9_000.0), answered("pears", time=9_000.0)])
+    service.summarize(session)
+    service.append(session, [said("cherries", time=9_000.0), answered("plums", time=1.0)])
+    assert service.summarize(session).last_seq == 4
+    for text in ("cherries", "plums"):
+        assert text in model.asked[1]
+
+
+def test_an_older_summary_takes_no_newer_ones_place(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    slow = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    # Another process is faster, and covers more.
+    quick = summarised(store, lambda request: "quick") if store.is_shared else None
+    other = quick or service
+    other.append(read(other, session), [said("c")])
+    if quick is None:
+        model.may_answer.set()
+        assert slow.result(30).text == "summary 1"
+        return
+    assert quick.summarize(session, force=True).last_seq == 3
+    model.may_answer.set()
+    assert slow.result(30) is None
+    assert [summary.text for summary in service.summaries(session)] == ["quick"]
+
+
+def test_a_session_that_was_fetched_again_is_summarised(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    service.append(service.create("app", "me", "s"), [said("a"), answered("b")])
+    windowed = service.get("app", "me", "s", last=1)
+    assert service.summarize(windowed).last_seq == 2, "what it holds is read anew"
+    [head] = service.list("app", "me")
+    service.append(head, [said("c"), answered("d")])
+    assert service.summarize(head).last_seq == 4
+
+
+def test_a_session_that_is_not_there_cannot_be_summarised(store: Store) -> None:
+    service = summarised(store, Model())
+    session = service.create("app", "me", "s")
+    service.append(session, [said("a"), answered("b")])
+    service.delete(*session.key)
+    with pytest.raises(SessionNotFoundError):
+        service.summarize(session)
+    service.create("app", "me", "s")
+    with pytest.raises(SessionGoneError):
+        service.summarize(session)
+
+
+def test_a_session_that_is_deleted_meanwhile_gets_no_summary(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me", "s")
+    service.append(session, [said("a"), answered("b")])
+    job = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    new = service.create("app", "me", "s", overwrite=True)
+    service.append(new, [said("c"), answered("d")])
+    model.may_answer.set()
+    with pytest.raises(SessionGoneError):
+        job.result(30)
+    assert service.summaries(new) == []
+
+
+def test_a_summary_lives_as_long_as_its_session(store: Store) -> None:
+    service = summarised(store, Model(), session_ttl=0.4)
+    session = service.create("app", "me", "s")
+    service.append(session, [said("a"), answered("b")])
+    assert service.summarize(session) is not None
+    time.sleep(0.6)
+    assert service.summaries(session) == []
+    assert service.summary_text(session) is None
+    new = service.create("app", "me", "s")
+    assert (new.summaries, service.summaries(new)) == ({}, [])
+
+
+def test_what_comes_in_while_a_summary_is_made_is_in_the_next(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("apples"), answered("pears")])
+    job = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    service.append(session, [said("cherries"), answered("plums")])
+    model.may_answer.set()
+    assert job.result(30).last_seq == 2
+    made = service.summarize(session)
+    assert made.events == [(3, "cherries"), (4, "plums")]
+    assert service.context(session) != []
+
+
+# Branches -----------------------------------------------------------------------------------------
+
+
+def test_a_branch_is_summarised_by_itself_and_within_all_contents(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("apples", filter_key="a"), said("bolts", filter_key="b")])
+    service.append(session, [answered("pears", filter_key="a/x"), answered("nuts")])
+    made = service.summarize(session, "a")
+    assert (made.text, made.filter_key) == ("summary 1", "a")
+    assert [id_ for _, id_ in made.events] == ["apples", "pears", "nuts"]
+    assert "bolts" not in model.asked[0]
+    assert "bolts" in model.asked[1]
+    assert (service.summary_text(session, "a"), service.summary_text(session)) == (
+        "summary 1",
+        "summary 2",
+    )
+    assert service.summary_text(session, "b") == "summary 2", "without one, that of all contents"
+    assert {key: one.text for key, one in read(service, session).summaries.items()} == {
+        "a": "summary 1",
+        "": "summary 2",
+    }
+
+
+def test_the_only_branch_costs_one_call(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    for turn in (1, 2):
+        events = [said(f"u{turn}", filter_key="a"), answered(f"a{turn}", filter_key="a")]
+        service.append(session, events)
+        assert service.summarize(session, "a").text == f"summary {turn}"
+        assert service.summary_text(session) == f"summary {turn}"
+    assert len(model.asked) == 2
+    assert [one.text for one in service.summaries(session, "")] == ["summary 2", "summary 1"]
+
+
+# In the background --------------------------------------------------------------------------------
+
+
+def test_a_summary_is_made_in_the_background(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    job = service.enqueue_summary(session)
+    assert model.began.wait(30), "nobody has waited for it"
+    assert service.summary_text(session) is None
+    model.may_answer.set()
+    until(lambda: service.summary_text(session) == "summary 1")
+    assert job.result(30).version == 1
+
+
+def test_a_turn_that_has_ended_is_summarised_by_itself(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model, auto_summary=True)
+    session = service.create("app", "me")
+    calls = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
+    result = {"role": "tool", "tool_call_id": "1", "content": "sunny"}
+    for event in (said("weather?"), Event(calls), Event(result)):
+        service.append(session, [event])
+    time.sleep(0.1)
+    assert service.summaries(session) == [], "the turn goes on"
+    service.append(session, [answered("sunny")])
+    until(lambda: service.summary_text(session) == "summary 1")
+    assert service.summaries(session)[0].last_seq == 4
+
+
+def test_by_default_the_background_is_not_forced(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a")])
+    assert service.enqueue_summary(session).result(30) is None
+    assert service.enqueue_summary(session, force=True).result(30).text == "summary 1"
+
+
+def test_sessions_are_summarised_at_the_same_time(store: Store) -> None:
+    both = threading.Barrier(2)
+
+    def call(request: SummaryRequest) -> str:
+        both.wait(30)
+        return "together"
+
+    service = summarised(store, call)
+    jobs = []
+    for name in ("s", "t"):
+        session = service.create("app", "me", name)
+        service.append(session, [said("a"), answered("b")])
+        jobs.append(service.enqueue_summary(session))
+    assert [job.result(30).text for job in jobs] == ["together"] * 2
+
+
+def test_where_the_queue_is_full_the_caller_makes_the_summary(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model, summary_workers=1, summary_queue=0)
+    sessions = [service.create("app", "me", name) for name in "st"]
+    for session in sessions:
+        service.append(session, [said("a"), answered("b")])
+    waiting = service.enqueue_summary(sessions[0])
+    assert model.began.wait(30)
+    threading.Timer(0.2, model.may_answer.set).start()
+    job = service.enqueue_summary(sessions[1])
+    assert model.may_answer.is_set(), "it returned before the summary was made"
+    assert service.summary_text(sessions[1]) is not None
+    assert job.result(5).version == waiting.result(30).version == 1
+
+
+def test_without_workers_the_caller_makes_every_summary(store: Store) -> None:
+    service = summarised(store, Model(), summary_workers=0)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    service.enqueue_summary(session)
+    assert service.summary_text(session) == "summary 1"
+
+
+def test_a_model_that_takes_too_long_leaves_its_error_and_a_summary_by_rules(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model, timeout=0.2)
+    session = service.create("app", "me")
+    service.append(session, [said("My name is Ada."), answered("Hello Ada.")])
+    made = service.enqueue_summary(session).result(30)
+    model.may_answer.set()
+    assert made.record["made_by"] == "local"
+    [failed] = service.summaries(session, failed=True)
+    assert "in time" in failed.text
+    assert [one.version for one in service.summaries(session)] == [1]
+
+
+def test_a_model_that_fails_is_told_and_changes_no_history(store: Store) -> None:
+    answers: list[Any] = [RuntimeError("quota"), ""]
+
+    def call(request: SummaryRequest) -> str:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    service = summarised(store, call)
+    session = service.create("app", "me")
+    for turn in (1, 2):
+        service.append(session, [said(f"u{turn}"), answered(f"a{turn}")])
+        assert service.summarize(session).record["made_by"] == "local"
+    failed = service.summaries(session, failed=True)
+    assert len(failed) == 2
+    assert "quota" in failed[1].text
+    assert ids(read(service, session)) == ["u1", "a1", "u2", "a2"]
+    assert "quota" not in str(service.summary_text(session)), "an error is no content"
+
+
+def test_close_waits_for_what_is_being_made(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    job = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    threading.Timer(0.2, model.may_answer.set).start()
+    service.close()
+    assert job.result(5).text == "summary 1"
+    if store.is_shared:
+        assert store.open().summary_text(session) == "summary 1"
+
+
+def test_what_is_not_made_by_the_deadline_of_close_stores_nothing(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    job = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    service.close(0.1)
+    model.may_answer.set()
+    with pytest.raises((concurrent.futures.CancelledError, SessionGoneError)):
+        job.result(30)
+    if store.is_shared:
+        again = store.open()
+        assert again.summaries(session) == again.summaries(session, failed=True) == []
+
+
+def test_a_job_that_is_cancelled_stores_nothing(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    job = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    assert job.cancel()
+    model.may_answer.set()
+    time.sleep(0.3)
+    assert service.summaries(session) == service.summaries(session, failed=True) == []
+    assert service.summarize(session).version == 1
+
+
+def test_two_that_summarise_the_same_at_once_store_one_summary(store: Store) -> None:
+    first = summarised(store, Model())
+    second = summarised(store, Model()) if store.is_shared else first
+    session = first.create("app", "me")
+    for turn in range(1, 6):
+        first.append(session, [said(f"u{turn}"), answered(f"a{turn}")])
+        at_once([lambda: first.summarize(session), lambda: second.summarize(session)])
+        newest = first.summaries(session, links=True)
+        assert [one.version for one in newest] == list(range(turn, 0, -1))
+        assert newest[0].last_seq == 2 * turn
+        covered = [seq for one in reversed(newest) for seq, _ in one.events]
+        assert covered == list(range(1, 2 * turn + 1)), "every event once"
+
+
+# What the model is shown --------------------------------------------------------------------------
+
+
+def test_the_context_is_the_summary_and_all_that_it_does_not_cover(store: Store) -> None:
+    service = summarised(store, Model(), policy=SummaryPolicy(keep_last=1))
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b"), said("c")])
+    assert service.summarize(session).last_seq == 2
+    service.append(session, [answered("d"), said("e")])
+    shown = service.context(session)
+    assert "summary 1" in str(shown[0]["content"])
+    assert [message["content"] for message in shown[1:]] == ["c", "d", "e"]
+    recent = service.context(session, mode="recent", max_messages=3)
+    assert [message["content"] for message in recent] == ["c", "d", "e"]
+
+
+def test_a_placeholder_is_shown_to_people_and_not_summarised(store: Store) -> None:
+    model = Model()
+    service = summarised(store, model, placeholder=True)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    service.summarize(session)
+    found = read(service, session)
+    assert [event.is_summary for event in found.events] == [False, False, True]
+    assert found.events[2].payload["summary"] == "summary 1"
+    assert [message["content"] for message in found.messages] == ["a", "b"]
+    service.append(found, [said("c"), answered("d")])
+    assert service.summarize(session).events == [(4, "c"), (5, "d")]
+    assert "Context summarised" not in model.asked[1]
