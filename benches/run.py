@@ -15,6 +15,7 @@ import counting
 import detecting
 import fitting
 import footprint
+import sessions
 import summarising
 from measure import Report
 
@@ -40,6 +41,11 @@ def main() -> int:
         ),
         "summary": lambda: summarising.planning(report, repetitions=n),
         "errors": lambda: detecting.errors(report, repetitions=n),
+        "sessions": lambda: sessions.sessions(
+            report,
+            rounds=1 if quick else 3,
+            sizes=sessions.SIZES[:2] if quick else sessions.SIZES,
+        ),
         "memory": lambda: footprint.memory(report),
         "import": lambda: footprint.import_time(report, processes=5 if quick else 20),
         "wheel": lambda: footprint.wheel(report),
