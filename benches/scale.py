@@ -7,6 +7,7 @@ deleted afterwards. About ten minutes, 2 GB of memory and 2 GB of disk; `--sessi
 from __future__ import annotations
 
 import argparse
+import itertools
 import multiprocessing
 import random
 import sys
@@ -120,7 +121,7 @@ def many_sessions(report: Report, place: Place, sizes: list[int]) -> None:
                 found = service.get(*any_session(), last=0)
                 assert found is not None
                 start = time.perf_counter()
-                service.append(found, [message(1)])
+                service.append(found, [message(found.seq)])
                 appends.append(time.perf_counter() - start)
             rows.append(
                 (
@@ -140,6 +141,7 @@ def one_session(report: Report, place: Place, sizes: list[int]) -> None:
     """Let one session grow, and time calls at each size."""
     report.title(f"{place.title}: one session, no limit of events")
     rows = []
+    numbers = itertools.count()
     with SessionService(place.url, event_limit=0) as service:
         service.create("scale", "me", "long")
         [head] = service.list("scale", "me")
@@ -152,7 +154,7 @@ def one_session(report: Report, place: Place, sizes: list[int]) -> None:
             rows.append(
                 (
                     f"{size:,}",
-                    timed(lambda: service.append(head, [message(1)])),
+                    timed(lambda: service.append(head, [message(next(numbers))])),
                     timed(lambda: service.get("scale", "me", "long", last=50)),
                     whole.partition(" ")[0],
                 )

@@ -35,10 +35,12 @@ def message(number: int) -> Message:
 class Ours:
     """`SessionService`, as it comes but for the limit of events, which the others do not have."""
 
+    event_limit = 0
+
     def __init__(self, url: str) -> None:
         sessions = import_module("nanobot_context.sessions")
         self.event = sessions.Event
-        self.service = sessions.SessionService(url, event_limit=0)
+        self.service = sessions.SessionService(url, event_limit=self.event_limit)
         self.sessions: dict[int, Any] = {}
 
     async def fill(self, size: int) -> None:
@@ -55,6 +57,12 @@ class Ours:
         session = self.service.get("bench", "me", str(size), last=LAST)
         assert session is not None
         return len(session.messages)
+
+
+class OursLimited(Ours):
+    """With the limit that it comes with: from then on, one event leaves with each that comes."""
+
+    event_limit = 1_000
 
 
 class Nanobot:
@@ -164,6 +172,7 @@ class Trpc:
 
 STORES: dict[str, Callable[[str], Any]] = {
     "ours": Ours,
+    "ours-limited": OursLimited,
     "nanobot": Nanobot,
     "openai-agents": OpenAIAgents,
     "trpc-agent-py": Trpc,

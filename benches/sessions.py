@@ -54,9 +54,11 @@ RIVALS = {
     "trpc-agent-py 1.1.15, SQLite": Rival(
         "trpc-agent-py", "sqlite:///{folder}/trpc.db", "ours, SQLite, durability=full"
     ),
+    "ours, SQLite, at most 1,000 events": Rival("ours-limited", "sqlite:///{folder}/limited.db"),
     "ours, Redis": Rival("ours", REDIS),
     "openai-agents 0.24.0, Redis": Rival("openai-agents", "redis://{redis}/1", "ours, Redis"),
     "trpc-agent-py 1.1.15, Redis": Rival("trpc-agent-py", "redis://{redis}/2", "ours, Redis"),
+    "ours, Redis, at most 1,000 events": Rival("ours-limited", "redis://{redis}/3"),
 }
 
 
@@ -64,8 +66,9 @@ class Worker:
     """A process with one store."""
 
     def __init__(self, rival: Rival, folder: str, redis: str) -> None:
-        pythons = {"ours": Path(sys.executable), "nanobot": peers.NANOBOT / "bin" / "python"}
-        python = pythons.get(rival.name, peers.ENVIRONMENT / "bin" / "python")
+        environment = peers.NANOBOT if rival.name == "nanobot" else peers.ENVIRONMENT
+        is_ours = rival.name.startswith("ours")
+        python = Path(sys.executable) if is_ours else environment / "bin" / "python"
         place = rival.place.format(folder=folder, redis=redis)
         self.process = subprocess.Popen(
             [python, HERE / "session_store.py", rival.name, place],
