@@ -271,7 +271,8 @@ class Operations:
                 yield from self._put(session, key, newest, events, summary, failed=True)
             outcome, version = yield from self._put(session, key, newest, events, summary)
             if outcome == "accepted":
-                found = yield from self.summaries(session, key, links=True, last=1)
+                # Not the newest alone: another writer may have gone on from it by now.
+                found = yield from self.summaries(session, key, links=True)
                 return next((one for one in found if one.version == version), None)
             if outcome == "gone":
                 raise SessionGoneError(
