@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::rules::{evicted, expires_ms, now_ms};
 use super::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
     Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
@@ -38,17 +38,6 @@ struct Session {
     summaries: Vec<StoredSummary>,
     failed: Vec<StoredSummary>,
     expires_ms: Option<i64>,
-}
-
-/// Returns the milliseconds since 1970.
-pub fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Returns when something expires that is written now.
-pub fn expires_ms(now: i64, ttl: Ttl) -> Option<i64> {
-    (ttl.0 > 0).then(|| now.saturating_add_unsigned(ttl.0))
 }
 
 fn has_expired(expires_ms: Option<i64>, now: i64) -> bool {
@@ -98,7 +87,7 @@ impl Data {
 
     fn append(&mut self, key: &SessionKey, batch: &Append, now: i64) -> StoreResult<Appended> {
         let session = self.session(key, now)?;
-        session.check(key, batch)?;
+        batch.check(&session.head)?;
         let (mut seqs, mut repeated) = (Vec::new(), Vec::new());
         let mut owners: Vec<&NewEvent> = Vec::new();
         for event in &batch.events {
@@ -122,20 +111,6 @@ impl Data {
 }
 
 impl Session {
-    fn check(&self, key: &SessionKey, batch: &Append) -> StoreResult<()> {
-        if batch.generation.as_ref().is_some_and(|generation| *generation != self.head.generation) {
-            return Err(StoreError::Gone(key.clone()));
-        }
-        match batch.expected_seq {
-            Some(expected) if expected != self.head.seq => Err(StoreError::Conflict {
-                key: key.clone(),
-                expected: expected.to_string(),
-                actual: self.head.seq.to_string(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
     /// Takes an event and returns its position; 0 for one that only changes state.
     fn take(&mut self, event: &NewEvent) -> u64 {
         change(&mut self.state, &event.session);
@@ -166,25 +141,6 @@ impl Session {
         self.events.drain(..gone);
         self.head.first_seq = self.events.first().map_or(self.head.seq + 1, |event| event.seq);
     }
-}
-
-/// Returns how many events at the start leave, by their kinds; the last `unsummarised` of them are not summarised yet.
-///
-/// Results go with their call, so that a session never begins with one.
-pub fn evicted(kinds: &[Kind], unsummarised: usize, eviction: Eviction) -> usize {
-    let max = usize::try_from(eviction.max_events).unwrap_or(usize::MAX);
-    if max == 0 || kinds.len() <= max {
-        return 0;
-    }
-    let mut keep = max;
-    if eviction.protect {
-        keep = keep.max(unsummarised.min(max.saturating_mul(2)));
-    }
-    let mut gone = kinds.len().saturating_sub(keep);
-    while gone > 0 && gone < kinds.len() && kinds[gone] == Kind::Result {
-        gone += 1;
-    }
-    gone
 }
 
 impl Memory {
@@ -283,7 +239,7 @@ impl SessionStore for Memory {
         let now = now_ms();
         let mut data = self.data();
         let session = data.session(key, now)?;
-        session.check(key, batch)?;
+        batch.check(&session.head)?;
         session.events.retain(|event| event.seq <= after);
         session.taken.retain(|_, seq| *seq <= after);
         session.summaries.retain(|summary| summary.last_seq <= after);
@@ -331,8 +287,10 @@ impl SessionStore for Memory {
         let now = now_ms();
         let mut data = self.data();
         let Ok(session) = data.session(key, now) else { return Ok(PutSummary::Gone) };
-        if session.head.generation != summary.generation {
-            return Ok(PutSummary::Gone);
+        let newest = session.summaries.iter().rfind(|known| known.filter_key == summary.filter_key);
+        let (version, covered) = newest.map_or((0, 0), |newest| (newest.version, newest.last_seq));
+        if let Some(refusal) = summary.refusal(&session.head, version, covered) {
+            return Ok(refusal);
         }
         let mut stored = StoredSummary {
             id: summary.id.clone(),
@@ -348,14 +306,6 @@ impl SessionStore for Memory {
         if summary.failed {
             session.failed.push(stored);
             return Ok(PutSummary::Accepted(0));
-        }
-        if summary.last_seq > session.head.seq {
-            return Ok(PutSummary::Beyond);
-        }
-        let newest = session.summaries.iter().rfind(|known| known.filter_key == summary.filter_key);
-        let (version, covered) = newest.map_or((0, 0), |newest| (newest.version, newest.last_seq));
-        if version != summary.expected_version || covered > summary.last_seq {
-            return Ok(PutSummary::Stale);
         }
         stored.version = version + 1;
         session.summaries.push(stored);

@@ -8,15 +8,17 @@ mod error;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;
+mod rules;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod types;
 mod url;
 
 pub use error::{Retry, StoreError, StoreResult};
-pub use memory::{Memory, now_ms};
+pub use memory::Memory;
 #[cfg(feature = "redis")]
 pub use redis::Redis;
+pub use rules::now_ms;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 pub use types::{

@@ -14,7 +14,7 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params,
 };
 
-use super::memory::{evicted, expires_ms, now_ms};
+use super::rules::{evicted, expires_ms, now_ms};
 use super::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
     Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
@@ -363,21 +363,6 @@ fn delete(transaction: &Transaction<'_>, sid: i64) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn check(found: &Found, key: &SessionKey, batch: &Append) -> Result<(), Problem> {
-    if batch.generation.as_ref().is_some_and(|generation| *generation != found.head.generation) {
-        return Err(StoreError::Gone(key.clone()).into());
-    }
-    match batch.expected_seq {
-        Some(expected) if expected != found.head.seq => Err(StoreError::Conflict {
-            key: key.clone(),
-            expected: expected.to_string(),
-            actual: found.head.seq.to_string(),
-        }
-        .into()),
-        _ => Ok(()),
-    }
-}
-
 fn taken(transaction: &Transaction<'_>, sid: i64, id: &str) -> rusqlite::Result<Option<u64>> {
     let mut statement = transaction.prepare_cached("SELECT seq FROM op WHERE sid = ?1 AND id = ?2")?;
     statement.query_row(params![sid, id], |row| row.get(0)).optional()
@@ -602,7 +587,7 @@ impl SessionStore for Sqlite {
         self.write(|transaction| {
             let now = now_ms();
             let found = found(transaction, key, now)?;
-            check(&found, key, batch)?;
+            batch.check(&found.head)?;
             append(transaction, found, batch, now)
         })
     }
@@ -611,7 +596,7 @@ impl SessionStore for Sqlite {
         self.write(|transaction| {
             let now = now_ms();
             let mut found = found(transaction, key, now)?;
-            check(&found, key, batch)?;
+            batch.check(&found.head)?;
             for sql in [
                 "DELETE FROM event WHERE sid = ?1 AND seq > ?2",
                 "DELETE FROM op WHERE sid = ?1 AND seq > ?2",
@@ -674,19 +659,13 @@ impl SessionStore for Sqlite {
         self.write(|transaction| {
             let now = now_ms();
             let Some(mut found) = find(transaction, key, now)? else { return Ok(PutSummary::Gone) };
-            if found.head.generation != new.generation {
-                return Ok(PutSummary::Gone);
-            }
-            if !new.failed && new.last_seq > found.head.seq {
-                return Ok(PutSummary::Beyond);
-            }
             let newest = "SELECT coalesce(max(version), 0), coalesce(max(last_seq), 0) FROM summary
                 WHERE sid = ?1 AND filter_key = ?2 AND version > 0";
             let (version, covered): (u64, u64) = transaction
                 .prepare_cached(newest)?
                 .query_row(params![found.sid, new.filter_key], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            if !new.failed && (version != new.expected_version || covered > new.last_seq) {
-                return Ok(PutSummary::Stale);
+            if let Some(refusal) = new.refusal(&found.head, version, covered) {
+                return Ok(refusal);
             }
             let version = if new.failed { 0 } else { version + 1 };
             transaction
