@@ -28,6 +28,7 @@ __all__ = [
     "compress_messages",
     "count_tokens",
     "emergency_compress",
+    "filter_key_belongs",
     "find_last_user_index",
     "find_safe_cut_point",
     "fit_messages",
@@ -506,3 +507,5 @@ class SessionStoreHandle:
     def sweep(self) -> Any: ...
     def describe(self) -> str: ...
     def close(self) -> None: ...
+
+def filter_key_belongs(event: str, wanted: str) -> bool: ...

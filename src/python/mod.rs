@@ -37,7 +37,7 @@ mod core_module {
     #[pymodule_export]
     use super::recovery::{Recovery, Repair};
     #[pymodule_export]
-    use super::sessions::SessionStoreHandle;
+    use super::sessions::{SessionStoreHandle, filter_key_belongs};
     #[pymodule_export]
     use super::summary::{
         SummaryCall, SummaryDraft, SummaryPolicy, SummaryRun, Trigger, format_structured, keep_last_cut,

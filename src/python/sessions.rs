@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::service::{self, EventDraft, Routing, Service, ServiceOptions, UserFirst};
 use crate::store::{
@@ -13,6 +14,7 @@ use crate::store::{
     StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };
 
+use super::convert::without_surrogates;
 use super::errors::of_store;
 
 /// Threads that wait for stores in place of event loops, at most.
@@ -49,14 +51,14 @@ struct EventOut {
     time_ms: i64,
     author: String,
     filter_key: String,
-    kind: u8,
+    is_summary: bool,
     payload: String,
 }
 
 impl From<Event> for EventOut {
     fn from(event: Event) -> Self {
         let Event { seq, id, time_ms, author, filter_key, kind, payload } = event;
-        Self { seq, id, time_ms, author, filter_key, kind: kind as u8, payload }
+        Self { seq, id, time_ms, author, filter_key, is_summary: kind == Kind::Summary, payload }
     }
 }
 
@@ -202,6 +204,14 @@ fn check_process(py: Python<'_>, asynchronous: bool) -> PyResult<()> {
         return Err(of_store(py, &StoreError::invalid("store", problem)));
     }
     Ok(())
+}
+
+/// Return whether an event's filter key is a level of `wanted`, or the other way round.
+///
+/// An empty key belongs to all. Source: trpc-agent-go, `Event.Filter`.
+#[pyfunction]
+pub fn filter_key_belongs(event: &Bound<'_, PyString>, wanted: &Bound<'_, PyString>) -> bool {
+    service::belongs(&without_surrogates(event), &without_surrogates(wanted))
 }
 
 fn user_first(name: &str) -> StoreResult<UserFirst> {

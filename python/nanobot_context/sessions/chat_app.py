@@ -19,10 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
-from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError
+from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import replace_file
 from nanobot_context.sessions.nanobot_files import Service, Steps, carry_out
-from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
+from nanobot_context.sessions.records import (
+    Event,
+    SessionHead,
+    SessionSummary,
+    StoredSession,
+    not_found,
+)
 from nanobot_context.sessions.service import AsyncSessionService, SessionService
 
 __all__ = ["SCHEMA", "export_chat_app"]
@@ -102,9 +108,7 @@ def export_chat_app(
         for head in sessions:
             session = yield partial(service.get, *head.key, user_first="off")
             if session is None:
-                raise SessionNotFoundError(
-                    f"there is no session `{'/'.join(head.key)}`", retry="after_reading"
-                )
+                raise not_found(head)
             newest_first = yield partial(service.summaries, session, "", links=True)
             tables.take(session, newest_first[::-1], _made_with(service))
         yield partial(_write, tables, path)

@@ -28,10 +28,10 @@ from nanobot_context.errors import (
     ConflictError,
     InvalidArgumentError,
     SessionExistsError,
-    SessionNotFoundError,
 )
 from nanobot_context.files import replace_file
-from nanobot_context.sessions.records import Event, SessionHead, StoredSession
+from nanobot_context.sessions.driving import adrive, drive
+from nanobot_context.sessions.records import Event, SessionHead, StoredSession, not_found
 from nanobot_context.sessions.service import AsyncSessionService, SessionService
 
 __all__ = [
@@ -273,35 +273,12 @@ def export_nanobot_folder(
 def carry_out(service: Service, steps: Steps[Result]) -> Result | Awaitable[Result]:
     """Do what `steps` asks for, in this thread or, of an `AsyncSessionService`, as an awaitable."""
     if isinstance(service, AsyncSessionService):
-        return _carry_out_async(steps)
-    outcome: Any = None
-    failure: Exception | None = None
-    while True:
-        try:
-            work = steps.throw(failure) if failure else steps.send(outcome)
-        except StopIteration as stop:
-            result: Result = stop.value
-            return result
-        try:
-            outcome, failure = work(), None
-        except Exception as error:
-            failure = error
+        return adrive(steps, _perform)
+    return drive(steps, lambda work: work())
 
 
-async def _carry_out_async(steps: Steps[Result]) -> Result:
-    outcome: Any = None
-    failure: Exception | None = None
-    while True:
-        try:
-            work = steps.throw(failure) if failure else steps.send(outcome)
-        except StopIteration as stop:
-            result: Result = stop.value
-            return result
-        try:
-            is_own = inspect.iscoroutinefunction(work)
-            outcome, failure = await (work() if is_own else asyncio.to_thread(work)), None
-        except Exception as error:
-            failure = error
+async def _perform(work: Callable[[], Any]) -> Any:
+    return await (work() if inspect.iscoroutinefunction(work) else asyncio.to_thread(work))
 
 
 def _import(
@@ -347,9 +324,7 @@ def _bring_up(service: Service, session: StoredSession, file: SessionFile) -> St
 def _stored_file(service: Service, head: SessionHead) -> Steps[SessionFile]:
     session = yield partial(service.get, *head.key, user_first="off")
     if session is None:
-        raise SessionNotFoundError(
-            f"there is no session `{'/'.join(head.key)}`", retry="after_reading"
-        )
+        raise not_found(head)
     return SessionFile.of(session)
 
 

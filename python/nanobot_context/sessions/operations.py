@@ -15,8 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger, summary_due
-from nanobot_context.errors import InvalidArgumentError, SessionGoneError, SessionNotFoundError
+from nanobot_context._core import (
+    SessionStoreHandle,
+    SummaryPolicy,
+    Trigger,
+    filter_key_belongs,
+    summary_due,
+)
+from nanobot_context.errors import InvalidArgumentError, SessionExistsError, SessionGoneError
 from nanobot_context.history import assemble_history
 from nanobot_context.responses import to_response_items
 from nanobot_context.sessions.records import (
@@ -28,6 +34,7 @@ from nanobot_context.sessions.records import (
     encode_state,
     json_of,
     milliseconds,
+    not_found,
     text_of,
 )
 from nanobot_context.summary import Summarizer, Summary
@@ -133,8 +140,6 @@ class Operations:
     def get_or_create(
         self, app: str, user: str, session_id: str, state: Mapping[str, Any] | None
     ) -> Operation[StoredSession]:
-        from nanobot_context.errors import SessionExistsError
-
         while True:
             session = yield from self.get(app, user, session_id)
             if session is not None:
@@ -228,11 +233,15 @@ class Operations:
         return [SessionSummary.from_store(summary) for summary in stored]
 
     def summary_text(self, session: SessionHead, key: str) -> Operation[str | None]:
+        newest = yield from self._newest_summary(session, key)
+        return newest.text if newest else None
+
+    def _newest_summary(self, session: SessionHead, key: str) -> Operation[SessionSummary | None]:
         """The newest of the key, else of all contents; none of an earlier generation is left."""
         for wanted in dict.fromkeys((key, "")):
             found = yield from self.summaries(session, wanted, last=1)
             if found:
-                return found[0].text
+                return found[0]
         return None
 
     def summarize(
@@ -271,14 +280,22 @@ class Operations:
                 yield from self._put(session, key, newest, events, summary, failed=True)
             outcome, version = yield from self._put(session, key, newest, events, summary)
             if outcome == "accepted":
-                # Not the newest alone: another writer may have gone on from it by now.
-                found = yield from self.summaries(session, key, links=True)
-                return next((one for one in found if one.version == version), None)
+                return (yield from self._stored(session, key, version))
             if outcome == "gone":
                 raise SessionGoneError(
                     f"session `{'/'.join(session.key)}` was deleted while it was summarised",
                     retry="after_reading",
                 )
+        return None
+
+    def _stored(
+        self, session: SessionHead, key: str, version: int
+    ) -> Operation[SessionSummary | None]:
+        """The summary of this version: the newest, unless another writer has gone on from it."""
+        for last in (1, None):
+            found = yield from self.summaries(session, key, links=True, last=last)
+            if made := next((one for one in found if one.version == version), None):
+                return made
         return None
 
     def _due(self, head: SessionHead, key: str, force: bool) -> Operation[Due | None]:
@@ -289,9 +306,7 @@ class Operations:
         after = newest[0].last_seq if newest else 0
         session = yield from self.get(*head.key, after=after, user_first="off")
         if session is None:
-            raise SessionNotFoundError(
-                f"there is no session `{'/'.join(head.key)}`", retry="after_reading"
-            )
+            raise not_found(head)
         if session.generation != head.generation:
             raise SessionGoneError(
                 f"session `{'/'.join(head.key)}` was created anew", retry="after_reading"
@@ -299,7 +314,9 @@ class Operations:
         summary = session.summaries.get(key)
         if summary and summary.last_seq > after:
             session.events = [e for e in session.events if (e.seq or 0) > summary.last_seq]
-        events = [e for e in session.events if e.is_message and belongs(e.filter_key, key)]
+        events = [
+            e for e in session.events if e.is_message and filter_key_belongs(e.filter_key, key)
+        ]
         due = summary_due(
             [event.payload for event in events],
             policy=self.rules.policy,
@@ -355,19 +372,17 @@ class Operations:
         """Store the summary of a branch as that of all contents, where there is no other branch."""
         if made is None:
             return False
-        whole = yield from self.summaries(head, "", last=1)
-        newest = whole[0] if whole else None
+        newest = yield from self._newest_summary(head, "")
         after = newest.last_seq if newest else 0
+        # What the branch's summary goes on from must be what the other one covers.
+        if after != _start_of(made):
+            return False
         session = yield from self.get(*head.key, after=after, user_first="off")
         if session is None or not all(
-            belongs(event.filter_key, key)
+            filter_key_belongs(event.filter_key, key)
             for event in session.events
             if event.is_message and (event.seq or 0) <= made.last_seq
         ):
-            return False
-        # What the branch's summary goes on from must be what the other one covers.
-        is_same_start = (newest.last_seq if newest else 0) == _start_of(made)
-        if not is_same_start:
             return False
         events = [Event(id=id_, seq=seq, payload={}) for seq, id_ in made.events]
         outcome, _ = yield from self._put(session, "", newest, events, made.summary, copied=True)
@@ -388,13 +403,13 @@ class Operations:
     ) -> Operation[Messages]:
         newest: SessionSummary | None = None
         if mode == "summary":
-            for wanted in dict.fromkeys((key, "")):
-                found = yield from self.summaries(session, wanted, last=1)
-                newest = newest or (found[0] if found else None)
+            newest = yield from self._newest_summary(session, key)
         after = newest.last_seq if newest else 0
         stored = yield from self.get(*session.key, after=after, user_first="off")
         events = stored.events if stored else []
-        messages = [e.payload for e in events if e.is_message and belongs(e.filter_key, key)]
+        messages = [
+            e.payload for e in events if e.is_message and filter_key_belongs(e.filter_key, key)
+        ]
         summary = Summary(newest.text, covers=0) if newest else None
         if style == "responses":
             shown = assemble_history(
@@ -414,16 +429,6 @@ class Operations:
 def _start_of(made: SessionSummary) -> int:
     """Return the position before the first event that a summary was made of."""
     return made.events[0][0] - 1 if made.events else 0
-
-
-def belongs(event_key: str, wanted: str) -> bool:
-    """Return whether an event's filter key is a level of `wanted`, or the other way round.
-
-    Source: trpc-agent-go, `Event.Filter`; an empty key belongs to all.
-    """
-    if not event_key or not wanted:
-        return True
-    return f"{event_key}/".startswith(f"{wanted}/") or f"{wanted}/".startswith(f"{event_key}/")
 
 
 def _idle_seconds(events: list[Event]) -> float:

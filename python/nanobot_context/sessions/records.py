@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from nanobot_context.errors import InvalidArgumentError, StoreDataError
+from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, StoreDataError
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
 
@@ -18,8 +19,6 @@ __all__ = ["Event", "SessionHead", "SessionSummary", "StoredSession"]
 
 # Of a state's value that is bytes; JSON never begins so.
 _BYTES = b"\x00"
-
-_SUMMARY_KIND = 5
 
 
 @dataclass
@@ -96,7 +95,7 @@ class Event:
             time=stored["time_ms"] / 1_000,
             raw=stored["payload"],
             seq=stored["seq"],
-            is_summary=stored["kind"] == _SUMMARY_KIND,
+            is_summary=stored["is_summary"],
         )
 
 
@@ -191,6 +190,13 @@ class SessionHead:
         }
 
 
+def not_found(session: SessionHead) -> SessionNotFoundError:
+    """Return the error for a session that was there and is not any more."""
+    return SessionNotFoundError(
+        f"there is no session `{'/'.join(session.key)}`", retry="after_reading"
+    )
+
+
 @dataclass
 class StoredSession(SessionHead):
     """A session as it was when it was read; `append` brings it up to date.
@@ -224,6 +230,8 @@ class StoredSession(SessionHead):
     def take(self, events: list[Event], appended: Mapping[str, Any]) -> list[Event]:
         """Note what became of `events`; return those that are stored, with their positions."""
         stored: list[Event] = []
+        known = len(self.events)
+        last = _position(self.events[-1]) if known else 0
         for event, seq, repeated in zip(
             events, appended["seqs"], appended["repeated"], strict=True
         ):
@@ -244,9 +252,15 @@ class StoredSession(SessionHead):
         if head["seq"] >= self.seq:
             for name, value in head.items():
                 setattr(self, name, value)
-        left = [event for event in self.events if (event.seq or 0) >= self.first_seq]
-        self.events = sorted(left, key=lambda event: event.seq or 0)
+        if len(self.events) > known and _position(self.events[known]) < last:
+            self.events.sort(key=_position)
+        # Found by halving, so that an append costs the same however many there are.
+        del self.events[: bisect_left(self.events, self.first_seq, key=_position)]
         return stored
+
+
+def _position(event: Event) -> int:
+    return event.seq or 0
 
 
 def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:

@@ -7,7 +7,6 @@ with SessionService("sqlite:///sessions.db") as service:
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -15,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger
 from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.sessions.driving import adrive, drive
 from nanobot_context.sessions.operations import Operations, Summarise, SummaryRules, Wait
 from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
 from nanobot_context.summary import (
@@ -163,28 +163,6 @@ class _Waiting:
             return self._keys.pop(session.key, {})
 
 
-# Events that are made into Python's in a moment; more of them are in a thread, beside the loop.
-_FEW_EVENTS = 500
-
-
-def _is_large(outcome: Any) -> bool:
-    return isinstance(outcome, dict) and len(outcome.get("events", ())) > _FEW_EVENTS
-
-
-class _Done:
-    """What an operation returned; its own exception cannot leave a thread."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def _next(operation: Generator[Wait, Any, Any], outcome: Any) -> Wait | _Done:
-    try:
-        return operation.send(outcome)
-    except StopIteration as stop:
-        return _Done(stop.value)
-
-
 def _ended_turn(events: Events) -> str | None:
     """Return the filter key of the newest event that ends a turn; `None` without one."""
     ending = (
@@ -218,18 +196,7 @@ class SessionService(_Base):
         self.close()
 
     def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
-        outcome: Any = None
-        failure: BaseException | None = None
-        while True:
-            try:
-                due = operation.throw(failure) if failure else operation.send(outcome)
-            except StopIteration as stop:
-                result: Result = stop.value
-                return result
-            try:
-                outcome, failure = self._outcome(due), None
-            except Exception as error:
-                failure = error
+        return drive(operation, self._outcome)
 
     def _outcome(self, due: Wait) -> Any:
         if not isinstance(due, Summarise):
@@ -479,27 +446,7 @@ class AsyncSessionService(_Base):
         await self.close()
 
     async def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
-        outcome: Any = None
-        failure: BaseException | None = None
-        due: Wait | _Done
-        while True:
-            try:
-                if failure is not None:
-                    due = operation.throw(failure)
-                elif _is_large(outcome):
-                    due = await asyncio.to_thread(_next, operation, outcome)
-                else:
-                    due = operation.send(outcome)
-            except StopIteration as stop:
-                result: Result = stop.value
-                return result
-            if isinstance(due, _Done):
-                ended: Result = due.value
-                return ended
-            try:
-                outcome, failure = await self._outcome(due), None
-            except Exception as error:
-                failure = error
+        return await adrive(operation, self._outcome)
 
     async def _outcome(self, due: Wait) -> Any:
         if not isinstance(due, Summarise):
