@@ -17,15 +17,7 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import (
-    governance,
-    log,
-    own_window,
-    provider_chat,
-    safe_chat,
-    session_store,
-    summaries,
-)
+from nanobot_context.shim import governance, log, own_window, provider_chat, safe_chat
 from nanobot_context.shim.archives import (
     DEFAULT_WORKSPACE,
     Archives,
@@ -85,6 +77,8 @@ def install(settings: Settings | None = None) -> Status:
                 loaded = replace(loaded, settings=settings, sources=sources)
             store_url = loaded.settings.session_store
             if store_url is not None:
+                from nanobot_context.shim import session_store  # only then: it takes 70 ms
+
                 # From here on the settings are shown, in `status` and in messages.
                 shown = session_store.without_credentials(store_url)
                 loaded = replace(loaded, settings=replace(loaded.settings, session_store=shown))
@@ -150,6 +144,8 @@ def install(settings: Settings | None = None) -> Status:
             if store_url is not None:
                 session_store.patch(store_url, patches)
             if loaded.settings.enable_history_summarization:
+                from nanobot_context.shim import summaries  # the same
+
                 summaries.patch(classes.session, windows, loaded.settings, patches)
         except BaseException:
             patches.restore()
@@ -205,13 +201,19 @@ def status() -> Status:
         PatchPoint(name, "patched", "nanobot's own window follows a larger model")
         for name in patched
         if name.endswith(f".{own_window.NAME}")
-    ) + tuple(
-        PatchPoint(name, "patched", "summaries of what was said long ago")
-        for name in patched
-        if name.endswith(summaries.NAMES)
     )
+    if current.loaded.settings.enable_history_summarization:
+        from nanobot_context.shim import summaries
+
+        own += tuple(
+            PatchPoint(name, "patched", "summaries of what was said long ago")
+            for name in patched
+            if name.endswith(summaries.NAMES)
+        )
     store = current.loaded.settings.session_store
     if store is not None:
+        from nanobot_context.shim import session_store
+
         own += session_store.points(store, patched)
     return Status(
         installed=True,
