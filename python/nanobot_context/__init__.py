@@ -31,6 +31,7 @@ from nanobot_context._core import (
 from nanobot_context.errors import (
     ConflictError,
     ContextOverflowError,
+    ConversationFileError,
     InvalidArgumentError,
     InvalidInputError,
     InvalidMessageError,
@@ -64,6 +65,7 @@ __all__ = [
     "Compressor",
     "ConflictError",
     "ContextOverflowError",
+    "ConversationFileError",
     "Cut",
     "Event",
     "Fitted",

@@ -6,6 +6,7 @@ NanobotContextError
 │   ├── InvalidMessageError     a message of a shape that no provider accepts
 │   └── InvalidArgumentError    another argument that cannot be used
 ├── SettingsError               (also a ValueError) a setting that cannot be used
+├── ConversationFileError       (also a ValueError) a file that holds no conversation
 └── SessionStoreError           a session store did not do what it was asked to
     ├── SessionNotFoundError    there is no such session, or it has expired
     ├── SessionExistsError      there is one, and it was to be created
@@ -25,6 +26,7 @@ from collections.abc import Mapping
 __all__ = [
     "ConflictError",
     "ContextOverflowError",
+    "ConversationFileError",
     "InvalidArgumentError",
     "InvalidInputError",
     "InvalidMessageError",
@@ -112,6 +114,22 @@ class SettingsError(NanobotContextError, ValueError):
     def __init__(self, message: str, *, path: str) -> None:
         super().__init__(message)
         self.path = path
+
+
+class ConversationFileError(NanobotContextError, ValueError):
+    """A file holds no conversation.
+
+    Attributes:
+        path: The file.
+        line: The line of what is wrong, from 1.
+        column: The character in that line, from 1.
+    """
+
+    def __init__(self, message: str, *, path: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.path = path
+        self.line = line
+        self.column = column
 
 
 class SessionStoreError(NanobotContextError):

@@ -14,6 +14,7 @@ import pytest
 
 import nanobot_context
 from nanobot_context import _core, errors
+from nanobot_context.conversations import read_conversation
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parents[1]
@@ -116,6 +117,7 @@ RAISING: dict[str, Callable[[], Any]] = {
     "ContextOverflowError": lambda: nanobot_context.fit_messages([USER], 1),
     "InvalidMessageError": lambda: nanobot_context.count_tokens([{}]),
     "InvalidArgumentError": lambda: nanobot_context.fit_messages([USER], -1),
+    "ConversationFileError": lambda: read_conversation(__file__),
     "SettingsError": lambda: nanobot_context.Settings(emergency_ratio=2.0),
     "SessionNotFoundError": lambda: append_late(overwrite=False),
     "SessionExistsError": lambda: service().create("a", "u", "s"),
@@ -148,6 +150,7 @@ def test_exceptions_carry_their_fields() -> None:
         "ContextOverflowError": ["needed_tokens", "limit_tokens", "model", "parts"],
         "InvalidMessageError": ["index", "field"],
         "InvalidArgumentError": ["argument"],
+        "ConversationFileError": ["path", "line", "column"],
         "SettingsError": ["path"],
         "SessionGoneError": ["retry"],
         "ConflictError": ["retry", "expected", "actual"],

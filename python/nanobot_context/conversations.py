@@ -1,0 +1,354 @@
+"""Conversations from where they are kept: files, nanobot's own sessions, and session stores."""
+
+from __future__ import annotations
+
+import codecs
+import difflib
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from nanobot_context._core import find_last_user_index
+from nanobot_context.errors import (
+    ConversationFileError,
+    InvalidMessageError,
+    SessionNotFoundError,
+    SettingsError,
+)
+from nanobot_context.json_text import JSONDecodeError, load_strictly, position_of, skip_blank
+from nanobot_context.settings import LoadedSettings, load_settings
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.sessions.records import StoredSession
+
+__all__ = [
+    "Conversation",
+    "find_conversation",
+    "nanobot_session_files",
+    "read_conversation",
+    "stored_conversation",
+]
+
+STDIN = "-"
+DEFAULT_WORKSPACE = "~/.nanobot/workspace"
+
+_EXPECTED = (
+    "expected a JSON list of messages, an object with `messages`, or one message a line (JSONL)"
+)
+# What a session's id in 0.3.5 looks like. Source: nanobot 0.3.5, `_WORKSPACE_ID_RE`.
+_WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation that was read.
+
+    Attributes:
+        name: What titles show: the file's name, or the session's key.
+        messages: All its messages in OpenAI's form. Keys that nanobot adds are kept.
+        metadata: The metadata line of a session of nanobot's; empty for any other conversation.
+        source: Where it was read from; of a store without user name and password.
+        tools: The tool schemas that stand beside the messages, as in a request body.
+        model: The model that stands there.
+    """
+
+    name: str
+    messages: list[Message]
+    metadata: dict[str, Any]
+    source: str
+    tools: list[Any] | None = field(default=None, kw_only=True)
+    model: str | None = field(default=None, kw_only=True)
+
+
+def read_conversation(path: Path | str) -> Conversation:
+    """Return the conversation in the file `path`; `-` is standard input.
+
+    A JSON list of messages, an object with `messages` (a request body), one message a line, or a
+    session file of nanobot's. The whole file is in memory while it is read.
+
+    Raises:
+        ConversationFileError: It holds something else; says what was expected, and where.
+        OSError: The file cannot be read.
+    """
+    if path == STDIN:
+        return _Text("standard input", sys.stdin.buffer.read()).conversation("standard input")
+    path = Path(path)
+    return _Text(str(path), path.read_bytes()).conversation(path.name)
+
+
+def find_conversation(
+    session: str, *, workspace: Path | None = None, store: str | None = None
+) -> Conversation:
+    """Return the conversation that `session` names.
+
+    Args:
+        session: A file, `-`, or nanobot's key of a session (`cli:direct`). Of a store that other
+            programs write, too: `app/user/id`.
+        workspace: nanobot's workspace whose sessions are looked through; `None` is the configured
+            one.
+        store: The URL of a session store to look in; without it and without `workspace` the
+            configured one, and nanobot's files.
+
+    Raises:
+        SessionNotFoundError: There is no such file or session.
+        ConversationFileError: The file holds something else.
+        OSError: The file cannot be read.
+        SessionStoreError: The store cannot be read.
+        InvalidArgumentError: `store` is no URL of a store.
+    """
+    if store is None and (session == STDIN or _is_file(session)):
+        return read_conversation(session)
+    looked: list[str] = []
+    if workspace is None:
+        url = store or configured().settings.session_store
+        if url is not None:
+            found = _from_store(url, session, looked)
+            if found is not None:
+                return found
+    if store is None:
+        files = nanobot_session_files(workspace)
+        if session in files:
+            return read_conversation(files[session][0])
+        looked.append(f"{len(files):,} sessions of nanobot's")
+        close = difflib.get_close_matches(session, files, n=1)
+        if close:
+            looked[-1] += f"\nhint: did you mean `{close[0]}`?"
+    raise SessionNotFoundError(
+        f"there is no file and no session `{session}` among {' and '.join(looked)}"
+    )
+
+
+def nanobot_session_files(workspace: Path | None = None) -> dict[str, list[Path]]:
+    """Return the session files of nanobot's by key, of each the one in use first.
+
+    Every release's folders are looked through. Reads the first line of each file.
+
+    Args:
+        workspace: nanobot's workspace; `None` is the configured one.
+    """
+    # Only here: it brings in the session stores.
+    from nanobot_context.sessions.nanobot_files import key_of_name
+
+    found: dict[str, list[Path]] = {}
+    for folder in _session_folders(workspace):
+        for path in sorted(folder.glob("*.jsonl")):
+            key = _record_of(path).get("key")
+            found.setdefault(
+                key if isinstance(key, str) and key else key_of_name(path.name), []
+            ).append(path)
+    return found
+
+
+def stored_conversation(session: StoredSession, source: str) -> Conversation:
+    """Return a session of a store as the conversation that it is.
+
+    Args:
+        session: The session with all its events.
+        source: What is shown of the store's URL.
+    """
+    from nanobot_context.sessions.nanobot_files import META, METADATA, SessionFile
+
+    if META not in session.meta:
+        return Conversation(session.id, session.messages, {}, source)
+    file = SessionFile.of(session)
+    lines = [json.loads(line) for line in file.messages]
+    others = [json.loads(line) for _, line in file.others if line.strip()]
+    record: dict[str, Any] = next((one for one in others if one.get("_type") == METADATA), {})
+    messages = [line for line in lines if isinstance(line, dict) and "role" in line]
+    return Conversation(session.id, messages, record, source)
+
+
+def configured() -> LoadedSettings:
+    """Return the settings in force for the nanobot of this user.
+
+    Raises:
+        SettingsError: One of them cannot be used.
+    """
+    from nanobot_context.shim.config import nanobot_config_path
+
+    return load_settings(nanobot_config_path())
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return name != "" and Path(name).exists()
+    except OSError:  # too long for a file's name
+        return False
+
+
+def _from_store(url: str, session: str, looked: list[str]) -> Conversation | None:
+    from nanobot_context.sessions.nanobot_files import APP, USER
+    from nanobot_context.sessions.service import SessionService
+    from nanobot_context.shim.session_store import without_credentials
+
+    keys = [(APP, USER, session)]
+    if session.count("/") >= 2:
+        app, user, id_ = session.split("/", 2)
+        keys.append((app, user, id_))
+    shown = without_credentials(url)
+    with SessionService(url, event_limit=0) as service:
+        for key in keys:
+            stored = service.get(*key, user_first="off")
+            if stored is not None:
+                return stored_conversation(stored, shown)
+    looked.append(f"those in `{shown}`")
+    return None
+
+
+def _session_folders(workspace: Path | None) -> Iterator[Path]:
+    """Yield where releases keep sessions, the newest first.
+
+    Source: nanobot 0.3.5, `JsonlSessionStore.__init__`; 0.1.4 to 0.3.0, `SessionManager.__init__`;
+    0.1.3.post7, the same, which later releases call the legacy folder.
+    """
+    from nanobot_context.shim.config import nanobot_config_path
+
+    home = nanobot_config_path().parent
+    is_configured = workspace is None
+    if workspace is None:
+        workspace = _configured_workspace()
+    try:
+        name = (workspace / ".nanobot" / "workspace-id").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        name = ""
+    if _WORKSPACE_ID.fullmatch(name):
+        yield home / "sessions" / name
+    yield workspace / "sessions"
+    if is_configured:
+        yield home / "sessions"
+
+
+def _configured_workspace() -> Path:
+    try:
+        named = configured().agent_defaults.get("workspace")
+    except SettingsError:
+        named = None  # what is wrong with them has nothing to do with files
+    return Path(named if isinstance(named, str) else DEFAULT_WORKSPACE).expanduser()
+
+
+def _record_of(path: Path) -> dict[str, Any]:
+    """Return the metadata line of a session file; empty where there is none."""
+    try:
+        with path.open("rb") as file:
+            record = json.loads(file.readline())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) and record.get("_type") == "metadata" else {}
+
+
+class _Text:
+    """The text of a file, taken apart; knows the line and column of each place in it."""
+
+    def __init__(self, shown: str, data: bytes) -> None:
+        self._shown = shown
+        data = data.removeprefix(codecs.BOM_UTF8)
+        try:
+            self._text = data.decode()
+        except UnicodeDecodeError as error:
+            self._text = data[: error.start].decode()
+            self._refuse_bytes(data, error)
+
+    def conversation(self, name: str) -> Conversation:
+        """Return the conversation that the text is; `name` where it has none of its own."""
+        text = self._text
+        start = skip_blank(text, 0)
+        if start == len(text):
+            self._refuse(start, f"there is nothing in it; {_EXPECTED}")
+        end = text.find("\n", start)
+        has_more = end != -1 and skip_blank(text, end) < len(text)
+        if has_more and isinstance(_or_none(text[start:end]), dict):
+            return self._of_lines(name)
+        value = self._load(text)
+        if isinstance(value, dict) and ("_type" in value or "role" in value):
+            return self._of_lines(name)
+        path: tuple[str, ...] = ()
+        request: dict[str, Any] = {}
+        if isinstance(value, dict) and "messages" in value:
+            path, request, value = ("messages",), value, value["messages"]
+        if not isinstance(value, list):
+            self._refuse(position_of(text, 0, *path), f"{_EXPECTED}; found {_kind(value)}")
+        self._check(value, lambda index: position_of(text, 0, *path, index))
+        tools, model = request.get("tools"), request.get("model")
+        return Conversation(
+            name,
+            value,
+            {},
+            self._shown,
+            tools=tools if isinstance(tools, list) else None,
+            model=model if isinstance(model, str) else None,
+        )
+
+    def _of_lines(self, name: str) -> Conversation:
+        metadata: dict[str, Any] = {}
+        messages: list[Message] = []
+        places: list[int] = []
+        place = 0
+        for line in self._text.split("\n"):
+            if line.strip():
+                value = self._load(line, place)
+                if not isinstance(value, dict):
+                    problem = f"expected one message a line; found {_kind(value)}"
+                    self._refuse(place + skip_blank(line, 0), problem)
+                if value.get("_type") == "metadata":
+                    metadata = value
+                elif "_type" not in value:
+                    messages.append(value)
+                    places.append(place + skip_blank(line, 0))
+            place += len(line) + 1
+        self._check(messages, places.__getitem__)
+        key = metadata.get("key")
+        shown = key if isinstance(key, str) and key else name
+        return Conversation(shown, messages, metadata, self._shown)
+
+    def _load(self, text: str, place: int = 0) -> Any:
+        try:
+            return load_strictly(text)
+        except JSONDecodeError as error:
+            problem = error.msg[:1].lower() + error.msg[1:]
+            is_last = place + len(text) >= len(self._text.rstrip())
+            if is_last and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterm")):
+                problem += "; it looks cut off"
+            self._refuse(place + error.pos, f"no valid JSON: {problem}")
+
+    def _check(self, messages: list[Any], place_of: Any) -> None:
+        """Refuse messages that no provider would take."""
+        try:
+            find_last_user_index(messages)
+        except InvalidMessageError as error:
+            self._refuse(place_of(error.index), str(error))
+
+    def _refuse_bytes(self, data: bytes, error: UnicodeDecodeError) -> NoReturn:
+        problem = f"byte 0x{data[error.start]:02x} is no UTF-8"
+        encoding = json.detect_encoding(data)
+        if not encoding.startswith("utf-8"):
+            problem += f"\nhint: it looks like {encoding.upper()}; save it as UTF-8"
+        self._refuse(len(self._text), problem)
+
+    def _refuse(self, place: int, problem: str) -> NoReturn:
+        line = self._text.count("\n", 0, place) + 1
+        column = place - self._text.rfind("\n", 0, place)
+        raise ConversationFileError(
+            f"`{self._shown}`, line {line:,}, column {column:,}: {problem}",
+            path=self._shown,
+            line=line,
+            column=column,
+        )
+
+
+def _or_none(text: str) -> Any:
+    try:
+        return load_strictly(text)
+    except JSONDecodeError:
+        return None
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
+    if value is None:
+        return "null"
+    return names.get(type(value), "a number")
