@@ -11,19 +11,16 @@ a new one would exceed the cap. No clock is asked. The directory itself is what 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import re
-import sys
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from nanobot_context._core import archive_directory
 from nanobot_context.errors import InvalidArgumentError
-from nanobot_context.files import PART, replace_file
+from nanobot_context.files import PART, locked, replace_file
 
 __all__ = ["Archive"]
 
@@ -36,7 +33,8 @@ _LOCK = ".lock"
 _GITIGNORE = "*\n"
 
 # Another process holds the lock for as long as it writes: milliseconds. Half a second of a model
-# call is the most that waiting for it may cost.
+# call is the most that waiting for it may cost. Without locks the worst is that two processes
+# disagree about which file is the oldest: files are put in place at once in any case.
 _LOCK_ATTEMPTS = 50
 _LOCK_PAUSE_SECONDS = 0.01
 
@@ -106,7 +104,11 @@ class Archive:
         with self._thread_lock:
             try:
                 self._prepare()
-                with self._locked():
+                with locked(
+                    self.directory / _LOCK,
+                    attempts=_LOCK_ATTEMPTS,
+                    pause_seconds=_LOCK_PAUSE_SECONDS,
+                ):
                     self._write(contents, {*texts, *in_use})
             except OSError as error:
                 self._failed(error)
@@ -173,21 +175,6 @@ class Archive:
             gone += files.pop(name)
         return gone
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """Hold the directory against other processes; the system frees it if this one ends."""
-        handle = os.open(self.directory / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            for _ in range(_LOCK_ATTEMPTS):
-                if _lock(handle):
-                    break
-                time.sleep(_LOCK_PAUSE_SECONDS)
-            else:
-                raise TimeoutError(f"another process holds `{self.directory / _LOCK}`")
-            yield
-        finally:
-            os.close(handle)
-
     def _failed(self, error: OSError) -> None:
         if not self._has_failed:
             self._has_failed = True
@@ -195,30 +182,3 @@ class Archive:
                 f"could not keep the original of a tool result in `{self.directory}`: "
                 f"{error.strerror or error}"
             )
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(handle: int) -> bool:
-        """Lock an open file if nobody else has; closing it lets go."""
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _lock(handle: int) -> bool:
-        """Lock an open file if nobody else has; closing it lets go."""
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            # A file system without locks: files are put in place at once in any case, and at the
-            # worst two processes disagree about which file is the oldest.
-            return True
-        return True
