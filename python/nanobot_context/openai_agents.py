@@ -1,0 +1,412 @@
+"""Sessions of OpenAI's Agents SDK in a store that many processes share, and items that fit.
+
+session = OpenAIAgentsSession("sqlite:///agents.db", "thread-7", max_tokens=60_000, model="gpt-4o")
+result = await Runner.run(agent, "What failed last night?", session=session)
+
+The SDK is not imported: a session has the methods of its `Session` protocol, and items are dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from nanobot_context._core import compress_messages
+from nanobot_context.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    SessionExistsError,
+    SessionGoneError,
+    SessionNotFoundError,
+)
+from nanobot_context.responses import from_response_items, to_response_items
+from nanobot_context.sessions import AsyncSessionService, Event, SessionHead, StoredSession
+from nanobot_context.settings import Settings
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
+
+__all__ = ["OpenAIAgentsSession", "compress_items"]
+
+Item = dict[str, Any]
+
+_CALLS = ("function_call", "custom_tool_call")
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_CHAT = ("message", *_CALLS, *_RESULTS)
+# Under this key a message says which group of items it was made of, an event which item it is.
+_GROUP, _ITEM = "group", "item"
+_NO_ITEM = {_ITEM: None}
+# Signed thoughts, as Anthropic's: the newest must stay with their calls, and older ones go early.
+_THOUGHTS = "thinking_blocks"
+# A budget is all for messages; `compress_messages` would keep a share of a window for the answer.
+_NO_RESERVE = Settings(context_reserve_ratio=0.0)
+
+
+class OpenAIAgentsSession:
+    """A session for `Runner.run(agent, input, session=…)`.
+
+    Every item is an event that holds it whole and, where it has such a form, the chat message that
+    it is: `SessionService` shows, summarises and exports the session as any other. Two processes
+    may use one session; what one adds at once stays together.
+
+    Args:
+        store: The service that keeps it, or the URL of a store: see `AsyncSessionService`. A
+            service that is made here is closed by `close`.
+        session_id: The session. It is created with the first item.
+        app: The app that it is one of.
+        user: The user whom it belongs to.
+        max_tokens: Tokens of `get_items` at most; `None` for all that is stored. New input, tools
+            and instructions come on top of it.
+        model: The model that tokens are counted for.
+
+    Raises:
+        InvalidArgumentError: `max_tokens` is no positive integer.
+        SessionStoreError: The store cannot be opened; its classes say why.
+    """
+
+    # Of the protocol. The SDK's `SessionSettings(limit=…)` are for `get_items`.
+    session_settings: Any = None
+
+    def __init__(
+        self,
+        store: AsyncSessionService | str,
+        session_id: str,
+        *,
+        app: str = "openai-agents",
+        user: str = "user",
+        max_tokens: int | None = None,
+        model: str | None = None,
+    ) -> None:
+        is_count = isinstance(max_tokens, int) and not isinstance(max_tokens, bool)
+        if max_tokens is not None and not (is_count and max_tokens > 0):
+            raise InvalidArgumentError(
+                f"`max_tokens` must be a positive integer or None, got {max_tokens!r}",
+                argument="max_tokens",
+            )
+        self._is_owner = isinstance(store, str)
+        self._service = AsyncSessionService(store) if isinstance(store, str) else store
+        self.session_id = session_id
+        self.max_tokens = max_tokens
+        self.model = model
+        self._key = app, user, session_id
+        self._head: SessionHead | None = None
+
+    async def __aenter__(self) -> OpenAIAgentsSession:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def get_items(self, limit: int | None = None) -> list[Item]:
+        """Return the conversation's items, oldest first.
+
+        Where the service has summarised the session, the summary is a system message in front, and
+        the items behind it follow. Of more than `max_tokens`, long results are shortened and what
+        is old is left out, by `compress_items`, which keeps calls together with their results.
+
+        Args:
+            limit: The newest items at most, without a summary. Where they are within `max_tokens`
+                they are just those that were added last, a result without its call among them: so
+                the SDK finds again what it wrote, and it leaves such results out by itself.
+
+        Raises:
+            ContextOverflowError: System messages alone are larger than `max_tokens`.
+        """
+        if limit is not None and limit < 1:
+            return []
+        stored = await self._service.get(*self._key, last=limit, user_first="off")
+        if stored is None:
+            return []
+        items: list[Item] = []
+        events = stored.events
+        if limit is None and (summary := stored.summaries.get("")):
+            items += to_response_items([], summaries=[summary.text])
+            events = [event for event in events if (event.seq or 0) > summary.last_seq]
+        items += [_from_payload(event.payload) for event in events if _is_item(event)]
+        if self.max_tokens is None:
+            return items
+        # New input always follows. Standing in for it, this keeps none of the old from being cut.
+        follows = {"role": "user", "content": ""}
+        shown = compress_items([*items, follows], self.max_tokens, self.model, settings=_NO_RESERVE)
+        return shown[:-1]
+
+    async def add_items(self, items: Sequence[Item]) -> None:
+        """Add items behind the others, all of them in one write.
+
+        Raises:
+            InvalidArgumentError: An item cannot be written as JSON.
+        """
+        events = [Event(_to_payload(item)) for item in items]
+        while events:
+            head = self._head = self._head or await self._create()
+            try:
+                await self._service.append(head, events)
+            except (SessionNotFoundError, SessionGoneError):
+                # Cleared or expired meanwhile, which ends no conversation.
+                self._head = None
+            else:
+                break
+
+    async def pop_item(self) -> Item | None:
+        """Remove the newest item and return it; `None` where there is none.
+
+        A summary that covers it, or the item before it, goes, too. Of several callers each gets
+        another item.
+        """
+        while newest := await self._newest():
+            session, before, event = newest
+            after = (event.seq or 0) - 1
+            # A tail that is only removed leaves the session's last position as it is, so that
+            # nobody could tell that he is late. What is put there takes a new one.
+            instead = Event(_NO_ITEM)
+            if before is not None:
+                instead, after = before, (before.seq or 0) - 1
+            try:
+                await self._service.replace_tail(session, after, [instead])
+            except (ConflictError, SessionGoneError, SessionNotFoundError):
+                continue  # another writer was first
+            return _from_payload(event.payload)
+        return None
+
+    async def clear_session(self) -> None:
+        """Delete the session; what is added later begins a new one."""
+        await self._service.delete(*self._key)
+        self._head = None
+
+    async def close(self) -> None:
+        """Let go of the store, unless the service was handed in."""
+        if self._is_owner:
+            await self._service.close()
+
+    async def _create(self) -> SessionHead:
+        stored = None
+        while stored is None:
+            try:
+                stored = await self._service.create(*self._key)
+            except SessionExistsError:
+                stored = await self._service.get(*self._key, last=0, user_first="off")
+        # Not the session itself, which would collect all that is added.
+        return SessionHead(
+            **{field.name: getattr(stored, field.name) for field in fields(SessionHead)}
+        )
+
+    async def _newest(self) -> tuple[StoredSession, Event | None, Event] | None:
+        """Return the session, the item before the newest one, and that."""
+        # All are read where the newest are no items, but stand for summaries.
+        for last in (2, None):
+            stored = await self._service.get(*self._key, last=last, user_first="off")
+            if stored is None:
+                return None
+            items = [event for event in stored.events if _is_item(event)]
+            if len(items) > 1 or (items and last is None):
+                return stored, (items[-2] if len(items) > 1 else None), items[-1]
+        return None
+
+
+def compress_items(
+    items: Sequence[Item],
+    context_window: int,
+    model: str | None = None,
+    *,
+    instructions: str | None = None,
+    tools: list[Any] | None = None,
+    max_output_tokens: int | None = None,
+    settings: Settings | None = None,
+    archive: Archive | None = None,
+) -> list[Item]:
+    """Return Responses items that fit, as `compress_messages` does it for chat messages.
+
+    Items that stay as they are come back as the very same objects. Reasoning, and calls of the
+    provider's own tools, stay and go with the message or the calls behind them. Where the thoughts
+    of older rounds are left out, what they led to loses its `id`: the provider would look for them.
+
+    Args:
+        items: The input of a request, with `instructions` in front of it.
+        context_window: The model's window in tokens.
+        model: The model that tokens are counted for.
+        instructions: What a request sends beside its items; they count.
+        tools: The tool schemas in the form of chat completions; they count.
+        max_output_tokens: The limit for the answer.
+        settings: Limits of the compression.
+        archive: Where originals of shortened tool results are kept.
+
+    Raises:
+        ContextOverflowError: What must stay is larger than what is allowed.
+        InvalidMessageError: An item makes a message of a shape that no provider accepts.
+        InvalidArgumentError: Another argument cannot be used.
+    """
+    groups = list(_groups(items))
+    front: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
+    messages = [group.message for group in groups]
+    fitted = compress_messages(
+        [*front, *messages],
+        context_window,
+        model,
+        tools=tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=archive,
+    )
+    shown: list[Item] = []
+    for message in fitted[len(front) :]:
+        at = message.get(_GROUP)
+        shown += _note(message) if at is None else groups[at].as_in(message)
+    return shown
+
+
+def _note(message: Message) -> list[Item]:
+    """Return what was put in: a note, or the result of a call that had none."""
+    if message.get("role") != "tool":
+        return to_response_items([message])
+    id_, output = message["tool_call_id"], message["content"]
+    return [{"type": "function_call_output", "call_id": id_, "output": output}]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Items that are one chat message, and what the message is."""
+
+    items: list[Item]
+    message: Message
+
+    def as_in(self, message: Message) -> list[Item]:
+        """Return the items with what the message says now."""
+        if message is self.message:
+            return self.items
+        if not any(_kind(item) in _CHAT for item in self.items):
+            return []
+        has_thoughts = message.get(_THOUGHTS) == self.message.get(_THOUGHTS)
+        calls = {call["id"]: call for call in message.get("tool_calls") or ()}
+        shown = []
+        for item in self.items:
+            kind = _kind(item)
+            if kind not in _CHAT:
+                if has_thoughts:
+                    shown.append(item)
+                continue
+            changed = {}
+            if kind in _CALLS:
+                if item.get("call_id") not in calls:
+                    continue
+                changed = _said_in(calls[item["call_id"]], "arguments", "input")
+            elif message.get("content") != self.message.get("content"):
+                name = "output" if kind in _RESULTS else "content"
+                changed = {name: _content(item.get(name), message)}
+            changed = {name: value for name, value in changed.items() if item.get(name) != value}
+            kept = item if has_thoughts else {k: v for k, v in item.items() if k != "id"}
+            shown.append({**kept, **changed} if changed else kept)
+        return shown
+
+
+def _groups(items: Sequence[Item]) -> Iterator[_Group]:
+    """Yield items by the messages that they make: see `from_response_items`."""
+    groups: list[list[Item]] = []
+    waiting: list[Item] = []
+    for item in items:
+        if _kind(item) not in _CHAT:
+            waiting.append(item)
+            continue
+        if waiting and not _is_models(item):
+            groups.append(waiting)
+            waiting = []
+        if _kind(item) in _CALLS and groups and _is_models(groups[-1][-1]):
+            groups[-1] += [*waiting, item]
+        else:
+            groups.append([*waiting, item])
+        waiting = []
+    if waiting:
+        groups.append(waiting)
+    for at, group in enumerate(groups):
+        others = [item for item in group if _kind(item) not in _CHAT]
+        message = next(iter(from_response_items(group)), None)
+        if message is None:
+            message = {"role": "assistant", "content": _stand_in(others)}
+        elif others:
+            message[_THOUGHTS] = [{"type": "thinking", "thinking": _stand_in(others)}]
+        yield _Group(group, {**message, _GROUP: at})
+
+
+def _is_models(item: Item) -> bool:
+    kind = _kind(item)
+    return kind in _CALLS or (kind == "message" and item.get("role") == "assistant")
+
+
+def _kind(item: Item) -> Any:
+    return item.get("type") or ("message" if "role" in item else None)
+
+
+def _said_in(call: Any, *names: str) -> Item:
+    said = call.get("function") or call.get("custom") or {}
+    return {name: said[name] for name in names if name in said}
+
+
+def _content(before: Any, message: Message) -> Any:
+    """Return a message's content in the form that an item's content had before."""
+    content = message.get("content")
+    if isinstance(before, str) and isinstance(content, str):
+        return content
+    role = "assistant" if message.get("role") == "assistant" else "user"
+    made = to_response_items([{"role": role, "content": content}])
+    return made[0]["content"] if made else ""
+
+
+# Base64 says 3 bytes in 4 characters, and a token is about 4 bytes of text.
+_ENCRYPTED_CHARS = 16 / 3
+# Source: OpenAI's tiles for an image of 1,024 by 1,024 pixels.
+_IMAGE_TOKENS = 765
+
+
+def _stand_in(items: list[Item]) -> str:
+    """Return a text that is about as many tokens as items that chat messages have no form for."""
+    return " ".join(_texts(items))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "encrypted_content" and isinstance(inner, str):
+                yield " thought" * round(len(inner) / _ENCRYPTED_CHARS)
+            else:
+                yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+    elif isinstance(value, str) and value.startswith("data:"):
+        yield " image" * _IMAGE_TOKENS
+    elif value is not None:
+        yield str(value)
+
+
+def _to_payload(item: Item) -> Item:
+    """Return what an item is stored as; texts that message and item share are stored once."""
+    message = next(iter(from_response_items([item])), None)
+    if message is None or not (message.get("content") or len(message) > 2):
+        return {_ITEM: item}  # a message that says nothing would not be stored
+    own = _shared(message)
+    return {**message, _ITEM: {k: None if own.get(k) == v else v for k, v in item.items()}}
+
+
+def _from_payload(payload: Item) -> Item:
+    own = _shared(payload)
+    return {k: own.get(k) if v is None else v for k, v in payload[_ITEM].items()}
+
+
+def _shared(message: Message) -> Item:
+    """Return the texts of a message by their names in an item; none of one without a role."""
+    content = message.get("content")
+    if not isinstance(content, str):
+        content = None
+    (call,) = message.get("tool_calls") or [{}]
+    return {"content": content, "output": content, **_said_in(call, "arguments", "input")}
+
+
+def _is_item(event: Event) -> bool:
+    return isinstance(event.payload, dict) and isinstance(event.payload.get(_ITEM), dict)
