@@ -1,0 +1,551 @@
+"""A conversation sent again, request by request, as nanobot with this package sends it.
+
+Says what each model call would have held at some window: no model is called, nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
+from nanobot_context.errors import ContextOverflowError, InvalidArgumentError
+from nanobot_context.history import call_id, tool_calls_of
+from nanobot_context.settings import Settings
+
+if TYPE_CHECKING:
+    from nanobot_context._core import _Archive
+    from nanobot_context.types import Message
+
+__all__ = ["CutMark", "MessageFate", "Replay", "Request", "message_text", "removed_text", "replay"]
+
+# Which message of the conversation a message of a request was made of. Keys that nobody knows cost
+# no tokens, stay in edited messages, and are in none that are new.
+_INDEX = "nanobot_context.replay"
+
+# As `marks.rs` writes what is left of a tool result.
+_GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
+_ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
+
+_INSTEAD_OF = {"developer": "system", "function": "tool"}
+
+
+@dataclass(frozen=True, slots=True)
+class CutMark:
+    """What one request does to a message that the request before did not.
+
+    Attributes:
+        index: The message's position in the conversation, from 0.
+        tool: The tool whose result it is; `None` for other messages.
+        reason: Why: see `Cut`. Where there are several reasons, the one that freed most.
+        tokens_before: Tokens of the message, framing included.
+        tokens_after: Tokens of what is sent of it; 0 where it is left out.
+        removed: The text that is not sent, its pieces apart by an empty line. Where nothing can be
+            told apart, all of the text.
+        kept_in: The file that the request names as the original; `None` where it names none.
+    """
+
+    index: int
+    tool: str | None
+    reason: str
+    tokens_before: int
+    tokens_after: int
+    removed: str
+    kept_in: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One model call.
+
+    Attributes:
+        position: `messages[:position]` is what the conversation was at that time.
+        turn: User messages among them.
+        before: Tokens by role: `system` (also `developer`), `user`, `assistant`, `tool` (also
+            `function`), further `tools` for tool schemas and `framing` for the start of the reply.
+        after: The same of what is sent; empty where nothing can be.
+        tokens_before: The sum of `before`.
+        tokens_after: The sum of `after`.
+        reused_tokens: Tokens of the messages at the start, tool schemas included, that are the same
+            as in the request before: what a provider's prompt cache can hold.
+        cuts: What is new in this request.
+        over: Whether it is over the budget, in the room of the answer, or cannot be sent at all.
+        error: Why it cannot be sent, or `None`.
+    """
+
+    position: int
+    turn: int
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    tokens_before: int
+    tokens_after: int
+    reused_tokens: int
+    cuts: tuple[CutMark, ...] = ()
+    over: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFate:
+    """What has become of a message as of the last request that could be sent.
+
+    Attributes:
+        index: Its position in the conversation, from 0.
+        turn: User messages up to and with it.
+        role: Its role as it stands in the message.
+        tool: The tool whose result it is; `None` for other messages.
+        tokens: Its tokens, framing included.
+        state: `kept`, `shortened` or `left out`.
+        reason: Why it is not kept: see `Cut`.
+        tokens_after: Tokens of what is sent of it.
+        first_request: The index of the first request that did not send it whole, or `None`.
+    """
+
+    index: int
+    turn: int
+    role: str
+    tool: str | None
+    tokens: int
+    state: str
+    reason: str | None
+    tokens_after: int
+    first_request: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Every request of a conversation.
+
+    Attributes:
+        window_tokens: The window.
+        budget_tokens: What messages and tool schemas may have of it: it less room for the answer.
+        model: The model that tokens are counted for.
+        counted: How they are counted: `exact` or `estimated`.
+        requests: One for each message of the assistant that has others before it, and one with all
+            messages: the next one.
+        messages: One for each message.
+    """
+
+    window_tokens: int
+    budget_tokens: int
+    model: str | None
+    counted: str
+    requests: tuple[Request, ...]
+    messages: tuple[MessageFate, ...]
+
+
+def replay(
+    messages: Sequence[Message],
+    context_window: int,
+    model: str | None = None,
+    *,
+    tools: list[dict[str, Any]] | None = None,
+    max_output_tokens: int | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    archive: _Archive | None = None,
+    on_request: Callable[[int, int], None] | None = None,
+) -> Replay:
+    """Return every request of a conversation as it is sent with `context_window` tokens.
+
+    A request whose system messages, tool schemas and last message of the user need more than the
+    window says so in its `error`. Costs one compression for each message of the assistant: 2,500
+    requests of up to 5,000 messages take some ten seconds.
+
+    Args:
+        messages: The conversation from its start; not changed.
+        context_window: The window in tokens.
+        model: The model that tokens are counted for.
+        tools: The tool schemas that each request has.
+        max_output_tokens: The limit for an answer, where it is more than the settings keep free.
+        settings: Limits of the compression.
+        archive: Where originals of shortened tool results are; see `Archive`, which writes them.
+        on_request: Called after each request with how many are done and how many there are.
+
+    Raises:
+        InvalidMessageError: A message is of a shape that no provider accepts.
+        InvalidArgumentError: The window is no positive number, or a setting is unknown.
+        SettingsError: The value of a setting cannot be used.
+    """
+    if isinstance(context_window, bool) or not isinstance(context_window, int):
+        raise InvalidArgumentError(
+            f"`context_window` must be an integer, got {context_window!r}",
+            argument="context_window",
+        )
+    if context_window <= 0:
+        raise InvalidArgumentError(
+            f"`context_window` must be positive, got {context_window}", argument="context_window"
+        )
+    limits = _with_room(_settings(settings), context_window, max_output_tokens)
+    run = _Run(list(messages), context_window, model, tools, limits, archive)
+    positions = list(_positions(messages))
+    requests = []
+    for done, position in enumerate(positions, 1):
+        requests.append(run.request(position))
+        if on_request is not None:
+            on_request(done, len(positions))
+    return Replay(
+        window_tokens=context_window,
+        budget_tokens=run.budget_tokens,
+        model=model,
+        counted=fit_messages([], 1 << 40, model).receipt.source or "exact",
+        requests=tuple(requests),
+        messages=tuple(run.fates()),
+    )
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """Return everything that a message says, for a person: content, calls, thoughts."""
+    calls = (_call_text(call) for call in tool_calls_of(dict(message)))
+    said = (_content_text(message.get("content")), *calls, message.get("reasoning_content"))
+    return "\n".join(text for text in said if isinstance(text, str) and text)
+
+
+def removed_text(before: str, after: str) -> str:
+    """Return what `after` no longer has of `before`, its pieces apart by an empty line.
+
+    `after` is taken for pieces of `before` in their order, with marks or new words between them;
+    what cannot be found is taken for new. Costs one search of `before` for each such piece.
+    """
+    gone: list[str] = []
+    at = 0
+    for piece in _pieces(before, after):
+        found = before.find(piece, at)
+        if found < 0:
+            continue
+        gone.append(before[at:found])
+        at = found + len(piece)
+    gone.append(before[at:])
+    return "\n\n".join(text for text in (piece.strip("\n") for piece in gone) if text.strip())
+
+
+def _pieces(before: str, after: str) -> Iterator[str]:
+    """Yield what `after` may have of `before`: text between marks, whole or else by lines."""
+    for text in _GAP.split(after):
+        if not text.strip():
+            continue
+        if text in before:
+            yield text
+        else:
+            yield from (line for line in text.splitlines() if len(line.strip()) > 1)
+
+
+@dataclass(slots=True)
+class _Sent:
+    """The last request that went out.
+
+    Attributes:
+        position: How much of the conversation there was.
+        messages: Its messages.
+        tokens: The tokens of each.
+        by_role: Their sums.
+        places: Where in it messages of the conversation are, by their index there.
+    """
+
+    position: int = 0
+    messages: list[Message] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    by_role: Counter[str] = field(default_factory=Counter)
+    places: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Run:
+    """A replay as it goes on."""
+
+    given: list[Message]
+    window_tokens: int
+    model: str | None
+    tools: list[dict[str, Any]] | None
+    settings: Settings
+    archive: _Archive | None
+    turn: int = 0
+    requests: int = 0
+    sent: _Sent = field(default_factory=_Sent)
+    arrived: list[Message] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    before: Counter[str] = field(default_factory=Counter)
+    cuts: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """For each message that is not sent whole, why, and since which request."""
+    compressor: Compressor = field(init=False)
+    framing: dict[str, int] = field(init=False)
+    tool_names: list[str | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.compressor = Compressor(
+            self.window_tokens,
+            self.model,
+            tools=self.tools,
+            settings=self.settings,
+            archive=self.archive,
+        )
+        start = count_tokens([], self.model)
+        schemas = count_tokens([], self.model, tools=self.tools) - start
+        self.framing = {"tools": schemas, "framing": start} if schemas else {"framing": start}
+        self.tool_names = _tool_names(self.given)
+
+    @property
+    def budget_tokens(self) -> int:
+        # As `budget_tokens` of `src/compress/mod.rs`.
+        share = self.window_tokens * self.settings.context_reserve_ratio
+        return max(self.window_tokens - ceil(share), 0)
+
+    def request(self, position: int) -> Request:
+        """Return the request with the first `position` messages."""
+        self._take(position)
+        number, self.requests = self.requests, self.requests + 1
+        before = dict(self.before + Counter(self.framing))
+        request = Request(
+            position=position,
+            turn=self.turn,
+            before=before,
+            after={},
+            tokens_before=sum(before.values()),
+            tokens_after=0,
+            reused_tokens=0,
+        )
+        try:
+            messages, cuts = self._compress()
+        except ContextOverflowError as error:
+            return replace(request, over=True, error=str(error))
+        shared = _shared(self.sent.messages, messages)
+        reused = sum(self.sent.tokens[:shared]) + self.framing.get("tools", 0) if shared else 0
+        # What goes on from all of the request before has its cuts, too.
+        seen = self.sent.position if shared == len(self.sent.messages) else 0
+        unseen = [cut for cut in cuts if cut.index >= seen]
+        replaced = self._send(messages, shared)
+        marks = tuple(self._marks(unseen, replaced, shared, number))
+        self.sent.position = position
+        after = dict(+self.sent.by_role + Counter(self.framing))
+        tokens_after = sum(after.values())
+        return replace(
+            request,
+            after=after,
+            tokens_after=tokens_after,
+            reused_tokens=reused,
+            cuts=marks,
+            over=tokens_after > self.budget_tokens,
+        )
+
+    def fates(self) -> Iterator[MessageFate]:
+        """Yield what has become of each message."""
+        turn = 0
+        for index, message in enumerate(self.arrived):
+            turn += message["role"] == "user"
+            place = self.sent.places.get(index)
+            reason, first = self.cuts.get(index, (None, None))
+            state, tokens = "left out", 0
+            if place is not None:
+                state, tokens = "shortened", self.sent.tokens[place]
+            is_later = index >= self.sent.position
+            if is_later or (place is not None and self._is_whole(self.sent.messages[place])):
+                state, reason, first, tokens = "kept", None, None, self.tokens[index]
+            yield MessageFate(
+                index=index,
+                turn=turn,
+                role=message["role"],
+                tool=self.tool_names[index],
+                tokens=self.tokens[index],
+                state=state,
+                reason=reason,
+                tokens_after=tokens,
+                first_request=first,
+            )
+
+    def _take(self, position: int) -> None:
+        """Let the conversation go on to `position`."""
+        for index in range(len(self.arrived), position):
+            message = {**self.given[index], _INDEX: index}
+            tokens = self._tokens(message)
+            self.arrived.append(message)
+            self.tokens.append(tokens)
+            self.before[_role(message)] += tokens
+            self.turn += message["role"] == "user"
+
+    def _compress(self) -> tuple[list[Message], list[Cut]]:
+        """Return what is sent, and the cuts: as `recovery.compress`, which keeps no receipt."""
+        receipt: Receipt | None
+        try:
+            messages = self.compressor.compress(self.arrived)
+            receipt = self.compressor.receipt
+        except ContextOverflowError as error:
+            if error.needed_tokens > self.window_tokens:
+                raise
+            fitted = fit_messages(
+                self.arrived,
+                error.needed_tokens,
+                self.model,
+                tools=self.tools,
+                archive=self.archive,
+            )
+            messages, receipt = fitted.messages, fitted.receipt
+        return messages, receipt.cuts if receipt else []
+
+    def _send(self, messages: list[Message], shared: int) -> dict[int, Message]:
+        """Let `messages` be what is sent, whose first `shared` are as before.
+
+        Returns what has gone for it, by the message of the conversation that it was of.
+        """
+        sent = self.sent
+        replaced: dict[int, Message] = {}
+        for message, tokens in zip(sent.messages[shared:], sent.tokens[shared:], strict=True):
+            sent.by_role[_role(message)] -= tokens
+            if _INDEX in message:
+                replaced[message[_INDEX]] = message
+                del sent.places[message[_INDEX]]
+        del sent.tokens[shared:]
+        for place, message in enumerate(messages[shared:], shared):
+            if _INDEX in message:
+                sent.places[message[_INDEX]] = place
+            is_whole = self._is_whole(message)
+            tokens = self.tokens[message[_INDEX]] if is_whole else self._tokens(message)
+            sent.tokens.append(tokens)
+            sent.by_role[_role(message)] += tokens
+        sent.messages = messages
+        return replaced
+
+    def _marks(
+        self, cuts: list[Cut], replaced: dict[int, Message], shared: int, number: int
+    ) -> Iterator[CutMark]:
+        """Yield a mark for each message that the request before had otherwise."""
+        reasons: dict[int, Cut] = {}
+        for cut in cuts:
+            known = reasons.get(cut.index)
+            if known is None or _freed(cut) > _freed(known):
+                reasons[cut.index] = cut
+        for index, cut in reasons.items():
+            place = self.sent.places.get(index)
+            sent = None if place is None else self.sent.messages[place]
+            is_shared = place is not None and place < shared
+            if is_shared or (index < self.sent.position and sent == replaced.get(index)):
+                continue
+            if sent is None or not self._is_whole(sent):
+                _, since = self.cuts.get(index, ("", number))
+                self.cuts[index] = (cut.reason, since)
+            text = message_text(self.arrived[index])
+            sent_text = "" if sent is None else message_text(sent)
+            origin = _ORIGIN.search(sent_text)
+            yield CutMark(
+                index=index,
+                tool=self.tool_names[index],
+                reason=cut.reason,
+                tokens_before=self.tokens[index],
+                tokens_after=0 if place is None else self.sent.tokens[place],
+                removed=text if sent is None else removed_text(text, sent_text),
+                kept_in=origin[1] if origin and origin[0] not in text else None,
+            )
+
+    def _is_whole(self, message: Message) -> bool:
+        """Return whether a message of a request is one of the conversation as it is."""
+        return _INDEX in message and message is self.arrived[message[_INDEX]]
+
+    def _tokens(self, message: Message) -> int:
+        """Return the tokens of a message: what it adds to a prompt."""
+        return count_tokens([message], self.model) - self.framing["framing"]
+
+
+def _positions(messages: Sequence[Message]) -> Iterator[int]:
+    for index, message in enumerate(messages):
+        if index and message.get("role") == "assistant":
+            yield index
+    if messages:
+        yield len(messages)
+
+
+def _shared(one: list[Message], other: list[Message]) -> int:
+    """Return how many messages at the start are the same."""
+    if other[: len(one)] == one:
+        return len(one)
+    shared = 0
+    for mine, yours in zip(one, other, strict=False):
+        if mine is not yours and mine != yours:
+            break
+        shared += 1
+    return shared
+
+
+def _freed(cut: Cut) -> int:
+    return cut.tokens_before - cut.tokens_after
+
+
+def _role(message: Message) -> str:
+    role: str = message["role"]
+    return _INSTEAD_OF.get(role, role)
+
+
+def _tool_names(messages: Sequence[Message]) -> list[str | None]:
+    """Return for each message the tool whose result it is: as it says, or else its call."""
+    calls: dict[str, str] = {}
+    names: list[str | None] = []
+    for message in messages:
+        for call in tool_calls_of(message):
+            calls[call_id(call)] = _call_name(call)
+        name = None
+        if message.get("role") in ("tool", "function"):
+            name = message.get("name")
+            if not isinstance(name, str):
+                name = calls.get(str(message.get("tool_call_id")))
+        names.append(name)
+    return names
+
+
+def _function(call: Any) -> Mapping[str, Any]:
+    call = call if isinstance(call, dict) else {}
+    function = call.get("function")
+    return function if isinstance(function, dict) else call
+
+
+def _call_name(call: Any) -> str:
+    name = _function(call).get("name")
+    return name if isinstance(name, str) else "?"
+
+
+def _call_text(call: Any) -> str:
+    arguments = _function(call).get("arguments", "")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False, default=repr)
+    return f"{_call_name(call)}({arguments})"
+
+
+def _content_text(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(map(_part_text, content if isinstance(content, list) else [content]))
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    text = part.get("text") if isinstance(part, dict) else None
+    if isinstance(text, str):
+        return text
+    kind = part.get("type") if isinstance(part, dict) else None
+    return f"[{kind}]" if isinstance(kind, str) else f"[{type(part).__name__}]"
+
+
+def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
+    if isinstance(given, Settings):
+        return given
+    try:
+        return Settings(**(given or {}))
+    except TypeError as error:
+        raise InvalidArgumentError(f"`settings`: {error}", argument="settings") from error
+
+
+def _with_room(settings: Settings, window_tokens: int, max_output_tokens: int | None) -> Settings:
+    """Return settings that keep free what an answer may have: at most half of the window."""
+    if max_output_tokens is None:
+        return settings
+    if isinstance(max_output_tokens, bool) or not isinstance(max_output_tokens, int):
+        raise InvalidArgumentError(
+            f"`max_output_tokens` must be an integer or None, got {max_output_tokens!r}",
+            argument="max_output_tokens",
+        )
+    room = min(max_output_tokens, window_tokens // 2)
+    # Rounded up to `room` where it is used.
+    ratio = max(settings.context_reserve_ratio, (room - 0.5) / window_tokens)
+    return replace(settings, context_reserve_ratio=ratio)
