@@ -52,6 +52,7 @@ from nanobot_context.types import Message, Priority
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
+    from nanobot_context.events import subscribe
     from nanobot_context.recovery import call_with_recovery
     from nanobot_context.session import Session
     from nanobot_context.sessions import AsyncSessionService, Event, SessionService
@@ -110,6 +111,7 @@ __all__ = [
     "install",
     "load_settings",
     "status",
+    "subscribe",
     "trim_tool_result",
     "uninstall",
 ]
@@ -128,6 +130,7 @@ _LAZY = {
     "load_settings": "nanobot_context.settings",
     "install": "nanobot_context.shim",
     "status": "nanobot_context.shim",
+    "subscribe": "nanobot_context.events",
     "uninstall": "nanobot_context.shim",
 }
 

@@ -83,6 +83,10 @@ class Settings:
         session_store: URL of the store that has nanobot's sessions, for several gateways at once:
             `sqlite:///path`, `redis://...` or `rediss://...`, which may hold a password. `None`
             leaves them in nanobot's files.
+        events: File that each event is written to as a line of JSON, see `nanobot_context.events`;
+            relative to the folder of nanobot's config file. `None` writes none.
+        events_max_bytes: Size at which that file is put aside; three older ones are kept.
+        events_include_content: Whether it holds texts of the conversation, too.
     """
 
     context_compression: bool = True
@@ -107,6 +111,9 @@ class Settings:
     archive: bool = True
     archive_max_bytes: int = 67_108_864
     session_store: str | None = field(default=None, repr=False)
+    events: str | None = None
+    events_max_bytes: int = 5_242_880
+    events_include_content: bool = False
 
     def __post_init__(self) -> None:
         for name in _RULES:
@@ -169,6 +176,10 @@ def _is_store(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.startswith(schemes))
 
 
+def _is_path(value: Any) -> bool:
+    return _is_name(value) and "\0" not in (value or "")
+
+
 def _parse_bool(text: str) -> bool:
     word = text.strip().lower()
     if word in {"1", "true", "yes", "on"}:
@@ -209,6 +220,8 @@ _STORE = _Rule(
     "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`", _is_store, _parse_name
 )
 
+_PATH = _Rule("a file's path or null", _is_path, _parse_name)
+
 _RULES: dict[str, _Rule] = {
     "context_compression": _SWITCH,
     "context_window_override": _WINDOW,
@@ -232,6 +245,9 @@ _RULES: dict[str, _Rule] = {
     "archive": _SWITCH,
     "archive_max_bytes": _POSITIVE,
     "session_store": _STORE,
+    "events": _PATH,
+    "events_max_bytes": _POSITIVE,
+    "events_include_content": _SWITCH,
 }
 
 

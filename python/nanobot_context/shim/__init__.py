@@ -17,17 +17,19 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import governance, log, own_window, provider_chat, safe_chat
+from nanobot_context.shim import governance, live, log, own_window, provider_chat, safe_chat
 from nanobot_context.shim.archives import (
     DEFAULT_WORKSPACE,
     Archives,
     read_file_knows_the_workspace,
 )
 from nanobot_context.shim.config import nanobot_config_path, provider_prefixes
+from nanobot_context.shim.counters import Counters, counters_file
 from nanobot_context.shim.detect import Detection, detect_generation, load_classes, nanobot_version
 from nanobot_context.shim.guard import Guard
 from nanobot_context.shim.history import wrap_get_history
 from nanobot_context.shim.learned import Learned, learned_file
+from nanobot_context.shim.live import Live
 from nanobot_context.shim.nanobot_messages import own_prompts
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.state import PatchPoint, Status
@@ -43,6 +45,7 @@ class _Installation:
     detection: Detection
     loaded: LoadedSettings
     windows: Windows
+    live: Live
 
 
 _lock = threading.RLock()
@@ -115,6 +118,7 @@ def install(settings: Settings | None = None) -> Status:
                 read_file_knows_the_workspace(),
                 workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
             )
+        telling = Live(Counters(counters_file(nanobot_config_path())))
         guard = Guard(
             loaded.settings,
             windows,
@@ -122,6 +126,7 @@ def install(settings: Settings | None = None) -> Status:
             error_response,
             archives,
             own_prompts(),
+            telling,
         )
         patches = PatchSet()
         try:
@@ -140,17 +145,20 @@ def install(settings: Settings | None = None) -> Status:
                 )
             governance.patch(classes.provider, windows, patches)
             own_window.patch(windows, patches)
+            live.patch(patches)
             # Before the summaries, which save sessions, too.
             if store_url is not None:
                 session_store.patch(store_url, patches)
             if loaded.settings.enable_history_summarization:
                 from nanobot_context.shim import summaries  # the same
 
-                summaries.patch(classes.session, windows, loaded.settings, patches)
+                summaries.patch(classes.session, windows, loaded.settings, patches, telling)
         except BaseException:
             patches.restore()
+            telling.close()
             raise
-        _installation = _Installation(patches, detection, loaded, windows)
+        telling.open_file(loaded.settings, nanobot_config_path().parent)
+        _installation = _Installation(patches, detection, loaded, windows, telling)
         return status()
 
 
@@ -165,6 +173,7 @@ def uninstall() -> None:
         if _installation is None:
             return
         stuck = _installation.patches.restore()
+        _installation.live.close()
         _installation = None
         _last_refusal = Status(False, "uninstalled", nanobot_version=nanobot_version())
         if stuck:
@@ -179,7 +188,7 @@ def status() -> Status:
         return _last_refusal
     model = current.loaded.agent_defaults.get("model")
     window = current.windows.of(model) if isinstance(model, str) else None
-    patched = current.patches.names()
+    patched = list(dict.fromkeys(current.patches.names()))
     points = tuple(
         replace(point, state="patched")
         for point in current.detection.points
@@ -201,6 +210,11 @@ def status() -> Status:
         PatchPoint(name, "patched", "nanobot's own window follows a larger model")
         for name in patched
         if name.endswith(f".{own_window.NAME}")
+    )
+    own += tuple(
+        PatchPoint(name, "patched", "events name the session")
+        for name in patched
+        if name.endswith(live.NAME)
     )
     if current.loaded.settings.enable_history_summarization:
         from nanobot_context.shim import summaries
@@ -226,6 +240,7 @@ def status() -> Status:
         window_source=window.source if window else "each request's model",
         model=model if isinstance(model, str) else None,
         learned=current.windows.learned.to_dict(),
+        counters=current.live.counters.total(),
     )
 
 

@@ -25,8 +25,18 @@ class Exchange:
     guard: Guard
     request: Request
     last: Refused | None = field(default=None, init=False)
+    attempts: int = field(default=0, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
+        live = self.guard.live
+        self.attempts += 1
+        if self.attempts > 1:
+            live.retried(
+                self.request,
+                self.attempts,
+                attempt.max_tokens,
+                lambda: self._sent_tokens(attempt, self.count(attempt.messages)),
+            )
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
         except Exception as error:
@@ -38,6 +48,7 @@ class Exchange:
         if overflow is not None:
             return Refused(overflow, response)
         self._learn_output(attempt)
+        live.answered(self.request, response, self.attempts)
         return response
 
     def count(self, messages: list[Message]) -> int:
@@ -74,6 +85,7 @@ class Exchange:
         prompt_tokens = self._sent_tokens(attempt, prompt_tokens)
         overflow, request, windows = refused.overflow, self.request, self.guard.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
+        self.guard.live.overflowed(request, overflow, refused.refusal, prompt_tokens)
         window = self.guard.window(request)
         log.warning(
             "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "

@@ -7,11 +7,11 @@ Everything that differs between nanobot's releases is in the generation modules;
 
 from __future__ import annotations
 
-import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import count_tokens, fits
@@ -19,6 +19,7 @@ from nanobot_context.errors import ContextOverflowError
 from nanobot_context.recovery import Attempt, GaveUp, compress, recover
 from nanobot_context.shim import friendly, log
 from nanobot_context.shim.exchange import Exchange
+from nanobot_context.shim.live import Live
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION_TOKENS,
     is_consolidation,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from nanobot_context.shim.request import Message, Request, State
 
 __all__ = ["Guard", "in_flight", "subagent", "unguarded"]
-
-logger = logging.getLogger("nanobot_context")
 
 _in_flight: ContextVar[bool] = ContextVar("nanobot_context_in_flight", default=False)
 _in_subagent: ContextVar[bool] = ContextVar("nanobot_context_in_subagent", default=False)
@@ -59,6 +58,7 @@ class Guard:
         error_response: Makes nanobot's own error response from a text.
         archives: Where originals of tool results are kept; `None` where the settings say no.
         prompts: How nanobot's own prompts in the user's name begin.
+        live: Where what happens is counted and told.
     """
 
     settings: Settings
@@ -67,6 +67,7 @@ class Guard:
     error_response: Callable[[str], Any]
     archives: Archives | None = None
     prompts: tuple[str, ...] = ()
+    live: Live = field(default_factory=Live)
 
     async def run(self, request: Request) -> Any:
         """Send `request` so that it fits, and return nanobot's response.
@@ -83,6 +84,7 @@ class Guard:
             _in_flight.reset(token)
 
     async def _run(self, request: Request) -> Any:
+        self.live.counters.add(requests=1)
         try:
             attempt = Attempt(self._compressed(request), self._output_limit(request))
         except ContextOverflowError as error:
@@ -122,6 +124,7 @@ class Guard:
                 archive=self.archive_of(request),
             )
 
+        begun = time.perf_counter()
         try:
             compressed = self.shorten(request, budget, first)
         except ContextOverflowError:
@@ -133,12 +136,7 @@ class Guard:
         if _same(compressed, request.messages):
             # Another list drops the state.
             return request.messages if state_fits else list(request.messages)
-        logger.debug(
-            "compressed %d messages to %d for a window of %d tokens",
-            len(request.messages),
-            len(compressed),
-            window.tokens,
-        )
+        self.live.compressed(request, compressed, budget, time.perf_counter() - begun)
         return compressed
 
     def shorten(
@@ -218,6 +216,7 @@ class Guard:
             window.source,
             error.parts or "unknown",
         )
+        self.live.gave_up(request, error)
         if _in_subagent.get():
             raise ContextOverflowError(
                 friendly.subagent_too_long(request.messages),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from nanobot_context.events import LearnedEvent, emit, is_wanted
 from nanobot_context.files import replace_file
 from nanobot_context.shim import log
 
@@ -122,6 +123,7 @@ class Learned:
         if lesson.window_tokens is None or limit_tokens < lesson.window_tokens:
             lesson.window_tokens = limit_tokens
             self._save()
+            _tell(name, "window_tokens", limit_tokens)
 
     def output(self, name: str, limit_tokens: int) -> None:
         """Remember a limit for answers; it only ever gets lower."""
@@ -129,6 +131,7 @@ class Learned:
         if lesson.output_tokens is None or limit_tokens < lesson.output_tokens:
             lesson.output_tokens = limit_tokens
             self._save()
+            _tell(name, "output_tokens", limit_tokens)
 
     def counted(
         self, name: str, script: str, ours: int, theirs: int, *, refused: bool = False
@@ -139,6 +142,7 @@ class Learned:
         ratio = self._own(name).ratios.setdefault(script, Ratio())
         if ratio.count(ours, theirs, refused=refused):
             self._save()
+            _tell(name, "ratio", ratio.used, script)
 
     def _own(self, name: str) -> Lesson:
         return self.lessons.setdefault(name, Lesson())
@@ -172,6 +176,11 @@ def name_of(model: str | None, endpoint: str) -> str:
 def learned_file(config: Path) -> Path:
     """Return where lessons are kept: beside nanobot's config file."""
     return config.parent / "nanobot-context" / "learned.json"
+
+
+def _tell(name: str, what: str, value: float, script: str | None = None) -> None:
+    if is_wanted(LearnedEvent):
+        emit(LearnedEvent(model=name, what=what, value=value, script=script))
 
 
 def _read(file: Path) -> dict[str, Lesson]:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from nanobot_context.settings import Settings
+from nanobot_context.shim.counters import Counts
 
 __all__ = ["PatchPoint", "Status"]
 
@@ -40,6 +41,8 @@ class Status:
         window_source: Where that number comes from.
         model: The model named in nanobot's config file.
         learned: What providers taught, by model: `window_tokens`, `output_tokens`, `ratio`.
+        counters: What happened in all processes that share nanobot's config file; `None` where
+            nothing is installed.
     """
 
     installed: bool
@@ -53,6 +56,7 @@ class Status:
     window_source: str = "each request's model"
     model: str | None = None
     learned: dict[str, dict[str, Any]] | None = None
+    counters: Counts | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

@@ -18,6 +18,7 @@ import asyncio
 import copy
 import functools
 import inspect
+import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from weakref import WeakKeyDictionary, ref
 from nanobot_context.settings import Settings
 from nanobot_context.shim import log, stored_summary
 from nanobot_context.shim.guard import unguarded
+from nanobot_context.shim.live import Live
 from nanobot_context.shim.patching import PatchSet, find
 from nanobot_context.shim.request import Message
 from nanobot_context.shim.windows import Windows
@@ -73,7 +75,9 @@ class History(list[Message]):
         self.summary = summary
 
 
-def patch(session: type, windows: Windows, settings: Settings, patches: PatchSet) -> None:
+def patch(
+    session: type, windows: Windows, settings: Settings, patches: PatchSet, live: Live
+) -> None:
     """Have the sessions of this nanobot summarised; a nanobot of another shape stays as it is."""
     manager, loop, builder = find(*_MANAGER), find(*_LOOP), find(*_BUILDER)
     build = "build_transcript" if hasattr(builder, "build_transcript") else "build_messages"
@@ -89,7 +93,7 @@ def patch(session: type, windows: Windows, settings: Settings, patches: PatchSet
         # Of a later release that has one of its own, that one stays.
         if not hasattr(session, name):
             patches.replace(session, name, functools.partial(_added, made))
-    jobs = Jobs(windows, settings, patches)
+    jobs = Jobs(windows, settings, patches, live)
     patches.replace(session, "get_history", lambda original: _wrap_history(original, patches))
     patches.replace(session, "clear", lambda original: _wrap_clear(original, patches))
     patches.replace(manager, "save", lambda original: _wrap_save(original, jobs, patches))
@@ -249,6 +253,7 @@ class Jobs:
     windows: Windows
     settings: Settings
     patches: PatchSet
+    live: Live
     loops: WeakKeyDictionary[Any, ref[Any]] = field(default_factory=WeakKeyDictionary)
     running: WeakKeyDictionary[Any, dict[str, asyncio.Task[None]]] = field(
         default_factory=WeakKeyDictionary
@@ -296,13 +301,20 @@ class Jobs:
         log.exception("could not summarise {}", session.key)
 
     async def _run(self, job: Job) -> None:
+        begun = time.perf_counter()
+        made: Summary | None = None
+        stored: Summary | None = None
+        failure: Exception | None = None
         try:
             with unguarded():
-                summary = await self._make(job)
+                made = await self._make(job)
             if self.patches.active:
-                job.store(summary)
-        except Exception:
+                stored = job.store(made)
+        except Exception as error:
+            failure = error
             self._give_up(job.session)
+        seconds = time.perf_counter() - begun
+        self.live.summarised(job.session.key, stored or made, failure, seconds, stored is not None)
 
     async def _make(self, job: Job) -> Summary:
         """Ask nanobot's provider; without an answer of its, the summary is made without a model."""
@@ -363,20 +375,21 @@ class Job:
         public = find(*_PUBLIC) or dict
         return [public(message) for message in self._said if not message.get("_command")]
 
-    def store(self, summary: Summary) -> None:
+    def store(self, summary: Summary) -> Summary | None:
         """Put `summary` into the session and save that, unless the talk went another way.
 
         It did where the session was cleared, deleted or loaded anew, where the last message that is
-        covered is gone, or where another summary has been stored.
+        covered is gone, or where another summary has been stored. Returns what is stored.
         """
         session = self.session
         covers = stored_summary.position(session.messages, self._last, self._cut)
         is_current = _cached(self.manager, session.key) is session
         if covers is None or not is_current or stored_summary.version_of(session) != self.begun_at:
-            return
-        version = self.begun_at + 1
-        stored_summary.write(session, replace(summary, covers=covers, version=version))
+            return None
+        stored = replace(summary, covers=covers, version=self.begun_at + 1)
+        stored_summary.write(session, stored)
         self.manager.save(session)
+        return stored
 
 
 def _notes(session: Any) -> dict[str, Any]:

@@ -45,6 +45,9 @@ def test_defaults_are_those_of_the_plans() -> None:
         "archive": True,
         "archive_max_bytes": 67_108_864,
         "session_store": None,
+        "events": None,
+        "events_max_bytes": 5_242_880,
+        "events_include_content": False,
     }
 
 
@@ -95,6 +98,9 @@ def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Pat
         "archive": (False, "off"),
         "archive_max_bytes": (1_000_000, "1000000"),
         "session_store": ("sqlite:///a.db", "sqlite:///a.db"),
+        "events": ("events.jsonl", "events.jsonl"),
+        "events_max_bytes": (1_000, "1000"),
+        "events_include_content": (True, "on"),
     }
     assert set(other) == set(Settings().to_dict())
     expected = Settings(**{name: value for name, (value, _) in other.items()})

@@ -18,6 +18,7 @@ from nanobot_context import shim
 from nanobot_context.settings import LoadedSettings, Settings
 from nanobot_context.shim import stored_summary, summaries
 from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context.shim.live import Live
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.windows import Windows
 from nanobot_context.summary import Summary, summary_section
@@ -217,10 +218,15 @@ def test_a_session_can_be_summarised_by_hand(nanobot: Callable[..., AgentLoop]) 
 def test_without_the_setting_nothing_is_patched_for_it(
     nanobot: Callable[..., AgentLoop], builder: type
 ) -> None:
-    before = [dict(vars(cls)) for cls in (SessionManager, AgentLoop, builder)]
+    def attributes() -> list[dict[str, Any]]:
+        return [dict(vars(cls)) for cls in (SessionManager, AgentLoop, builder)]
+
+    before = attributes()
     clear = Session.clear
     loop = nanobot(Provider(), enable_history_summarization=False)
-    assert [dict(vars(cls)) for cls in (SessionManager, AgentLoop, builder)] == before
+    # Events name the session of a turn.
+    wrapped = {"_process_message": vars(AgentLoop)["_process_message"]}
+    assert attributes() == [before[0], before[1] | wrapped, before[2]]
     assert Session.clear is clear
 
     async def scene() -> None:
@@ -555,7 +561,7 @@ def test_another_nanobot_is_left_as_it_is(
     place_classes(monkeypatch, ContextBuilder)
     monkeypatch.delattr(AgentLoop, "_process_message")
     patches = PatchSet()
-    summaries.patch(Session, Windows(LoadedSettings(Settings())), Settings(), patches)
+    summaries.patch(Session, Windows(LoadedSettings(Settings())), Settings(), patches, Live())
     assert patches.names() == []
     assert "no _process_message" in caplog.text
 
@@ -609,7 +615,7 @@ def test_each_message_is_covered_or_shown_whatever_happens_meanwhile(steps: list
         place_classes(patching, ContextBuilder)
         patches = PatchSet()
         settings = Settings(**SETTINGS)  # type: ignore[arg-type]
-        summaries.patch(Session, Windows(LoadedSettings(settings)), settings, patches)
+        summaries.patch(Session, Windows(LoadedSettings(settings)), settings, patches, Live())
         try:
             asyncio.run(schedule(steps))
         finally:

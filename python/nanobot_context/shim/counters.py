@@ -1,0 +1,166 @@
+"""How often what happened, over all processes that share a config file.
+
+Each process counts for itself and adds what is new to one small file beside nanobot's config, in a
+thread of its own, at most every few seconds, and when it ends. The file holds numbers and a date.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import threading
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nanobot_context.files import locked, replace_file
+from nanobot_context.shim import log
+
+__all__ = ["Counters", "Counts", "counters_file"]
+
+_SAVE_SECONDS = 3.0
+# Another process holds the lock for as long as it writes a small file.
+_LOCK_ATTEMPTS = 50
+_LOCK_PAUSE_SECONDS = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Everything that is counted.
+
+    Attributes:
+        since: When counting began, in UTC; `None` where nothing has been counted.
+        requests: Model calls that nanobot made; not those for summaries.
+        compressions: Requests that had to be made smaller before they were sent.
+        tokens_saved: Tokens that these were smaller, as this package counts.
+        overflows: Requests that a provider called too large.
+        retries_succeeded: Calls that were answered after at least one of these.
+        friendly_errors: Calls that ended with words for the user, because nothing helped.
+        summaries: Summaries of sessions that were stored.
+        summaries_failed: Those that the model failed to make: rules made it, or nobody.
+        answers: Answers of which the provider reported the tokens; the rest is of these.
+        prompt_tokens: Tokens of the prompts, cached ones included.
+        cached_tokens: Those of them that came out of the provider's prompt cache; what a provider
+            does not report is 0.
+        completion_tokens: Tokens of the answers.
+    """
+
+    since: str | None = None
+    requests: int = 0
+    compressions: int = 0
+    tokens_saved: int = 0
+    overflows: int = 0
+    retries_succeeded: int = 0
+    friendly_errors: int = 0
+    summaries: int = 0
+    summaries_failed: int = 0
+    answers: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """Return both together, since the earlier of their beginnings."""
+        since = min((one.since for one in (self, other) if one.since), default=None)
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
+        return Counts(since, **sums)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values."""
+        return asdict(self)
+
+
+_NUMBERS = tuple(item.name for item in fields(Counts) if item.name != "since")
+
+
+class Counters:
+    """The counts of one process; `file` is where they are added up, `None` for nowhere."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self.file = file
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._new = Counts()
+        self._timer: threading.Timer | None = None
+        self._has_failed = False
+        if file is not None:
+            atexit.register(self.save)
+
+    def add(self, **numbers: int) -> None:
+        """Count; the keys are fields of `Counts`. Costs microseconds and writes nothing itself."""
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._lock:
+            if self._pid != os.getpid():
+                # A fork: what was counted before is the parent's, and so is its thread.
+                self._pid, self._new, self._timer = os.getpid(), Counts(), None
+            self._new = self._new.plus(Counts(since, **numbers))
+            if self.file is None or self._timer is not None:
+                return
+            self._timer = threading.Timer(_SAVE_SECONDS, self.save)
+            self._timer.daemon = True
+            try:
+                self._timer.start()
+            except RuntimeError:  # the interpreter is about to end; `atexit` saves
+                self._timer = None
+
+    def total(self) -> Counts:
+        """Return what all processes have counted, as far as they have saved it. Reads the file."""
+        saved = _read(self.file) if self.file else Counts()
+        return saved.plus(self._new)
+
+    def save(self) -> None:
+        """Add what is new to the file, whole or not at all; what fails is tried again later."""
+        if self.file is None:
+            return
+        with self._lock:
+            new, self._new = self._new, Counts()
+            timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+        if new == Counts() or self._pid != os.getpid():
+            return
+        try:
+            # Not its parents: without nanobot's folder there is no nanobot to tell anything of.
+            self.file.parent.mkdir(exist_ok=True)
+            lock = self.file.with_name(f"{self.file.name}.lock")
+            with locked(lock, attempts=_LOCK_ATTEMPTS, pause_seconds=_LOCK_PAUSE_SECONDS):
+                text = json.dumps(_read(self.file).plus(new).to_dict(), indent=2) + "\n"
+                replace_file(self.file, text.encode())
+        except OSError as error:
+            with self._lock:
+                self._new = new.plus(self._new)
+            if not self._has_failed and not isinstance(error, FileNotFoundError):
+                self._has_failed = True
+                log.warning("`{}` cannot be written: {}", self.file, error)
+
+    def close(self) -> None:
+        """Save, and be done."""
+        self.save()
+        atexit.unregister(self.save)
+
+
+def counters_file(config: Path) -> Path:
+    """Return where counts are kept: beside nanobot's config file."""
+    return config.parent / "nanobot-context" / "counters.json"
+
+
+def _read(file: Path) -> Counts:
+    try:
+        given = json.loads(file.read_text(encoding="utf-8"))
+        # A later version may count more.
+        known = {name: given[name] for name in ("since", *_NUMBERS) if name in given}
+        counts = Counts(**known)
+        if not isinstance(counts.since, str | None):
+            raise ValueError(f"{counts.since!r} is no date")
+        for name in _NUMBERS:
+            number = getattr(counts, name)
+            if not (isinstance(number, int) and number >= 0):
+                raise ValueError(f"{number!r} is no count")
+    except FileNotFoundError:
+        return Counts()
+    except (OSError, ValueError, TypeError) as error:
+        log.warning("`{}` cannot be read and is made anew: {}", file, error)
+        return Counts()
+    return counts

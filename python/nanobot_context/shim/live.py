@@ -1,0 +1,305 @@
+"""What the guard tells of: counted always, and an event for those who listen.
+
+Nothing here may cost a model call: what goes wrong in telling is logged once and forgotten.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+
+from nanobot_context._core import count_tokens
+from nanobot_context.events import (
+    AnsweredEvent,
+    CompressedEvent,
+    GaveUpEvent,
+    OverflowEvent,
+    RetryEvent,
+    SummarisedEvent,
+    current_session,
+    emit,
+    is_wanted,
+    subscribe,
+)
+from nanobot_context.overflow import Usage
+from nanobot_context.shim import log
+from nanobot_context.shim.counters import Counters
+from nanobot_context.shim.event_file import EventFile
+from nanobot_context.shim.patching import PatchSet, find
+
+if TYPE_CHECKING:
+    from nanobot_context.errors import ContextOverflowError
+    from nanobot_context.overflow import Overflow
+    from nanobot_context.settings import Settings
+    from nanobot_context.shim.request import Message, Request
+    from nanobot_context.summary import Summary
+
+__all__ = ["NAME", "Live", "events_file", "patch"]
+
+_LOOP = ("nanobot.agent.loop", "AgentLoop")
+NAME = "AgentLoop._process_message"
+"""How the attribute ends that says whose turn it is."""
+
+# Under these names nanobot hands on what a provider says of its cache; its own since 0.1.5.
+_CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
+
+P = ParamSpec("P")
+Tell = Callable[Concatenate["Live", P], None]
+
+
+def _harmless(tell: Tell[P]) -> Tell[P]:
+    """Let `tell` fail without a trace but one in the log."""
+
+    @functools.wraps(tell)
+    def told(self: Live, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            tell(self, *args, **kwargs)
+        except Exception:
+            if not self.has_failed:
+                self.has_failed = True
+                log.exception("could not tell of an event; this is not logged again")
+
+    return told
+
+
+@dataclass(slots=True)
+class Live:
+    """Where what happens is counted and told.
+
+    Attributes:
+        counters: The counts.
+        has_failed: Whether telling has failed once.
+    """
+
+    counters: Counters = field(default_factory=Counters)
+    has_failed: bool = False
+    _stop: Callable[[], None] | None = None
+
+    def open_file(self, settings: Settings, folder: Path) -> None:
+        """Begin the file that the settings name, relative to `folder`; without one do nothing."""
+        if settings.events is None:
+            return
+        file = EventFile(events_file(settings.events, folder), settings.events_max_bytes)
+        self._stop = subscribe(file.write, include_content=settings.events_include_content)
+
+    def close(self) -> None:
+        """Save the counts and end the file."""
+        self.counters.close()
+        if self._stop is not None:
+            self._stop()
+
+    @_harmless
+    def compressed(
+        self, request: Request, sent: list[Message], budget_tokens: int, seconds: float
+    ) -> None:
+        """Tell that `sent` goes out in place of the messages of `request`."""
+        before = count_tokens(request.messages, request.model, tools=request.tools)
+        after = count_tokens(sent, request.model, tools=request.tools)
+        self.counters.add(compressions=1, tokens_saved=max(before - after, 0))
+        if not is_wanted(CompressedEvent):
+            return
+        event = CompressedEvent(
+            model=request.model,
+            tokens_before=before,
+            tokens_after=after,
+            budget_tokens=budget_tokens,
+            cuts=len(_not_in(sent, request.messages)),
+            duration_us=round(seconds * 1e6),
+        )
+
+        def content() -> dict[str, Any]:
+            removed, added = _not_in(sent, request.messages), _not_in(request.messages, sent)
+            # Copies: the originals are nanobot's, and go out.
+            return {"removed": copy.deepcopy(removed), "added": copy.deepcopy(added)}
+
+        emit(event, content)
+
+    @_harmless
+    def overflowed(
+        self, request: Request, overflow: Overflow, refusal: Any, sent_tokens: int
+    ) -> None:
+        """Tell that the provider gave `refusal` to a request of so many tokens."""
+        self.counters.add(overflows=1)
+        if not is_wanted(OverflowEvent):
+            return
+        event = OverflowEvent(
+            model=request.model,
+            overflow_kind=overflow.kind,
+            sent_tokens=sent_tokens,
+            limit_tokens=overflow.limit_tokens,
+            used_tokens=overflow.used_tokens,
+            status=_status(refusal),
+        )
+        emit(event, lambda: {"error": _words(refusal)})
+
+    @_harmless
+    def retried(
+        self,
+        request: Request,
+        attempt: int,
+        max_tokens: int | None,
+        count: Callable[[], int],
+    ) -> None:
+        """Tell that attempt number `attempt` of a request goes out; `count` counts it."""
+        if is_wanted(RetryEvent):
+            emit(
+                RetryEvent(
+                    model=request.model, attempt=attempt, tokens=count(), max_tokens=max_tokens
+                )
+            )
+
+    @_harmless
+    def answered(self, request: Request, response: Any, attempts: int) -> None:
+        """Tell that attempt number `attempts` was answered, if it was: an error is no answer."""
+        if getattr(response, "finish_reason", None) == "error":
+            return
+        usage = Usage.of(response)
+        prompt, answer, cached = usage.input_tokens, usage.output_tokens, None
+        if prompt is not None:
+            prompt += usage.cache_tokens
+            cached = _cached(response)
+        self.counters.add(
+            retries_succeeded=int(attempts > 1),
+            answers=int(prompt is not None),
+            prompt_tokens=prompt or 0,
+            cached_tokens=cached or 0,
+            completion_tokens=(answer or 0) if prompt is not None else 0,
+        )
+        if is_wanted(AnsweredEvent):
+            emit(
+                AnsweredEvent(
+                    model=request.model,
+                    attempts=attempts,
+                    prompt_tokens=prompt,
+                    cached_tokens=cached,
+                    completion_tokens=answer,
+                )
+            )
+
+    @_harmless
+    def gave_up(self, request: Request, error: ContextOverflowError) -> None:
+        """Tell that the user is told that nothing helps."""
+        self.counters.add(friendly_errors=1)
+        if not is_wanted(GaveUpEvent):
+            return
+        event = GaveUpEvent(
+            model=request.model,
+            needed_tokens=error.needed_tokens or None,
+            limit_tokens=error.limit_tokens or None,
+        )
+        emit(event, lambda: {"error": str(error)})
+
+    @_harmless
+    def summarised(
+        self,
+        session: str,
+        summary: Summary | None,
+        failure: Exception | None,
+        seconds: float,
+        is_stored: bool,
+    ) -> None:
+        """Tell how the summary of `session` went: made, stored, or neither because of `failure`."""
+        made = None if failure else summary
+        status = "failed" if made is None else "stored" if is_stored else "outdated"
+        reason = str(failure) if made is None else made.error
+        self.counters.add(summaries=int(status == "stored"), summaries_failed=int(bool(reason)))
+        if not is_wanted(SummarisedEvent):
+            return
+        event = SummarisedEvent(
+            session=session,
+            model=made.model if made else None,
+            status=status,
+            made_by=made.made_by if made else None,
+            version=made.version if made else None,
+            covers=made.covers if made else None,
+            duration_ms=round(seconds * 1e3),
+        )
+        emit(event, lambda: {"text": made.text if made else None, "error": reason})
+
+
+def events_file(setting: str, folder: Path) -> Path:
+    """Return the file that the setting `events` means, for a config file in `folder`."""
+    # Not `Path.expanduser`, which raises for a user that nobody knows.
+    return folder / os.path.expanduser(setting)  # noqa: PTH111
+
+
+def patch(patches: PatchSet) -> None:
+    """Have each turn of nanobot's loop know its session; without that method it stays unknown."""
+    loop = find(*_LOOP)
+    method = NAME.rpartition(".")[2]
+    if inspect.iscoroutinefunction(getattr(loop, "__dict__", {}).get(method)):
+        patches.replace(loop, method, lambda original: _wrap_process(original, patches))
+
+
+def _wrap_process(original: Callable[..., Any], patches: PatchSet) -> Callable[..., Any]:
+    signature = inspect.signature(original)
+
+    @functools.wraps(original)
+    async def process_message(*args: Any, **kwargs: Any) -> Any:
+        if not patches.active:
+            return await original(*args, **kwargs)
+        given = signature.bind(*args, **kwargs).arguments
+        token = current_session.set(_key(given.get("msg"), given.get("session_key")))
+        try:
+            return await original(*args, **kwargs)
+        finally:
+            current_session.reset(token)
+
+    return process_message
+
+
+def _key(message: Any, session_key: str | None) -> str | None:
+    """Return the session that a message is for, as nanobot itself finds it.
+
+    Source: `AgentLoop._process_message` of 0.1.3.post7 to 0.3.5. A message of nanobot's own, such
+    as a subagent's report, has the session as the place where it goes to.
+    """
+    channel = getattr(message, "channel", None)
+    chat = getattr(message, "chat_id", None)
+    if session_key:
+        return session_key
+    if getattr(message, "is_user_input", channel != "system"):
+        key = getattr(message, "session_key", None)
+        return key if isinstance(key, str) else None
+    if override := getattr(message, "session_key_override", None):
+        return str(override)
+    return None if chat is None else chat if ":" in chat else f"cli:{chat}"
+
+
+def _not_in(other: list[Message], messages: list[Message]) -> list[Message]:
+    """Return those of `messages` that are no object of `other`: what is kept is the same object.
+
+    Costs O(messages), no look at what they say.
+    """
+    known = {id(message) for message in other}
+    return [message for message in messages if id(message) not in known]
+
+
+def _status(refusal: Any) -> int | None:
+    """Return the HTTP status of an exception, or of a response of nanobot 0.1.5.post3 and later."""
+    response = getattr(refusal, "response", None)
+    found = (
+        getattr(refusal, "status_code", None),
+        getattr(refusal, "error_status_code", None),
+        getattr(response, "status_code", None),
+    )
+    return next((one for one in found if isinstance(one, int)), None)
+
+
+def _words(refusal: Any) -> str:
+    return str(refusal if isinstance(refusal, Exception) else getattr(refusal, "content", ""))
+
+
+def _cached(response: Any) -> int | None:
+    usage = getattr(response, "usage", None)
+    for name in _CACHED:
+        found = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
+        if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
+            return found
+    return None
