@@ -313,7 +313,12 @@ def emit(event: LiveEvent, content: Callable[[], Mapping[str, Any]] | None = Non
     Raises nothing that a listener raises.
     """
     if logger.isEnabledFor(event.level):
-        logger.log(event.level, "%s", event, extra={"nanobot_context": event.to_dict()})
+        logger.log(
+            event.level,
+            "%s (session %s, model %s)",
+            *(event, event.session, event.model),
+            extra={"nanobot_context": event.to_dict()},
+        )
     full: LiveEvent | None = None
     for listener in _listeners:
         if listener.include_content and content is not None:

@@ -28,6 +28,7 @@ from nanobot_context.settings import (
 )
 from nanobot_context.shim import install, session_store
 from nanobot_context.shim.config import nanobot_config_path
+from nanobot_context.shim.live import events_file
 from nanobot_context.shim.state import Status
 
 __all__ = ["Finding", "Report", "examine"]
@@ -100,6 +101,7 @@ def examine() -> Report:
         lambda: _check_config(config),
         lambda: _check_window(state),
         lambda: _check_store(config, state),
+        lambda: _check_events(config, state),
     )
     for check in checks:
         findings += check()
@@ -252,6 +254,18 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
             )
         ]
     return []
+
+
+def _check_events(config: Path, state: Status) -> list[Finding]:
+    """Look whether the file that events are to be in can be written."""
+    if not state.installed or state.settings is None or state.settings.events is None:
+        return []
+    file = events_file(state.settings.events, config.parent)
+    nearest = next(path for path in (file, *file.parents) if path.exists())
+    if os.access(nearest, os.W_OK) and nearest.is_dir() == (nearest != file):
+        return []
+    problem = f"events cannot be written to `{file}`: `{nearest}` is in the way"
+    return [Finding(problem, "correct `events`, or make that file or folder writable")]
 
 
 def _silence() -> None:
