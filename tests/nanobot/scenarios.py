@@ -14,6 +14,7 @@ from large import (
     parallel_reads,
     subagent,
 )
+from live import tells
 from readback import read_back
 from refusals import MISCOUNTED, WRONG
 from refused import (
@@ -116,6 +117,7 @@ SCENARIOS: dict[str, Scenario] = {
         refused_then_faulty("500"),
         switched_off(),
         small_talk(),
+        tells(),
         *TALKS,
     )
 }

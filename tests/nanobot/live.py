@@ -1,0 +1,90 @@
+"""A nanobot in which everything happens that the package tells of, and what it told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+from refused import announced
+from scenario import DONE, WHOLE, Scenario, reads, script
+from server import Answer, Call, Request, Script
+from stage import Stage
+from summarised import SHORT, good
+from texts import planted, prose
+
+FILE = "logs/events.jsonl"
+FILES, TALK, TEAM, BIG = "cli:files", "cli:talk", "cli:team", "cli:big"
+TURNS = 7
+"""Questions and answers until the session is summarised."""
+STATUS = "import json, nanobot_context; print(json.dumps(nanobot_context.install().to_dict()))"
+
+
+def tells() -> Scenario:
+    """An overflow, its repair, a summary, a subagent, and a message that is too long."""
+    names = [f"live-{number}.txt" for number in range(4)]
+
+    async def play(stage: Stage) -> None:
+        told: list[dict[str, Any]] = []
+        package = import_module("nanobot_context")
+        stop = package.subscribe(lambda event: told.append(event.to_dict()))
+        for one in names:
+            text = planted(one, 6_000)
+            stage.file(one, text.text, text.facts)
+        await stage.say("Read the four files. GOAL-live", FILES)
+        for number in range(TURNS):
+            await stage.say(f"Question {number}. GOAL-live", TALK)
+        await stage.idle()
+        await stage.delegate("Have a subagent do it. GOAL-live", TEAM)
+        await stage.say(f"Please read this. GOAL-live\n{prose('paste', 20_000)}", BIG)
+        stop()
+        status = package.status()
+        # Saves the counts, and the file is at its end.
+        package.uninstall()
+        written = (stage.home / ".nanobot" / FILE).read_text(encoding="utf-8").splitlines()
+        stage.notes |= {
+            "told": told,
+            "written": [json.loads(line) for line in written],
+            "counters": status.counters.to_dict(),
+            "next_process": shown_by_another_process(),
+        }
+
+    def model(stage: Stage) -> Script:
+        answers = [f"Answer {number}." for number in range(TURNS)]
+        spawn = [Call("spawn", {"task": "Do it.", "label": "doer"})]
+        asked = partial(announced, otherwise="I have asked a subagent.")
+        works = script([*reads(stage.paths(names)), DONE, *answers, spawn, asked, asked], [DONE])
+
+        def answer(request: Request) -> Answer:
+            return good(request, request.index) if request.kind == "summary" else works(request)
+
+        return answer
+
+    return Scenario(
+        "live",
+        play,
+        model,
+        window=16_000,
+        known=None,
+        model="openai/house-live",
+        memory_window=1_000,
+        result_chars=WHOLE,
+        settings={**SHORT, "events": FILE},
+    )
+
+
+def shown_by_another_process() -> dict[str, Any]:
+    """Return the counters in the status of a process of its own, which counts nothing itself."""
+    done = subprocess.run(
+        [sys.executable, "-c", STATUS],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    )
+    counters: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])["counters"]
+    return counters

@@ -1,0 +1,114 @@
+"""What a real nanobot tells while it works: to a listener, into a file, and in its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from live import BIG, FILES, TALK, TEAM
+from played import BASELINE, GOES_ON, RELEASES, TESTED, Result, drive
+
+PLAYED = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
+"""An old release and the newest, unless all are played."""
+
+
+@pytest.fixture(scope="session")
+def runs() -> Iterator[dict[str, Future[dict[tuple[str, str], Result]]]]:
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        yield {release: pool.submit(drive, release, ["live"]) for release in PLAYED}
+
+
+@pytest.fixture(params=PLAYED)
+def result(
+    request: pytest.FixtureRequest, runs: dict[str, Future[dict[tuple[str, str], Result]]]
+) -> Result:
+    """What was played with a release; the test fails if it was not played to its end."""
+    found = runs[request.param].result()["live", "on"]
+    if found["error"]:
+        pytest.fail(f"live on nanobot {request.param} broke off\n{found['error']}")
+    return found
+
+
+def told(result: Result, *kinds: str) -> list[dict[str, Any]]:
+    events: list[dict[str, Any]] = result["notes"]["told"]
+    return [event for event in events if not kinds or event["kind"] in kinds]
+
+
+def requests(result: Result, *, accepted: bool) -> list[dict[str, Any]]:
+    """Return the requests that passed the guard; the package's own for summaries do not."""
+    return [
+        request
+        for request in result["requests"]
+        if request["kind"] != "summary" and (request["about"] != "overflow") == accepted
+    ]
+
+
+def test_every_kind_of_event_is_told_with_the_session_that_it_happened_in(result: Result) -> None:
+    sessions = {
+        kind: {event["session"] for event in told(result, kind)}
+        for kind in ("overflow", "retry", "gave_up", "summary", "compressed", "answered")
+    }
+    assert sessions["overflow"] == sessions["retry"] == {FILES}
+    assert sessions["compressed"] <= {FILES}
+    assert sessions["summary"] == {TALK}
+    assert sessions["gave_up"] == {BIG}
+    assert sessions["answered"] == {FILES, TALK, TEAM}
+    learned = {event["what"] for event in told(result, "learned") if event["session"] == FILES}
+    assert "window_tokens" in learned
+
+
+def test_the_numbers_are_those_of_the_server(result: Result) -> None:
+    refused, answered = requests(result, accepted=False), requests(result, accepted=True)
+    overflows = told(result, "overflow")
+    assert {event["limit_tokens"] for event in overflows} == {result["window"]}
+    for event, request in zip(overflows, refused, strict=True):
+        # What the refusal states is without the tools.
+        assert 0.8 * request["prompt_tokens"] < event["used_tokens"] < request["prompt_tokens"]
+    reported = [event["prompt_tokens"] for event in told(result, "answered")]
+    assert sorted(reported) == sorted(request["prompt_tokens"] for request in answered)
+
+
+def test_a_summary_is_told_when_it_is_stored(result: Result) -> None:
+    (event,) = told(result, "summary")
+    assert (event["status"], event["made_by"], event["version"]) == ("stored", "model", 1)
+    assert event["covers"] > 0
+    assert event["duration_ms"] >= 0
+
+
+def test_the_file_has_what_the_listener_heard(result: Result) -> None:
+    assert told(result) == result["notes"]["written"]
+    assert len(told(result)) > 15
+
+
+def test_no_word_of_the_conversation_is_told(result: Result) -> None:
+    text = str(told(result))
+    assert "GOAL" not in text
+    assert not any(str(value) in text for value in ("Question", "Answer", "SUMMARY", "DONE"))
+
+
+def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
+    counters = result["notes"]["counters"]
+    compressed, answered = told(result, "compressed"), told(result, "answered")
+    expected = {
+        "compressions": len(compressed),
+        "tokens_saved": sum(e["tokens_before"] - e["tokens_after"] for e in compressed),
+        "overflows": len(told(result, "overflow")),
+        "retries_succeeded": sum(event["attempts"] > 1 for event in answered),
+        "friendly_errors": len(told(result, "gave_up")),
+        "summaries": 1,
+        "summaries_failed": 0,
+        "answers": len(answered),
+        "prompt_tokens": sum(event["prompt_tokens"] for event in answered),
+        "cached_tokens": sum(event["cached_tokens"] or 0 for event in answered),
+        "completion_tokens": sum(event["completion_tokens"] for event in answered),
+        "requests": len(answered) + len(told(result, "gave_up")),
+    }
+    assert {name: counters[name] for name in expected} == expected
+    assert counters["retries_succeeded"] > 0
+
+
+def test_another_process_shows_the_same_counters(result: Result) -> None:
+    assert result["notes"]["next_process"] == result["notes"]["counters"]
