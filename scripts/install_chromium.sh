@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs what the tests of the report page drive: chromium, and fonts for the scripts that the pages show.
-# Does nothing where it is there. Source: Debian's packages `chromium`, `fonts-dejavu-core` and `fonts-wqy-zenhei`.
+# Installs what the tests of the report page drive: chromium, and a font.
+# Does nothing where it is there. Source: Debian's packages `chromium` and `fonts-dejavu-core`.
 set -eu
 
 for program in chromium chromium-browser google-chrome; do
@@ -14,7 +14,7 @@ as_root() {
 if command -v apt-get >/dev/null; then
     as_root apt-get update -qq
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends \
-        chromium fonts-dejavu-core fonts-wqy-zenhei
+        chromium fonts-dejavu-core
 elif command -v brew >/dev/null; then
     brew install --quiet --cask chromium
 else

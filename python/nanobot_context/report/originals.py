@@ -1,0 +1,40 @@
+"""Where nanobot with this package has kept the originals of a session's tool results."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from nanobot_context.archive import Archive
+
+__all__ = ["Originals", "originals_of"]
+
+# As `shim/archives.py` has it.
+_DIRECTORY = Path(".nanobot-context", "results")
+
+
+@dataclass(frozen=True, slots=True)
+class Originals:
+    """An archive as it is: marks name the files that are there, and none is written."""
+
+    archive: Archive
+
+    @property
+    def shown(self) -> str:
+        return self.archive.shown
+
+    def missing(self, sizes: Mapping[str, int | None], /) -> set[str]:
+        return self.archive.missing(sizes)
+
+    def write(self, texts: Mapping[str, str], in_use: Collection[str], /) -> set[str]:
+        return set()
+
+
+def originals_of(source: str) -> Originals | None:
+    """Return the originals of the workspace that a session file is in; `None` without any."""
+    for folder in Path(source).absolute().parents:
+        if folder.name == "sessions" and (folder.parent / _DIRECTORY).is_dir():
+            archive = Archive(folder.parent / _DIRECTORY, shown=_DIRECTORY.as_posix())
+            return Originals(archive)
+    return None

@@ -1,0 +1,150 @@
+"use strict";
+
+// The page as a whole: its head, its keys, and which request is looked at.
+
+const page = { selected: 0, setCharts: () => {} };
+
+/** Makes a request the one that is looked at; opens it where asked to, or where one is open. */
+page.select = (number, { open = false, keepFocus = false } = {}) => {
+  if (!requests.length) {
+    return;
+  }
+  page.selected = Math.min(Math.max(number, 0), requests.length - 1);
+  look(page.selected);
+  byId("at").value = page.selected;
+  byId("at").setAttribute("aria-valuetext", inWords(requests[page.selected]));
+  if (open || detail.request) {
+    openRequest(requests[page.selected], { keepFocus: keepFocus || !open });
+  }
+};
+
+/** Shows the numbers of a request; of the selected one where there is none. */
+function look(number) {
+  const request = requests[number ?? page.selected];
+  if (!request) {
+    return;
+  }
+  page.setCharts(request.number);
+  const fact = (name, value, kind) => el("span", { class: kind ?? "" }, `${name} `, el("b", {}, value));
+  byId("readout").replaceChildren(...[
+    fact("request", `${grouped.format(request.number + 1)} of ${grouped.format(requests.length)}`),
+    fact("turn", grouped.format(request.turn)),
+    fact("before", grouped.format(request.tokensBefore)),
+    request.error ? el("span", { class: "bad" }, "cannot be sent") : fact("sent", grouped.format(request.tokensAfter)),
+    !request.error && fact("reused", percent(request.reused, request.tokensAfter)),
+    request.cuts.length > 0 && fact("new cuts", grouped.format(request.cuts.length)),
+  ].filter(Boolean));
+}
+
+function inWords(request) {
+  const sent = request.error ? "cannot be sent" : `${plural(request.tokensAfter, "token")} sent`;
+  const cuts = request.cuts.length ? `, ${plural(request.cuts.length, "new cut")}` : "";
+  return `Request ${request.number + 1} of ${requests.length}, turn ${request.turn}: ${grouped.format(request.tokensBefore)} before, ${sent}${cuts}`;
+}
+
+function figure(name, big, small, isBad) {
+  return el("div", { class: isBad ? "bad" : "" }, el("dt", {}, name), el("dd", { class: "big" }, big), el("dd", { class: "small" }, small));
+}
+
+function showHead() {
+  byId("name").append(quoted(report.name));
+  byId("facts").append(fill(document.createDocumentFragment(), [
+    quoted(report.model ?? "no model named"), ` · window ${grouped.format(report.window)} tokens · ${report.counted} counts`,
+  ]));
+  const failed = requests.filter((request) => request.error).length;
+  const over = requests.filter((request) => request.over).length - failed;
+  const most = (name) => largest(requests.map((request) => request[name]));
+  const sent = sum(requests.map((request) => request.tokensAfter));
+  const unsent = requests.filter((request) => request.tokensBefore > report.window).length;
+  const cut = messages.filter((message) => message.state !== "kept");
+  byId("figures").append(
+    figure("Conversation", plural(messages.length, "message"), `${plural(messages.at(-1)?.turn ?? 0, "turn")}, ${plural(requests.length, "request")}`),
+    figure("Largest request", compact.format(most("tokensAfter")), `of ${compact.format(report.budget)} allowed; ${compact.format(most("tokensBefore"))} uncompressed`),
+    figure("Made to fit", plural(unsent - failed, "request"), unsent > failed ? "larger than the window before" : "none was larger than the window"),
+    figure("Cut by now", plural(cut.length, "message"), `${grouped.format(cut.filter((message) => message.state === "shortened").length)} shortened, ${grouped.format(cut.filter((message) => message.state === "left out").length)} left out`),
+    figure("Cache reuse", percent(sum(requests.map((request) => request.reused)), sent), "of all tokens sent"),
+    ...(failed || over ? [figure("Too large", plural(failed + over, "request"), `${grouped.format(failed)} cannot be sent, ${grouped.format(over)} in the room for the answer`, true)] : []),
+  );
+  byId("legend").append(...report.parts.map((part) => el("li", { class: `swatch-${part}` }, partNames[part])));
+  byId("footer").append(fill(document.createDocumentFragment(), [
+    "Replayed from ", quoted(report.source), ` by nanobot-context ${report.version}. Token counts are ${report.counted === "exact" ? "exact" : "estimates"}; no model was called.`,
+  ]));
+}
+
+const themes = { "": "Auto", light: "Light", dark: "Dark" };
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme").textContent = themes[theme];
+  byId("theme").setAttribute("aria-label", `Colours: ${themes[theme]}`);
+}
+
+function nextTheme() {
+  const names = Object.keys(themes);
+  setTheme(names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length]);
+}
+
+function onKey(event) {
+  const isTyping = event.target.closest("input:not([type=range]), select, textarea, dialog");
+  if (event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  }
+  if (event.key === "Escape" && !event.target.closest("dialog")) {
+    if (event.target === byId("search") && byId("search").value) {
+      return; // the browser empties it
+    }
+    if (!closeDetail() && isTyping) {
+      event.target.blur();
+    }
+    return;
+  }
+  if (isTyping) {
+    return;
+  }
+  const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const isHandled = () => {
+    if (direction && event.shiftKey) {
+      page.select(withCuts(direction));
+    } else if (direction) {
+      page.select(page.selected + direction);
+    } else if (event.key === "Home" || event.key === "End") {
+      page.select(event.key === "Home" ? 0 : requests.length - 1);
+    } else if (event.key === "/") {
+      byId("search").focus();
+      byId("search").select();
+    } else if (event.key === "?") {
+      byId("keys").showModal();
+    } else if (event.key === "Enter" && (event.target === document.body || event.target === byId("at"))) {
+      page.select(page.selected, { open: true });
+    } else {
+      return false;
+    }
+    return true;
+  };
+  if (isHandled()) {
+    event.preventDefault();
+  }
+}
+
+/** Returns the nearest request in a direction that cuts something; the selected one where there is none. */
+function withCuts(direction) {
+  for (let number = page.selected + direction; requests[number]; number += direction) {
+    if (requests[number].cuts.length) {
+      return number;
+    }
+  }
+  return page.selected;
+}
+
+showHead();
+setTheme("");
+showExtras();
+byId("requests").hidden = requests.length === 0;
+byId("at").max = Math.max(requests.length - 1, 0);
+page.setCharts = drawCharts(look, (number) => page.select(number, { open: true }));
+startMessages((message) => openMessage(message), (message) => detail.message && openMessage(message, { keepFocus: true }));
+page.select(requests.length - 1);
+byId("at").addEventListener("input", () => page.select(Number(byId("at").value)));
+byId("theme").addEventListener("click", nextTheme);
+byId("help").addEventListener("click", () => byId("keys").showModal());
+document.addEventListener("keydown", onKey);
