@@ -2,6 +2,7 @@
 #
 #   make demo     the same conversations through nanobot without and with the package
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
+#   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/compress/salience.tsv, from the same recordings
 #   make test     all tests, the real loops with one nanobot release of each generation
 #   make matrix   the real loops with all sixteen releases
@@ -23,12 +24,12 @@ export CARGO_TERM_COLOR ?= auto
 # litellm: the table of models in its wheel, not from the network.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
-TESTED := $(wildcard tests/python tests/conformance tests/nanobot)
+TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/docs)
 TYPED := $(wildcard python tests/python tests/conformance scripts benches evaluation training)
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs test matrix check lint lint-rust lint-python demo bench eval train requirements clean
+.PHONY: help setup build wheel envs test matrix check lint lint-rust lint-python demo bench eval train docs requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -59,9 +60,13 @@ $(VENV)/.train.stamp: requirements/training.txt $(VENV)/.dev.stamp
 	$(UV) pip install --quiet --python $(PY) -r $<
 	@touch $@
 
+$(VENV)/.docs.stamp: requirements/docs.txt $(VENV)/.dev.stamp
+	$(UV) pip install --quiet --python $(PY) -r $<
+	@touch $@
+
 # The exact pins from the *.in files. The newest releases: `make requirements UPGRADE=--upgrade`.
 requirements: setup
-	cd requirements && for name in dev training "vocabularies --no-deps" "bench --no-deps"; do \
+	cd requirements && for name in dev docs peers training "vocabularies --no-deps" "bench --no-deps"; do \
 		set -- $$name; \
 		UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(UV) pip compile --quiet --universal --python-version 3.11 \
 			--no-annotate --no-emit-index-url $(UPGRADE) $$2 $$1.in -o $$1.txt || exit 1; \
@@ -89,7 +94,7 @@ envs: setup
 
 ## Tests ##############################################################################################################
 
-test: setup build envs $(VENV)/.vocabularies.stamp
+test: setup build envs $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
 	@scripts/install_redis.sh
 	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
 	cargo nextest run --locked --no-fail-fast
@@ -106,12 +111,13 @@ lint-rust: setup
 	cargo clippy --all-targets --locked -- -D warnings
 	cargo clippy --all-targets --locked --features python -- -D warnings
 
-lint-python: setup
+lint-python: setup $(VENV)/.docs.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	MYPYPATH=tests/conformance:tests/nanobot:tests/python/support:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
 	# By themselves: one run takes one `conftest.py`.
 	MYPYPATH=python:tests/conformance:tests/nanobot:tests/python/support $(BIN)/mypy --explicit-package-bases tests/nanobot
+	MYPYPATH=python:tests/docs:tests/nanobot $(BIN)/mypy --explicit-package-bases tests/docs
 
 check: lint test
 
@@ -137,6 +143,10 @@ eval: setup build $(VENV)/.bench.stamp
 # Part of the source: commit src/compress/salience.tsv and training/README.md together. See training/README.md.
 train: setup build $(VENV)/.train.stamp
 	$(PY) -m training.salience $(EVAL_DATA) $(TRAIN_ARGUMENTS)
+
+# Strict: a link that leads nowhere is an error. Nothing is loaded from the network, here or by the pages.
+docs: setup build $(VENV)/.docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf $(VENV) .cache dist target .mypy_cache .ruff_cache .pytest_cache .hypothesis
