@@ -20,6 +20,7 @@ from nanobot_context._core import get_context_window
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.sessions.service import SessionService
 from nanobot_context.settings import (
+    NANOBOT_FIELDS,
     SETTINGS_FILE,
     Settings,
     camel_case,
@@ -199,8 +200,7 @@ def _check_config(config: Path) -> list[Finding]:
     ]
     agents = data.get("agents")
     section = agents.get("defaults") if isinstance(agents, dict) else None
-    allowed = {"context_compression", "context_window_override"}
-    allowed |= {camel_case(name) for name in allowed}
+    allowed = {*NANOBOT_FIELDS, *(camel_case(name) for name in NANOBOT_FIELDS)}
     findings += [
         Finding(
             f"`agents.defaults.{key}` has no effect in `{config}`",
