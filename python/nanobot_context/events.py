@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
@@ -62,7 +63,8 @@ class LiveEvent:
         session: nanobot's key of the session (`cli:direct`); a subagent's and a consolidation's is
             that of the turn that started it. `None` for calls outside of any turn: the heartbeat's
             look whether there is work, and the compaction of idle sessions.
-        model: The model as nanobot names it; `None` where the provider chooses.
+        model: The model as nanobot names it, the first where it may turn to another; `None` where
+            the provider chooses.
         content: Texts, for a listener that asked for them; `None` for all others.
     """
 
@@ -122,7 +124,7 @@ class OverflowEvent(LiveEvent):
         limit_tokens: The limit that the provider stated, else `None`.
         used_tokens: The tokens that it counted, else `None`.
         status: The HTTP status of the refusal, where it is known.
-        content: `error`: the provider's words.
+        content: `error`: the provider's words; `None` where it cut in silence.
     """
 
     kind: ClassVar[str] = "overflow"
@@ -207,6 +209,8 @@ class GaveUpEvent(LiveEvent):
 class SummarisedEvent(LiveEvent):
     """A summary of a session was made in the background, or could not be made.
 
+    `model` is the one that wrote it, `None` where none did.
+
     Attributes:
         status: `stored`; `outdated` where the session went another way meanwhile and nothing was
             stored; `failed` where nothing was made.
@@ -267,6 +271,7 @@ class _Listener:
 
 # Replaced as a whole, never changed: an event goes to those who listened when it happened.
 _listeners: tuple[_Listener, ...] = ()
+_changing = threading.Lock()
 
 
 def subscribe(
@@ -293,11 +298,13 @@ def subscribe(
             argument="callback",
         )
     listener = _Listener(callback, include_content)
-    _listeners = (*_listeners, listener)
+    with _changing:
+        _listeners = (*_listeners, listener)
 
     def stop() -> None:
         global _listeners
-        _listeners = tuple(one for one in _listeners if one is not listener)
+        with _changing:
+            _listeners = tuple(one for one in _listeners if one is not listener)
 
     return stop
 

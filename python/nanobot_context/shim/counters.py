@@ -78,24 +78,30 @@ _NUMBERS = tuple(item.name for item in fields(Counts) if item.name != "since")
 class Counters:
     """The counts of one process; `file` is where they are added up, `None` for nowhere."""
 
+    _pid: int
+    _since: str | None
+    _new: dict[str, int]
+    _timer: threading.Timer | None
+    _saving: threading.Lock
+
     def __init__(self, file: Path | None = None) -> None:
         self.file = file
         self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._new = Counts()
-        self._timer: threading.Timer | None = None
         self._has_failed = False
+        self._begin()
         if file is not None:
             atexit.register(self.save)
 
     def add(self, **numbers: int) -> None:
-        """Count; the keys are fields of `Counts`. Costs microseconds and writes nothing itself."""
-        since = datetime.now(UTC).isoformat(timespec="seconds")
+        """Count; the keys are fields of `Counts`. Costs some microseconds and writes nothing."""
         with self._lock:
             if self._pid != os.getpid():
                 # A fork: what was counted before is the parent's, and so is its thread.
-                self._pid, self._new, self._timer = os.getpid(), Counts(), None
-            self._new = self._new.plus(Counts(since, **numbers))
+                self._begin()
+            if self._since is None:
+                self._since = datetime.now(UTC).isoformat(timespec="seconds")
+            for name, number in numbers.items():
+                self._new[name] += number
             if self.file is None or self._timer is not None:
                 return
             self._timer = threading.Timer(_SAVE_SECONDS, self.save)
@@ -107,38 +113,57 @@ class Counters:
 
     def total(self) -> Counts:
         """Return what all processes have counted, as far as they have saved it. Reads the file."""
-        saved = _read(self.file) if self.file else Counts()
-        return saved.plus(self._new)
+        with self._lock:
+            new = Counts(self._since, **self._new)
+        return (_read(self.file) if self.file else Counts()).plus(new)
 
     def save(self) -> None:
         """Add what is new to the file, whole or not at all; what fails is tried again later."""
-        if self.file is None:
+        if self.file is None or self._pid != os.getpid():
             return
-        with self._lock:
-            new, self._new = self._new, Counts()
-            timer, self._timer = self._timer, None
-        if timer is not None:
-            timer.cancel()
-        if new == Counts() or self._pid != os.getpid():
-            return
-        try:
-            # Not its parents: without nanobot's folder there is no nanobot to tell anything of.
-            self.file.parent.mkdir(exist_ok=True)
-            lock = self.file.with_name(f"{self.file.name}.lock")
-            with locked(lock, attempts=_LOCK_ATTEMPTS, pause_seconds=_LOCK_PAUSE_SECONDS):
-                text = json.dumps(_read(self.file).plus(new).to_dict(), indent=2) + "\n"
-                replace_file(self.file, text.encode())
-        except OSError as error:
+        # Whoever saves at the end of the process waits for the thread that is about it.
+        with self._saving:
             with self._lock:
-                self._new = new.plus(self._new)
-            if not self._has_failed and not isinstance(error, FileNotFoundError):
-                self._has_failed = True
-                log.warning("`{}` cannot be written: {}", self.file, error)
+                timer, new = self._timer, Counts(self._since, **self._new)
+                self._reset()
+            if timer is not None:
+                timer.cancel()
+            if new.since is not None:
+                self._write(self.file, new)
 
     def close(self) -> None:
         """Save, and be done."""
         self.save()
         atexit.unregister(self.save)
+
+    def _write(self, file: Path, new: Counts) -> None:
+        try:
+            # Not its parents: without nanobot's folder there is no nanobot to tell anything of.
+            file.parent.mkdir(exist_ok=True)
+            lock = file.with_name(f"{file.name}.lock")
+            with locked(lock, attempts=_LOCK_ATTEMPTS, pause_seconds=_LOCK_PAUSE_SECONDS):
+                text = json.dumps(_read(file).plus(new).to_dict(), indent=2) + "\n"
+                replace_file(file, text.encode())
+        except OSError as error:
+            with self._lock:
+                self._since = new.since
+                for name in _NUMBERS:
+                    self._new[name] += getattr(new, name)
+            if not self._has_failed and not isinstance(error, FileNotFoundError):
+                self._has_failed = True
+                log.warning("`{}` cannot be written: {}", file, error)
+
+    def _begin(self) -> None:
+        """Begin in this process."""
+        self._pid = os.getpid()
+        self._saving = threading.Lock()
+        self._reset()
+
+    def _reset(self) -> None:
+        """Count from 0."""
+        self._since = None
+        self._new = dict.fromkeys(_NUMBERS, 0)
+        self._timer = None
 
 
 def counters_file(config: Path) -> Path:
@@ -160,7 +185,7 @@ def _read(file: Path) -> Counts:
                 raise ValueError(f"{number!r} is no count")
     except FileNotFoundError:
         return Counts()
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         log.warning("`{}` cannot be read and is made anew: {}", file, error)
         return Counts()
     return counts

@@ -26,6 +26,8 @@ KEPT = 3
 _LOCK_ATTEMPTS = 250
 _LOCK_PAUSE_SECONDS = 0.001
 
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+
 
 class EventFile:
     """A listener that appends each event to a file, which only its owner may read.
@@ -63,7 +65,7 @@ class EventFile:
         size = self._size()
         if size and size + len(line) > self.max_bytes and self._rotate():
             size = 0
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        handle = os.open(self.path, _FLAGS, 0o600)
         try:
             if os.write(handle, line) < len(line):
                 os.ftruncate(handle, size)

@@ -136,7 +136,9 @@ class Live:
             used_tokens=overflow.used_tokens,
             status=_status(refusal),
         )
-        emit(event, lambda: {"error": _words(refusal)})
+        # What a silent one came with is an answer.
+        error = None if overflow.kind == "silent" else refusal
+        emit(event, lambda: {"error": _words(error)})
 
     @_harmless
     def retried(
@@ -292,8 +294,9 @@ def _status(refusal: Any) -> int | None:
     return next((one for one in found if isinstance(one, int)), None)
 
 
-def _words(refusal: Any) -> str:
-    return str(refusal if isinstance(refusal, Exception) else getattr(refusal, "content", ""))
+def _words(refusal: Any) -> str | None:
+    """Return what an exception or a response of nanobot's says; `None` for neither."""
+    return str(refusal) if isinstance(refusal, Exception) else getattr(refusal, "content", None)
 
 
 def _cached(response: Any) -> int | None:

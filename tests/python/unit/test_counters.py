@@ -42,6 +42,11 @@ def numbers(counts: Counts | None) -> dict[str, int]:
     return {name: n for name, n in counts.to_dict().items() if name != "since" and n}
 
 
+def test_a_count_that_nobody_knows_is_a_mistake(file: Path) -> None:
+    with pytest.raises(KeyError, match="miracles"):
+        Counters(file).add(miracles=1)
+
+
 def test_processes_add_up_what_they_count(file: Path) -> None:
     first, second = Counters(file), Counters(file)
     first.add(requests=2, tokens_saved=70)
@@ -139,8 +144,10 @@ def test_a_process_that_forks_is_counted_once(file: Path, child: str, expected: 
         '{"requests": -1}',
         '{"requests": null}',
         '{"since": 3}',
+        "[" * 100_000,
         "\udcff",
     ],
+    ids=range(8),
 )
 def test_a_file_that_is_not_ours_is_made_anew(file: Path, text: str) -> None:
     file.parent.mkdir()

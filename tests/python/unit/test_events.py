@@ -509,6 +509,20 @@ def test_who_asks_gets_what_was_removed_what_came_in_its_place_and_the_errors(
     assert "refused the request" in told["gave_up"]["error"]
 
 
+def test_what_came_with_a_prompt_that_was_cut_in_silence_is_no_error(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes)
+    events = Heard()
+    stop = subscribe(events.append, include_content=True)
+    script = Script(usage(prompt_tokens=1_500, completion_tokens=7), LLMResponse("better"))
+    call(make_provider(classes, script), messages=conversation(10, 180))
+    stop()
+    overflow = next(event for event in events if isinstance(event, OverflowEvent))
+    assert overflow.overflow_kind == "silent"
+    assert overflow.content == {"error": None}
+
+
 def test_a_listener_that_changes_the_content_changes_nothing_that_is_sent(
     classes: NanobotClasses, install: Callable[..., shim.Status]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanobot_context import shim
+from nanobot_context.events import LiveEvent, SummarisedEvent, subscribe
 from nanobot_context.settings import LoadedSettings, Settings
 from nanobot_context.shim import stored_summary, summaries
 from nanobot_context.shim.detect import NanobotClasses
@@ -213,6 +214,92 @@ def test_a_session_can_be_summarised_by_hand(nanobot: Callable[..., AgentLoop]) 
     assert session.trim_if_needed(limit=3, min_keep=1) == (session.messages[8:12], True)
     shim.uninstall()
     assert not hasattr(Session, "trim_if_needed")
+
+
+@pytest.fixture
+def told() -> Iterator[list[SummarisedEvent]]:
+    """The events of summaries, with content."""
+    events: list[SummarisedEvent] = []
+
+    def listen(event: LiveEvent) -> None:
+        assert isinstance(event, SummarisedEvent)
+        events.append(event)
+
+    stop = subscribe(listen, include_content=True)
+    yield events
+    stop()
+
+
+def counted() -> tuple[int, int]:
+    """Return how many summaries were stored, and how many failed."""
+    counters = shim.status().counters
+    assert counters is not None
+    return counters.summaries, counters.summaries_failed
+
+
+@pytest.mark.parametrize(
+    ("answer", "made_by", "failed", "reason"),
+    [("The user counts.", "model", 0, None), (error("no such model"), "local", 1, "no such model")],
+)
+def test_a_summary_that_is_stored_is_told_with_who_made_it(
+    nanobot: Callable[..., AgentLoop],
+    told: list[SummarisedEvent],
+    answer: Any,
+    made_by: str,
+    failed: int,
+    reason: str | None,
+) -> None:
+    loop = nanobot(Provider(answer))
+
+    async def scene() -> None:
+        await talk(loop, 1, 7)
+        await settled()
+
+    play(scene)
+    (event,) = told
+    stored = stored_summary.read(loop.session)
+    assert stored is not None
+    assert (event.session, event.status, event.made_by) == (KEY, "stored", made_by)
+    assert (event.version, event.covers, event.model) == (1, stored.covers, stored.model)
+    assert event.content is not None
+    assert event.content["text"] == stored.text
+    assert (reason or "") in (event.content["error"] or "")
+    assert bool(reason) == bool(event.content["error"])
+    assert counted() == (1, failed)
+
+
+def test_a_summary_that_comes_too_late_is_told_and_not_counted(
+    nanobot: Callable[..., AgentLoop], told: list[SummarisedEvent]
+) -> None:
+    async def scene() -> None:
+        late = asyncio.Event()
+        loop = nanobot(Provider(late))
+        await talk(loop, 1, 7)
+        stored_summary.write(loop.session, Summary("The other.", 12))
+        late.set()
+        await settled()
+
+    play(scene)
+    assert [(event.status, event.made_by) for event in told] == [("outdated", "model")]
+    assert counted() == (0, 0)
+
+
+def test_a_summary_that_cannot_be_saved_is_told_as_failed(
+    nanobot: Callable[..., AgentLoop], told: list[SummarisedEvent]
+) -> None:
+    loop = nanobot(Provider())
+
+    async def scene() -> None:
+        await talk(loop, 1, 7)
+        loop.sessions.files = None  # type: ignore[assignment]
+        await settled()
+
+    play(scene)
+    (event,) = told
+    assert (event.status, event.made_by, event.version) == ("failed", None, None)
+    assert event.content is not None
+    assert "item assignment" in event.content["error"]
+    assert counted() == (0, 1)
 
 
 def test_without_the_setting_nothing_is_patched_for_it(
