@@ -18,6 +18,7 @@ from nanobot_context.errors import (
     InvalidMessageError,
     SessionNotFoundError,
     SettingsError,
+    StoreUnavailableError,
 )
 from nanobot_context.json_text import JSONDecodeError, load_strictly, position_of, skip_blank
 from nanobot_context.settings import LoadedSettings, load_settings
@@ -25,16 +26,21 @@ from nanobot_context.types import Message
 
 if TYPE_CHECKING:
     from nanobot_context.sessions.records import StoredSession
+    from nanobot_context.sessions.service import SessionService
 
 __all__ = [
     "Conversation",
+    "configured",
     "find_conversation",
     "nanobot_session_files",
+    "open_store",
     "read_conversation",
+    "read_objects",
     "stored_conversation",
 ]
 
 STDIN = "-"
+_SQLITE = "sqlite:///"
 DEFAULT_WORKSPACE = "~/.nanobot/workspace"
 
 _EXPECTED = (
@@ -79,6 +85,16 @@ def read_conversation(path: Path | str) -> Conversation:
         return _Text("standard input", sys.stdin.buffer.read()).conversation("standard input")
     path = Path(path)
     return _Text(str(path), path.read_bytes()).conversation(path.name)
+
+
+def read_objects(path: Path) -> list[dict[str, Any]]:
+    """Return the JSON objects in a file of one a line, such as a file of events.
+
+    Raises:
+        ConversationFileError: A line is none.
+        OSError: The file cannot be read.
+    """
+    return [value for value, _ in _Text(str(path), path.read_bytes()).objects("an object")]
 
 
 def find_conversation(
@@ -163,6 +179,26 @@ def stored_conversation(session: StoredSession, source: str) -> Conversation:
     return Conversation(session.id, messages, record, source)
 
 
+def open_store(url: str, *, create: bool = False) -> SessionService:
+    """Return the service of a store that keeps all events, as nanobot's files do.
+
+    Args:
+        url: The store.
+        create: Whether a SQLite file that is not there is made.
+
+    Raises:
+        StoreUnavailableError: There is none, and it is not to be made; or it does not answer.
+        SessionStoreError: It cannot be opened.
+        InvalidArgumentError: `url` is no URL of a store.
+    """
+    from nanobot_context.sessions.service import SessionService
+
+    path = url.removeprefix(_SQLITE).partition("?")[0]
+    if url.startswith(_SQLITE) and path and not create and not Path(path).expanduser().exists():
+        raise StoreUnavailableError(f"there is no store `{path}`")
+    return SessionService(url, event_limit=0)
+
+
 def configured() -> LoadedSettings:
     """Return the settings in force for the nanobot of this user.
 
@@ -183,7 +219,6 @@ def _is_file(name: str) -> bool:
 
 def _from_store(url: str, session: str, looked: list[str]) -> Conversation | None:
     from nanobot_context.sessions.nanobot_files import APP, USER
-    from nanobot_context.sessions.service import SessionService
     from nanobot_context.shim.session_store import without_credentials
 
     keys = [(APP, USER, session)]
@@ -191,7 +226,7 @@ def _from_store(url: str, session: str, looked: list[str]) -> Conversation | Non
         app, user, id_ = session.split("/", 2)
         keys.append((app, user, id_))
     shown = without_credentials(url)
-    with SessionService(url, event_limit=0) as service:
+    with open_store(url) as service:
         for key in keys:
             stored = service.get(*key, user_first="off")
             if stored is not None:
@@ -287,23 +322,27 @@ class _Text:
         metadata: dict[str, Any] = {}
         messages: list[Message] = []
         places: list[int] = []
-        place = 0
-        for line in self._text.split("\n"):
-            if line.strip():
-                value = self._load(line, place)
-                if not isinstance(value, dict):
-                    problem = f"expected one message a line; found {_kind(value)}"
-                    self._refuse(place + skip_blank(line, 0), problem)
-                if value.get("_type") == "metadata":
-                    metadata = value
-                elif "_type" not in value:
-                    messages.append(value)
-                    places.append(place + skip_blank(line, 0))
-            place += len(line) + 1
+        for value, place in self.objects("a message"):
+            if value.get("_type") == "metadata":
+                metadata = value
+            elif "_type" not in value:
+                messages.append(value)
+                places.append(place)
         self._check(messages, places.__getitem__)
         key = metadata.get("key")
         shown = key if isinstance(key, str) and key else name
         return Conversation(shown, messages, metadata, self._shown)
+
+    def objects(self, expected: str) -> Iterator[tuple[dict[str, Any], int]]:
+        """Yield the object of each line, and its place; blank lines have none."""
+        place = 0
+        for line in self._text.split("\n"):
+            if line.strip():
+                value, start = self._load(line, place), place + skip_blank(line, 0)
+                if not isinstance(value, dict):
+                    self._refuse(start, f"expected {expected} on each line; found {_kind(value)}")
+                yield value, start
+            place += len(line) + 1
 
     def _load(self, text: str, place: int = 0) -> Any:
         try:

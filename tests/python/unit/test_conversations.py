@@ -24,6 +24,7 @@ from nanobot_context.conversations import (
     find_conversation,
     nanobot_session_files,
     read_conversation,
+    read_objects,
 )
 from nanobot_context.sessions.nanobot_files import import_nanobot_file, name_of_key
 
@@ -140,7 +141,7 @@ BAD: dict[str, tuple[str | bytes, int, int, str]] = {
     "cut off behind a comma": ('[{"role": "user", "content": "a"},', 1, 35, "it looks cut off"),
     "a last line cut off": (f'{LINES}\n{{"role": "us', 3, 10, "it looks cut off"),
     "a bad line": (f"{LINES}\n{{role: 1}}\n{LINES}", 3, 2, "expecting property name"),
-    "a list among lines": (f"{LINES}\n[]\n", 3, 1, "expected one message a line; found a list"),
+    "a list among lines": (f"{LINES}\n[]\n", 3, 1, "expected a message on each line; found a list"),
     "an indented line": (f"{LINES}\n   7\n", 3, 4, "found a number"),
     "two lists": ("[]\n[]", 2, 1, "extra data"),
     "no role": (f'{LINES}\n{{"content": "x"}}', 3, 1, "`messages[2]` has no `role`"),
@@ -153,7 +154,7 @@ BAD: dict[str, tuple[str | bytes, int, int, str]] = {
         *(3, 1, "`messages[0]` must be a dict, got 'hello'"),
     ),
     "a key twice": (
-        '[{"role": "user", "content": "a"},\n{"role": "user",\n  "content": [1, {"a": 1, "a": 2}]}]',
+        '[{"role": "user"},\n{"role": "user",\n  "content": [1, {"a": 1, "a": 2}]}]',
         *(3, 27, "the key `a` stands twice"),
     ),
     "a key twice on a line": (
@@ -190,6 +191,13 @@ def test_a_file_that_cannot_be_read_is_an_os_error(tmp_path: Path) -> None:
         read_conversation(tmp_path)
     with pytest.raises(FileNotFoundError):
         read_conversation(tmp_path / "none.json")
+
+
+def test_a_file_of_objects_is_read_line_by_line(tmp_path: Path) -> None:
+    path = written(tmp_path, f"{LINES}\n\n")
+    assert read_objects(path) == MESSAGES
+    with pytest.raises(ConversationFileError, match="line 3, column 2: expected an object on each"):
+        read_objects(written(tmp_path, f"{LINES}\n 1"))
 
 
 # Sessions ----------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""The commands put together."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from nanobot_context.cli import bench, conversation, output, protect, sessions
+from nanobot_context.errors import ContextOverflowError, NanobotContextError
+
+__all__ = ["app", "run"]
+
+NAME = "nanobot-context"
+
+app = typer.Typer(
+    name=NAME,
+    help="Keep conversations inside the model's context window; nanobot's, and any other.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Protect nanobot": (
+        *(protect.enable, protect.disable, protect.status, protect.doctor, protect.forget),
+    ),
+    "Look at conversations": (
+        *(conversation.count, conversation.compress, conversation.inspect, conversation.report),
+        bench.bench,
+    ),
+}
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(sessions.app, name="sessions", rich_help_panel="Keep sessions")
+
+
+def run() -> int:
+    """Run the command line with the process's arguments and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # Where the locale has no sign for a character, a question mark is better than no answer.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    if not sys.stdout.isatty():
+        # Help without boxes.
+        app.rich_markup_mode = None
+    try:
+        app(prog_name=NAME)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else output.CANNOT
+    except ContextOverflowError as error:
+        output.show_error(str(error))
+        return output.NEGATIVE
+    except NanobotContextError as error:
+        output.show_error(str(error))
+    except OSError as error:
+        reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
+        where = f"`{error.filename}`: " if error.filename else ""
+        output.show_error(f"{where}{reason[:1].lower()}{reason[1:]}")
+    return output.CANNOT

@@ -1,0 +1,73 @@
+"""What nanobot's settings and its providers say of a conversation that is to be looked at.
+
+Imported by the commands that need it: the shim takes as long to import as all else together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nanobot_context import get_context_window
+from nanobot_context.conversations import Conversation, configured, read_objects
+from nanobot_context.settings import LoadedSettings, Settings
+from nanobot_context.shim.config import nanobot_config_path
+from nanobot_context.shim.event_file import KEPT
+from nanobot_context.shim.learned import Learned, learned_file
+from nanobot_context.shim.windows import Windows
+
+__all__ = ["InForce", "in_force"]
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """What a conversation is looked at with.
+
+    Attributes:
+        model: The model: that of the options, else of the request body, else of nanobot's config.
+        window_tokens: The window: that of the options, else what nanobot's requests have.
+        settings: The settings.
+        learned: What providers taught, as JSON values.
+    """
+
+    model: str | None
+    window_tokens: int
+    settings: Settings
+    learned: dict[str, dict[str, Any]]
+    _loaded: LoadedSettings
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return what stands in the file of the setting `events` and in older ones, oldest first.
+
+        Raises:
+            ConversationFileError: A line of them is no event.
+            OSError: One cannot be read.
+        """
+        if self.settings.events is None:
+            return []
+        path = self._loaded.nanobot_config.parent / Path(self.settings.events).expanduser()
+        names = [*(f"{path.name}.{number}" for number in range(KEPT, 0, -1)), path.name]
+        files = [file for name in names if (file := path.with_name(name)).exists()]
+        return [event for file in files for event in read_objects(file)]
+
+
+def in_force(conversation: Conversation, model: str | None, window: int | None) -> InForce:
+    """Return what `conversation` is looked at with; `model` and `window` are the options.
+
+    Raises:
+        SettingsError: A setting cannot be used.
+    """
+    loaded = configured()
+    learned = Learned.load(learned_file(nanobot_config_path()))
+    named = model or conversation.model or loaded.agent_defaults.get("model")
+    model = named if isinstance(named, str) else None
+    # 0 says that none is known.
+    known = window or Windows(loaded, learned=learned).of(model).tokens
+    return InForce(
+        model=model,
+        window_tokens=known or get_context_window(model),
+        settings=loaded.settings,
+        learned=learned.to_dict(),
+        _loaded=loaded,
+    )

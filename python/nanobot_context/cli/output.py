@@ -1,0 +1,271 @@
+"""What commands print: text and tables for people, JSON for programs, errors, questions, progress.
+
+Results go to standard output, everything else to standard error. In a pipe there are no colours,
+no wrapping and no cutting; a reader that goes away early (`| head`) is no error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import typer
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from nanobot_context.files import replace_file
+
+__all__ = [
+    "CANNOT",
+    "NEGATIVE",
+    "Column",
+    "ask",
+    "fail",
+    "line",
+    "note",
+    "one_line",
+    "print_json",
+    "print_table",
+    "progress",
+    "readable",
+    "when_known",
+    "width",
+    "write",
+]
+
+NEGATIVE = 1
+CANNOT = 2
+
+STDOUT = "-"
+
+# Work that is done sooner shows no progress.
+_PATIENCE_SECONDS = 1.0
+# So that nothing is cut or wrapped in a pipe.
+_ENDLESS = 1 << 16
+_GAP = "  "
+
+# What a terminal would obey, and what turns text around: shown as a box. A tab and a newline are
+# left, half a character (a lone surrogate) is not.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+# The same for JSON, which has escapes for all of them: no data is changed.
+_ESCAPED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: Its heading.
+        side: `right` for numbers.
+        style: rich's name of the colour.
+        flexible: Whether it is cut where the terminal is too narrow; the last such column first.
+    """
+
+    name: str
+    side: Literal["left", "right"] = "left"
+    style: str = ""
+    flexible: bool = False
+
+
+class _Console(Console):
+    """A console that goes silent when its reader goes away, and lets the command finish."""
+
+    def on_broken_pipe(self) -> None:
+        _go_silent()
+
+
+def width() -> int:
+    """Return the columns of the terminal; as good as endless in a pipe."""
+    console = _Console()
+    return console.width if console.is_terminal else _ENDLESS
+
+
+def line(text: str = "", style: str = "") -> None:
+    """Print a line to standard output, whole: not wrapped and not cut."""
+    _out().print(Text(readable(text), style), soft_wrap=True)
+
+
+def labelled(label: str, text: str, style: str = "") -> None:
+    """Print a line with a label before it."""
+    shown = Text(f"{label:<15}", style or "dim") + Text(readable(text))
+    _out().print(shown, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """Print a line to standard error."""
+    _Console(stderr=True).print(Text(readable(text)), soft_wrap=True)
+
+
+def fail(message: str, code: int = CANNOT) -> NoReturn:
+    """Print an error and end with `code`; a line that begins with `hint:` says what helps."""
+    show_error(message)
+    raise typer.Exit(code)
+
+
+def show_error(message: str) -> None:
+    """Print an error to standard error."""
+    head, *rest = readable(message).splitlines()
+    console = _Console(stderr=True)
+    console.print(Text("error: ", "bold red") + Text(head, "not bold default"), soft_wrap=True)
+    for more in rest:
+        console.print(Text(more), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """Print `value` as JSON in UTF-8, whatever the locale says."""
+    write(STDOUT, json_bytes(value))
+
+
+def json_bytes(value: Any) -> bytes:
+    """Return `value` as indented JSON text in UTF-8; what a terminal would obey is escaped."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return (_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n").encode()
+
+
+def write(path: str, content: bytes) -> None:
+    """Put `content` into a file at once, readable by its owner alone; `-` is standard output.
+
+    What is no regular file, such as `/dev/null` or a FIFO, is written to as it is.
+
+    Raises:
+        OSError: It cannot be written; a file that was there is as it was.
+    """
+    if path == STDOUT:
+        try:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            _go_silent()
+        return
+    target = Path(path).resolve()
+    try:
+        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+            with target.open("wb") as file:
+                file.write(content)
+        else:
+            replace_file(target, content)
+    except BrokenPipeError:
+        pass
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, path) from error
+
+
+def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under headings, one line each; in a terminal none is longer than that."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [
+        max([cell_len(column.name), *(cell_len(row[at]) for row in cells)])
+        for at, column in enumerate(columns)
+    ]
+    room = width() - len(_GAP) * (len(columns) - 1)
+    for at in reversed(range(len(columns))):
+        if columns[at].flexible:
+            least = min(widths[at], max(cell_len(columns[at].name), 8))
+            widths[at] = max(least, widths[at] - max(0, sum(widths) - room))
+    console = _out()
+    names = [column.name for column in columns]
+    console.print(_row(columns, widths, names, header=True), soft_wrap=True)
+    for row in cells:
+        console.print(_row(columns, widths, row), soft_wrap=True)
+
+
+def _row(
+    columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str], *, header: bool = False
+) -> Text:
+    shown = Text()
+    for at, (column, room, cell) in enumerate(zip(columns, widths, cells, strict=True)):
+        text = cell if cell_len(cell) <= room else set_cell_size(cell, room - 1) + "…"
+        pad = " " * (room - cell_len(text))
+        is_last = at == len(columns) - 1
+        text = pad + text if column.side == "right" else text + ("" if is_last else pad)
+        shown.append(text, "bold" if header else column.style)
+        if not is_last:
+            shown.append(_GAP)
+    shown.rstrip()
+    return shown
+
+
+def readable(text: str) -> str:
+    """Return `text` without what a terminal would obey in place of showing it."""
+    return _UNSAFE.sub("\ufffd", text)
+
+
+def one_line(text: str) -> str:
+    """Return `text` with every run of white space as one space."""
+    return readable(" ".join(text.split()))
+
+
+def when_known(value: int | None, unit: str = "") -> str:
+    """Return a number with thousands separators; a dash where there is none."""
+    return "–" if value is None else f"{value:,}{unit}"
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Go on where the user says yes, or has said so with `--yes`; else end with 1.
+
+    Where nobody can be asked, that is an error.
+    """
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        fail(f"not done without an answer: {question}\nhint: `--yes` answers it")
+    if not typer.confirm(readable(question), err=True):
+        note("nothing was changed")
+        raise typer.Exit(NEGATIVE)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how far work is that takes over a second, in a terminal only.
+
+    Yields a function that takes how much is done, and of how much.
+    """
+    console = _Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda done, of: None
+        return
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    task = bar.add_task(what, total=None)
+    # By a thread, because some work is a single call.
+    start = threading.Timer(_PATIENCE_SECONDS, bar.start)
+    start.daemon = True
+    start.start()
+    try:
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+    finally:
+        start.cancel()
+        start.join()
+        bar.stop()
+
+
+def _out() -> Console:
+    return _Console(highlight=False)
+
+
+def _go_silent() -> None:
+    """Let what is still printed go nowhere, so that the command ends as it would have."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

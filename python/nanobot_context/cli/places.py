@@ -1,0 +1,184 @@
+"""Where sessions are: a store, or the folders that nanobot keeps its session files in."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nanobot_context.conversations import (
+    Conversation,
+    configured,
+    nanobot_session_files,
+    open_store,
+    read_conversation,
+    stored_conversation,
+)
+from nanobot_context.errors import SessionNotFoundError
+
+if TYPE_CHECKING:
+    from nanobot_context.sessions import SessionHead, SessionService
+
+__all__ = ["Entry", "Files", "Place", "Stored", "place_of"]
+
+# Beside a session's file: what of a turn has been done. Source: nanobot 0.3.5,
+# `_RUNTIME_CHECKPOINT_SUFFIX`.
+_CHECKPOINT = ".checkpoint.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A session as a list shows it.
+
+    Attributes:
+        key: Its key.
+        items: How many messages it has; in a store, events of any kind.
+        updated: When it was written last, in seconds since 1970.
+        where: Its files; empty in a store.
+    """
+
+    key: str
+    items: int
+    updated: float
+    where: tuple[str, ...] = ()
+
+
+class Place(ABC):
+    """Somewhere that sessions are.
+
+    Attributes:
+        shown: What it is called; without user name and password.
+        items: What `Entry.items` counts.
+    """
+
+    shown: str
+    items: str
+
+    @abstractmethod
+    def entries(self) -> list[Entry]:
+        """Return every session, the one written last first."""
+
+    @abstractmethod
+    def read(self, key: str) -> Conversation:
+        """Return a session; raise `SessionNotFoundError` where there is none."""
+
+    @abstractmethod
+    def delete(self, key: str) -> bool:
+        """Delete a session with all that belongs to it; return whether there was one."""
+
+    @abstractmethod
+    def sweep(self) -> int:
+        """Free what has expired by itself; return how many sessions that were."""
+
+
+class Files(Place):
+    """nanobot's session files."""
+
+    items = "messages"
+
+    def __init__(self, workspace: Path | None) -> None:
+        self._workspace = workspace
+        self.shown = f"nanobot's files of `{workspace}`" if workspace else "nanobot's files"
+
+    def entries(self) -> list[Entry]:
+        found = [
+            Entry(key, _count(paths[0]), paths[0].stat().st_mtime, tuple(map(str, paths)))
+            for key, paths in nanobot_session_files(self._workspace).items()
+        ]
+        return sorted(found, key=lambda entry: entry.updated, reverse=True)
+
+    def read(self, key: str) -> Conversation:
+        paths = nanobot_session_files(self._workspace).get(key)
+        if paths is None:
+            raise SessionNotFoundError(f"there is no session `{key}` among {self.shown}")
+        return read_conversation(paths[0])
+
+    def delete(self, key: str) -> bool:
+        # All of them: nanobot would take up an older one that is left.
+        paths = nanobot_session_files(self._workspace).get(key, [])
+        for path in paths:
+            path.unlink(missing_ok=True)
+            path.with_name(path.stem + _CHECKPOINT).unlink(missing_ok=True)
+        return bool(paths)
+
+    def sweep(self) -> int:
+        return 0
+
+
+class Stored(Place):
+    """A user's sessions in a store."""
+
+    items = "events"
+
+    def __init__(self, service: SessionService, shown: str, app: str, user: str) -> None:
+        self.service = service
+        self.shown = f"`{shown}`"
+        self.app = app
+        self.user = user
+
+    def entries(self) -> list[Entry]:
+        return [
+            Entry(head.id, head.seq - head.first_seq + 1 if head.seq else 0, head.updated)
+            for head in self.heads()
+        ]
+
+    def heads(self) -> list[SessionHead]:
+        """Return every session without its events."""
+        return self.service.list(self.app, self.user)
+
+    def read(self, key: str) -> Conversation:
+        session = self.service.get(self.app, self.user, key, user_first="off")
+        if session is None:
+            raise SessionNotFoundError(f"there is no session `{key}` in {self.shown}")
+        return stored_conversation(session, self.shown.strip("`"))
+
+    def delete(self, key: str) -> bool:
+        return self.service.delete(self.app, self.user, key)
+
+    def sweep(self) -> int:
+        return self.service.cleanup()
+
+
+def place_of(
+    store: str | None,
+    workspace: Path | None,
+    app: str | None = None,
+    user: str | None = None,
+    *,
+    create: bool = False,
+) -> Place:
+    """Return the place that the options name: a store, else files, else what is configured.
+
+    Args:
+        store: The URL of a store.
+        workspace: nanobot's workspace whose files are meant.
+        app: Whose sessions of the store; `None` for nanobot's.
+        user: The user; `None` for nanobot's.
+        create: Whether a SQLite file may be made.
+
+    Raises:
+        StoreUnavailableError: There is no such SQLite file, or the store does not answer.
+    """
+    if workspace is not None:
+        return Files(workspace)
+    url = store or configured().settings.session_store
+    if url is None:
+        return Files(None)
+    from nanobot_context.sessions.nanobot_files import APP, USER
+    from nanobot_context.shim.session_store import without_credentials
+
+    service = open_store(url, create=create)
+    return Stored(service, without_credentials(url), app or APP, user or USER)
+
+
+def _count(path: Path) -> int:
+    """Return how many messages a session file has; reads all of it, and parses one line."""
+    lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
+    return sum(not _is_record(line) for line in lines)
+
+
+def _is_record(line: bytes) -> bool:
+    # Only lines that begin as nanobot writes them are worth parsing.
+    return line.lstrip().startswith(b'{"_type"') and "_type" in json.loads(line)

@@ -1,0 +1,189 @@
+"""`enable`, `disable`, `status`, `doctor`, `forget`: nanobot's protection in this environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from nanobot_context import activation
+from nanobot_context.cli import output
+from nanobot_context.cli.options import Json
+from nanobot_context.cli.output import labelled, line
+
+if TYPE_CHECKING:
+    from nanobot_context.shim.counters import Counts
+    from nanobot_context.shim.doctor import Report
+
+__all__ = ["disable", "doctor", "enable", "forget", "status"]
+
+_STYLES = {"patched": "green", "ready": "yellow", "missing": "red"}
+
+
+def enable(as_json: Json = False) -> None:
+    """Protect every nanobot of this environment.
+
+    Each that is started there from now on, until `disable`.
+
+    \b
+    Example:
+      nanobot-context enable
+    """
+    path = activation.enable()
+    if as_json:
+        output.print_json({"hook_file": str(path)})
+    else:
+        line(f"enabled: {path}")
+
+
+def disable(as_json: Json = False) -> None:
+    """Undo `enable` completely.
+
+    \b
+    Example:
+      nanobot-context disable
+    """
+    removed = activation.disable()
+    if as_json:
+        output.print_json({"removed": list(map(str, removed))})
+        return
+    for path in removed:
+        line(f"removed: {path}")
+    if not removed:
+        line("nothing to remove: not enabled in this environment")
+
+
+def status(as_json: Json = False) -> None:
+    """Say what is protected, and what that has done so far.
+
+    Imports nanobot. Ends with 1 where it is not protected.
+
+    \b
+    Examples:
+      nanobot-context status
+      nanobot-context status --json | jq .status.counters
+    """
+    from nanobot_context.shim.doctor import examine
+
+    report = examine()
+    if as_json:
+        output.print_json(report.to_dict())
+    else:
+        _print_status(report)
+    raise typer.Exit(0 if report.protected else output.NEGATIVE)
+
+
+def doctor(as_json: Json = False) -> None:
+    """Look for common problems, and name the fix for each.
+
+    Imports nanobot. Ends with 1 where there is a problem.
+
+    \b
+    Examples:
+      nanobot-context doctor
+      nanobot-context doctor --json
+    """
+    from nanobot_context.shim.doctor import examine
+
+    report = examine()
+    if as_json:
+        output.print_json(report.to_dict())
+    else:
+        for name, version in report.versions.items():
+            labelled(name, version or "not installed")
+        _print_status(report)
+        line()
+        for finding in report.findings:
+            labelled("problem", finding.problem, "bold red")
+            labelled("  fix", finding.fix, "green")
+        if not report.findings:
+            line("no problems found", "green")
+    raise typer.Exit(output.NEGATIVE if report.findings else 0)
+
+
+def forget(as_json: Json = False) -> None:
+    """Forget what providers taught, and all counts.
+
+    Windows, limits of answers and ratios of tokens; and how often what happened.
+
+    \b
+    Example:
+      nanobot-context forget
+    """
+    from nanobot_context.shim.config import nanobot_config_path
+    from nanobot_context.shim.counters import counters_file
+    from nanobot_context.shim.learned import learned_file
+
+    config = nanobot_config_path()
+    removed = []
+    for file in (learned_file(config), counters_file(config)):
+        if file.exists():
+            file.unlink(missing_ok=True)
+            removed.append(str(file))
+    if as_json:
+        output.print_json({"removed": removed})
+        return
+    for name in removed:
+        line(f"removed: {name}")
+    if not removed:
+        line("nothing to forget")
+
+
+def _print_status(report: Report) -> None:
+    shim = report.status
+    generation = f" (generation {shim.generation})" if shim.generation else ""
+    labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
+    labelled("nanobot", f"{shim.nanobot_version or 'not found'}{generation}")
+    labelled("window", f"{_window(shim.window_tokens)} ({shim.window_source})")
+    labelled("config", ", ".join(report.config_files) or "no files; defaults")
+    for name, source in (shim.sources or {}).items():
+        labelled("set", f"{name} by {source}")
+    for name, lesson in (shim.learned or {}).items():
+        labelled("learned", f"{name}: {', '.join(_known(lesson))}")
+    if shim.reason:
+        labelled("not installed", shim.reason, "bold red")
+    # Which module they are in is in the JSON.
+    names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in shim.points]
+    room = max(map(len, names), default=0)
+    for name, point in zip(names, shim.points, strict=True):
+        labelled(point.state, f"{name:<{room}}  {point.why}", _STYLES[point.state])
+    if shim.counters is not None and shim.counters.since is not None:
+        for label, text in _counted(shim.counters, shim.counters.since):
+            labelled(label, text)
+
+
+def _window(tokens: int | None) -> str:
+    return "depends" if tokens is None else f"{tokens:,} tokens"
+
+
+def _known(lesson: dict[str, Any]) -> Iterator[str]:
+    if (tokens := lesson["window_tokens"]) is not None:
+        yield f"window {tokens:,} tokens"
+    if (tokens := lesson["output_tokens"]) is not None:
+        yield f"answers of at most {tokens:,} tokens"
+    for script, ratio in lesson["ratios"].items():
+        yield f"counts {ratio:.2f} times as many tokens of {script}"
+
+
+def _counted(counts: Counts, since: str) -> Iterator[tuple[str, str]]:
+    """Yield what has happened, by label."""
+    yield "since", since.replace("T", " ").replace("+00:00", " UTC")
+    yield (
+        "compressed",
+        f"{counts.compressions:,} of {counts.requests:,} requests, "
+        f"{counts.tokens_saved:,} tokens saved",
+    )
+    repaired = f"{counts.retries_succeeded:,} answered after a retry"
+    yield (
+        "overflows",
+        f"{counts.overflows:,}; {repaired}, {counts.friendly_errors:,} told to the user",
+    )
+    yield "summaries", f"{counts.summaries:,}; {counts.summaries_failed:,} failed"
+    if counts.prompt_tokens:
+        share = counts.cached_tokens / counts.prompt_tokens
+        yield (
+            "reported",
+            f"{counts.prompt_tokens:,} prompt tokens in {counts.answers:,} answers, "
+            f"{share:.0%} of them from the provider's cache",
+        )

@@ -1,0 +1,355 @@
+"""`sessions`: list, show, import, export, delete and prune; in a store or in nanobot's files."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nanobot_context import count_tokens
+from nanobot_context.cli import output
+from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
+from nanobot_context.cli.output import Column, labelled, line
+from nanobot_context.cli.places import Entry, Place, Stored, place_of
+from nanobot_context.conversations import Conversation, read_conversation
+from nanobot_context.replay import message_text
+
+__all__ = ["app"]
+
+app = typer.Typer(help="List, show, import, export, delete sessions.", no_args_is_help=True)
+
+Key = Annotated[
+    str,
+    typer.Argument(metavar="SESSION", show_default=False, autocompletion=session_keys),
+]
+App = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="In a store: whose app; by default nanobot's."),
+]
+User = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="In a store: which user; by default nanobot's."),
+]
+
+_AGE = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+# What `show` prints of a message without `--full`.
+_SHOWN_CHARS = 600
+
+
+@app.command("list")
+def list_(
+    store: Store = None,
+    workspace: Workspace = None,
+    app: App = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """List sessions, the one written last first.
+
+    \b
+    Examples:
+      nanobot-context sessions list
+      nanobot-context sessions list --store sqlite:///sessions.db --json
+    """
+    place = place_of(store, workspace, app, user)
+    entries = place.entries()
+    if as_json:
+        output.print_json([_entry_dict(entry, place) for entry in entries])
+        return
+    if not entries:
+        output.note(f"there are no sessions in {place.shown}")
+        return
+    columns = [Column("session", flexible=True), Column(place.items, "right"), Column("updated")]
+    output.print_table(
+        columns, [[entry.key, f"{entry.items:,}", _time(entry.updated)] for entry in entries]
+    )
+
+
+@app.command()
+def show(
+    session: Key,
+    last: Annotated[int, typer.Option(metavar="N", min=0, help="The newest messages only.")] = 10,
+    full: Annotated[bool, typer.Option("--full", help="All messages, uncut.")] = False,
+    model: Model = None,
+    store: Store = None,
+    workspace: Workspace = None,
+    app: App = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Show a session: how large it is, and what was said last.
+
+    With `--json` all of it, as `count`, `compress`, `inspect` and `report` read it.
+
+    \b
+    Examples:
+      nanobot-context sessions show cli:direct --last 4
+      nanobot-context sessions show cli:direct --json | nanobot-context compress - --window 32000
+    """
+    conversation = place_of(store, workspace, app, user).read(session)
+    if as_json:
+        output.print_json(
+            {
+                "name": conversation.name,
+                "source": conversation.source,
+                "metadata": conversation.metadata,
+                "messages": conversation.messages,
+            }
+        )
+        return
+    _print_head(conversation, model)
+    messages = conversation.messages
+    start = 0 if full else max(0, len(messages) - last)
+    for index, message in enumerate(messages[start:], start):
+        text = message_text(message)
+        if not full and len(text) > _SHOWN_CHARS:
+            more = len(text) - _SHOWN_CHARS
+            text = f"{text[:_SHOWN_CHARS]} … and {more:,} more characters"
+        line()
+        line(f"#{index:,} {message['role']}", "bold")
+        line(text)
+
+
+@app.command("import")
+def import_(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="Session files of nanobot's, or folders of them."),
+    ],
+    store: Store = None,
+    app: App = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Bring nanobot's session files into a store.
+
+    The files are only read. Importing one again changes nothing, or appends what is new.
+
+    \b
+    Example:
+      nanobot-context sessions import ~/.nanobot/workspace/sessions --store sqlite:///sessions.db
+    """
+    from nanobot_context.sessions.nanobot_files import import_nanobot_file
+
+    place = _store_of(place_of(store, None, app, user, create=True))
+    files = [file for path in paths for file in _files_of(path)]
+    for file in files:
+        _refuse_other_forms(file)
+    done: list[dict[str, Any]] = []
+    with output.progress("importing") as on_file:
+        for file in files:
+            stored = import_nanobot_file(place.service, file, app=place.app, user=place.user)
+            done.append({"key": stored.id, "messages": len(stored.messages), "file": str(file)})
+            on_file(len(done), len(files))
+    if as_json:
+        output.print_json(done)
+        return
+    for one in done:
+        line(f"imported: {one['key']} ({one['messages']:,} messages)")
+    if not done:
+        output.note("there was nothing to import")
+
+
+@app.command()
+def export(
+    session: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[SESSION]", help="One session; without it all.", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="PATH", help="The file; of all sessions the folder."
+        ),
+    ] = output.STDOUT,
+    yes: Yes = False,
+    store: Store = None,
+    app: App = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Write sessions of a store as nanobot's files.
+
+    Those that were imported come out as they were.
+
+    \b
+    Examples:
+      nanobot-context sessions export cli:direct > session.jsonl
+      nanobot-context sessions export -o backup --store sqlite:///sessions.db
+    """
+    from nanobot_context.sessions.nanobot_files import SessionFile
+
+    place = _store_of(place_of(store, None, app, user))
+    if session is not None:
+        stored = place.service.get(place.app, place.user, session, user_first="off")
+        if stored is None:
+            output.fail(f"there is no session `{session}` in {place.shown}")
+        output.write(out, SessionFile.of(stored).render())
+        return
+    if out == output.STDOUT:
+        output.fail("all sessions are a folder of files\nhint: `--output FOLDER`, or name one")
+    folder = Path(out)
+    heads = place.heads()
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.glob("*.jsonl")):
+        output.ask(f"`{folder}` has session files; those of the same name are replaced", yes=yes)
+    done: list[dict[str, str]] = []
+    with output.progress("exporting") as on_file:
+        for head in heads:
+            stored = place.service.get(*head.key, user_first="off")
+            if stored is not None:  # else it was deleted meanwhile
+                file = SessionFile.of(stored)
+                output.write(str(folder / file.name), file.render())
+                done.append({"key": head.id, "file": str(folder / file.name)})
+            on_file(len(done), len(heads))
+    if as_json:
+        output.print_json(done)
+        return
+    for one in done:
+        line(f"exported: {one['key']} to {one['file']}")
+    if not done:
+        output.note(f"there are no sessions in {place.shown}")
+
+
+@app.command()
+def delete(
+    sessions: Annotated[
+        list[str],
+        typer.Argument(metavar="SESSION…", show_default=False, autocompletion=session_keys),
+    ],
+    yes: Yes = False,
+    store: Store = None,
+    workspace: Workspace = None,
+    app: App = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Delete sessions; asks first.
+
+    With all that belongs to them. A nanobot that is running may still have one in memory, and
+    write it again.
+
+    \b
+    Examples:
+      nanobot-context sessions delete cli:direct
+      nanobot-context sessions delete telegram:7345 --store sqlite:///sessions.db --yes
+    """
+    place = place_of(store, workspace, app, user)
+    entries = {entry.key: entry for entry in place.entries()}
+    missing = [key for key in sessions if key not in entries]
+    if missing:
+        named = ", ".join(f"`{key}`" for key in missing)
+        output.fail(f"there is no session {named} in {place.shown}")
+    _delete(place, [entries[key] for key in dict.fromkeys(sessions)], yes=yes, as_json=as_json)
+
+
+@app.command()
+def prune(
+    older_than: Annotated[
+        str | None,
+        typer.Option(
+            metavar="AGE",
+            help="Delete what was not written for so long: `12h`, `30d`, `8w`.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Yes = False,
+    store: Store = None,
+    workspace: Workspace = None,
+    app: App = None,
+    user: User = None,
+    as_json: Json = False,
+) -> None:
+    """Free what has expired; delete what is old.
+
+    What has expired is invisible already; before old sessions are deleted you are asked.
+
+    \b
+    Examples:
+      nanobot-context sessions prune --store sqlite:///sessions.db
+      nanobot-context sessions prune --older-than 90d
+    """
+    place = place_of(store, workspace, app, user)
+    if older_than is None and not isinstance(place, Stored):
+        output.fail("nothing expires in files\nhint: `--older-than 90d`")
+    before = time.time() - _seconds(older_than) if older_than else None
+    freed = place.sweep()
+    old = [entry for entry in place.entries() if before is not None and entry.updated < before]
+    if old:
+        _delete(place, old, yes=yes, as_json=as_json)
+    elif as_json:
+        output.print_json([])
+    if isinstance(place, Stored):
+        output.note(f"expired, and freed: {freed:,}")
+    elif not old:
+        output.note("no session is that old")
+
+
+def _delete(place: Place, entries: list[Entry], *, yes: bool, as_json: bool) -> None:
+    for entry in entries:
+        output.note(f"{entry.key}  {entry.items:,} {place.items}, {_time(entry.updated)}")
+    what = "this session" if len(entries) == 1 else f"these {len(entries):,} sessions"
+    output.ask(f"delete {what} from {place.shown}?", yes=yes)
+    gone = [entry.key for entry in entries if place.delete(entry.key)]
+    if as_json:
+        output.print_json(gone)
+        return
+    for key in gone:
+        line(f"deleted: {key}")
+
+
+def _store_of(place: Place) -> Stored:
+    if not isinstance(place, Stored):
+        output.fail("no store is named\nhint: `--store sqlite:///sessions.db`, or `sessionStore`")
+    return place
+
+
+def _files_of(path: Path) -> list[Path]:
+    return sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+
+
+def _refuse_other_forms(path: Path) -> None:
+    """Refuse what is no session file: it would be stored as something that nobody said."""
+    from nanobot_context.sessions.nanobot_files import SessionFile
+
+    conversation = read_conversation(path)
+    file = SessionFile.parse(path.name, path.read_bytes())
+    if len(file.messages) != len(conversation.messages) or not (file.others or file.messages):
+        output.fail(f"`{path}` is no session file of nanobot's: expected one message a line")
+
+
+def _print_head(conversation: Conversation, model: str | None) -> None:
+    messages = conversation.messages
+    roles = Counter(message["role"] for message in messages)
+    labelled("session", f"{conversation.name} ({conversation.source})")
+    said = ", ".join(f"{number:,} {role}" for role, number in roles.most_common())
+    labelled("messages", f"{len(messages):,}{f': {said}' if said else ''}")
+    labelled("tokens", f"{count_tokens(messages, model):,}")
+    for name in ("created_at", "updated_at"):
+        if isinstance(conversation.metadata.get(name), str):
+            labelled(name.removesuffix("_at"), conversation.metadata[name].replace("T", " "))
+
+
+def _entry_dict(entry: Entry, place: Place) -> dict[str, Any]:
+    stamp = datetime.fromtimestamp(entry.updated).astimezone().isoformat(timespec="seconds")
+    found: dict[str, Any] = {"key": entry.key, place.items: entry.items, "updated": stamp}
+    return {**found, "files": list(entry.where)} if entry.where else found
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M")
+
+
+def _seconds(age: str) -> float:
+    match = _AGE.fullmatch(age.strip().lower())
+    if match is None:
+        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{age}`")
+    return float(match[1]) * _SECONDS[match[2]]
