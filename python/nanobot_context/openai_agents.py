@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import compress_messages
+from nanobot_context._core import compress_messages, fits
 from nanobot_context.errors import (
     ConflictError,
     InvalidArgumentError,
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIAgentsSession", "compress_items"]
 
 Item = dict[str, Any]
+# The SDK has a type for each kind of item, which it does not tell apart from a dict at run time.
+Items = list[Any]
 
 _CALLS = ("function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -41,8 +43,14 @@ _GROUP, _ITEM = "group", "item"
 _NO_ITEM = {_ITEM: None}
 # Signed thoughts, as Anthropic's: the newest must stay with their calls, and older ones go early.
 _THOUGHTS = "thinking_blocks"
-# A budget is all for messages; `compress_messages` would keep a share of a window for the answer.
-_NO_RESERVE = Settings(context_reserve_ratio=0.0)
+# What is within a budget comes back as it is, and all of the budget is for messages.
+_BUDGET = Settings(
+    context_reserve_ratio=0.0,
+    tool_result_soft_limit=1.0,
+    tool_result_hard_limit=1.0,
+    max_user_message_chars=0,
+    max_assistant_message_chars=0,
+)
 
 
 class OpenAIAgentsSession:
@@ -105,7 +113,7 @@ class OpenAIAgentsSession:
     ) -> None:
         await self.close()
 
-    async def get_items(self, limit: int | None = None) -> list[Item]:
+    async def get_items(self, limit: int | None = None) -> Items:
         """Return the conversation's items, oldest first.
 
         Where the service has summarised the session, the summary is a system message in front, and
@@ -131,14 +139,21 @@ class OpenAIAgentsSession:
             items += to_response_items([], summaries=[summary.text])
             events = [event for event in events if (event.seq or 0) > summary.last_seq]
         items += [_from_payload(event.payload) for event in events if _is_item(event)]
-        if self.max_tokens is None:
-            return items
         # New input always follows. Standing in for it, this keeps none of the old from being cut.
-        follows = {"role": "user", "content": ""}
-        shown = compress_items([*items, follows], self.max_tokens, self.model, settings=_NO_RESERVE)
-        return shown[:-1]
+        given = [*items, {"role": "user", "content": ""}]
+        messages = [group.message for group in _groups(given)]
+        if self.max_tokens is None or fits(messages, self.max_tokens, self.model):
+            return items
+        shown = compress_items(given, self.max_tokens, self.model, settings=_BUDGET)
+        # Calls without results may wait for an approval: that is for the SDK to know.
+        results = {item.get("call_id") for item in items if _kind(item) in _RESULTS}
+        return [
+            item
+            for item in shown[:-1]
+            if _kind(item) not in _RESULTS or item.get("call_id") in results
+        ]
 
-    async def add_items(self, items: Sequence[Item]) -> None:
+    async def add_items(self, items: Sequence[Any]) -> None:
         """Add items behind the others, all of them in one write.
 
         Raises:
@@ -155,7 +170,7 @@ class OpenAIAgentsSession:
             else:
                 break
 
-    async def pop_item(self) -> Item | None:
+    async def pop_item(self) -> Any:
         """Remove the newest item and return it; `None` where there is none.
 
         A summary that covers it, or the item before it, goes, too. Of several callers each gets
@@ -212,7 +227,7 @@ class OpenAIAgentsSession:
 
 
 def compress_items(
-    items: Sequence[Item],
+    items: Sequence[Any],
     context_window: int,
     model: str | None = None,
     *,
@@ -221,7 +236,7 @@ def compress_items(
     max_output_tokens: int | None = None,
     settings: Settings | None = None,
     archive: Archive | None = None,
-) -> list[Item]:
+) -> Items:
     """Return Responses items that fit, as `compress_messages` does it for chat messages.
 
     Items that stay as they are come back as the very same objects. Reasoning, and calls of the

@@ -270,6 +270,31 @@ def test_items_within_a_budget_keep_their_pairs(plain_store: Store) -> None:
     with_session(plain_store.url, test, max_tokens=6_000, model=MODEL)
 
 
+def test_what_is_within_the_budget_comes_back_as_it_is() -> None:
+    given = [
+        *(user("a" * 40_000), call("c"), result("c", log(1, 300)), answer("b" * 40_000)),
+        *(user("Again."), call("waits for an approval")),
+    ]
+
+    async def test(session: OpenAIAgentsSession) -> None:
+        await session.add_items(given)
+        assert await session.get_items() == given
+
+    tokens = count_tokens(from_response_items([*given, user("")]), MODEL)
+    with_session("memory:", test, max_tokens=tokens, model=MODEL)
+
+
+def test_a_call_that_waits_gets_no_result_that_nobody_gave() -> None:
+    async def test(session: OpenAIAgentsSession) -> None:
+        await session.add_items([*rounds(8), user("Delete it."), call("waits")])
+        items = await session.get_items()
+        assert items[-1] == call("waits")
+        assert unpaired(items) == ["waits"]
+        assert len(json.dumps(items)) < len(json.dumps(rounds(8))) / 2
+
+    with_session("memory:", test, max_tokens=4_000, model=MODEL)
+
+
 def test_a_paste_that_is_larger_than_the_budget_does_not_end_the_session() -> None:
     async def test(session: OpenAIAgentsSession) -> None:
         await session.add_items([user(log(1, 2_000)), answer("Long.")])
