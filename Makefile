@@ -1,6 +1,7 @@
 # Everything from a fresh clone needs Rust (rustup), Python 3.11 or later, a C compiler and GNU make.
 #
 #   make demo     the same conversations through nanobot without and with the package
+#   make examples the environment that examples/ runs in: .cache/examples/bin/python
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
 #   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/compress/salience.tsv, from the same recordings
@@ -24,12 +25,15 @@ export CARGO_TERM_COLOR ?= auto
 # litellm: the table of models in its wheel, not from the network.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
-TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/docs)
-TYPED := $(wildcard python tests/python tests/conformance scripts benches evaluation training)
+TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/docs tests/examples)
+TYPED := $(wildcard python tests/python tests/conformance scripts benches evaluation training) \
+	$(wildcard tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
+# With what they show, which is in the environment of the examples.
+EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs test matrix check lint lint-rust lint-python demo bench eval train docs requirements clean
+.PHONY: help setup build wheel envs examples test matrix check lint lint-rust lint-python demo bench eval train docs requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -66,7 +70,7 @@ $(VENV)/.docs.stamp: requirements/docs.txt $(VENV)/.dev.stamp
 
 # The exact pins from the *.in files. The newest releases: `make requirements UPGRADE=--upgrade`.
 requirements: setup
-	cd requirements && for name in dev docs peers training "vocabularies --no-deps" "bench --no-deps"; do \
+	cd requirements && for name in dev docs examples peers training "vocabularies --no-deps" "bench --no-deps"; do \
 		set -- $$name; \
 		UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(UV) pip compile --quiet --universal --python-version 3.11 \
 			--no-annotate --no-emit-index-url $(UPGRADE) $$2 $$1.in -o $$1.txt || exit 1; \
@@ -92,9 +96,13 @@ wheel:
 envs: setup
 	$(PY) scripts/nanobot_envs.py
 
+# What examples/ shows the package with, in .cache/examples.
+examples: setup build
+	$(PY) -m scripts.examples_env
+
 ## Tests ##############################################################################################################
 
-test: setup build envs $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
+test: setup build envs examples $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
 	@scripts/install_redis.sh
 	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
 	cargo nextest run --locked --no-fail-fast
@@ -118,6 +126,9 @@ lint-python: setup $(VENV)/.docs.stamp
 	# By themselves: one run takes one `conftest.py`.
 	MYPYPATH=python:tests/conformance:tests/nanobot:tests/python/support $(BIN)/mypy --explicit-package-bases tests/nanobot
 	MYPYPATH=python:tests/docs:tests/nanobot $(BIN)/mypy --explicit-package-bases tests/docs
+	$(PY) -m scripts.examples_env --pins
+	MYPYPATH=python:examples $(BIN)/mypy --explicit-package-bases --cache-dir .mypy_cache/examples \
+		--python-executable .cache/examples/bin/python $(EXAMPLES)
 
 check: lint test
 

@@ -1,0 +1,120 @@
+"""What examples/pydantic_ai_agent.py makes of Pydantic AI's messages; run where that is."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+import pydantic_ai_agent
+from pydantic_ai import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+LOG = "\n".join(f"line {at}: node-{at % 9} answered in {at} ms" for at in range(400))
+IMAGE = BinaryContent(b"\x89PNG", media_type="image/png")
+
+
+def conversation(rounds: int) -> list[ModelMessage]:
+    history: list[ModelMessage] = [
+        ModelRequest([SystemPromptPart("Be brief."), UserPromptPart("Begin.")]),
+        ModelResponse([TextPart("Yes.")]),
+    ]
+    for at in range(rounds):
+        ids = [f"a{at}", f"b{at}"]
+        calls = [ToolCallPart("read", {"path": f"{id_}.log"}, id_) for id_ in ids]
+        history += [
+            ModelRequest([UserPromptPart(f"And {at}?")], instructions="In English."),
+            ModelResponse([ThinkingPart("Hm. " * 700, signature="s"), TextPart("I look."), *calls]),
+            ModelRequest([ToolReturnPart("read", LOG, id_) for id_ in ids]),
+            ModelResponse([TextPart(f"Nothing in {at}.")], model_name="m"),
+        ]
+    return [*history, ModelRequest([UserPromptPart("And now?")], instructions="In English.")]
+
+
+def pairs(history: list[ModelMessage]) -> tuple[list[str], list[str]]:
+    """Return the ids of calls and of results."""
+    parts = [part for message in history for part in message.parts]
+    return (
+        [part.tool_call_id for part in parts if isinstance(part, ToolCallPart)],
+        [part.tool_call_id for part in parts if isinstance(part, ToolReturnPart)],
+    )
+
+
+def test_a_history_that_fits_stays_equal() -> None:
+    history = conversation(2)
+    assert pydantic_ai_agent.compress(history) == history
+
+
+def test_parallel_calls_keep_their_arguments_and_their_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pydantic_ai_agent, "WINDOW", 9_000)
+    history = conversation(6)
+    fitted = pydantic_ai_agent.compress(history)
+    called, answered = pairs(fitted)
+    assert called == answered
+    assert called[-2:] == ["a5", "b5"]
+    calls = [p for message in fitted for p in message.parts if isinstance(p, ToolCallPart)]
+    assert all(call.args_as_dict() == {"path": f"{call.tool_call_id}.log"} for call in calls)
+    assert fitted[0] == history[0]
+    assert fitted[-1] == history[-1]
+    assert len(str(fitted)) < len(str(history)) / 2
+    assert pydantic_ai_agent.compress(fitted) == fitted
+
+
+def test_thoughts_that_go_take_no_text_and_no_call_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pydantic_ai_agent, "WINDOW", 16_000)
+    responses = [m for m in pydantic_ai_agent.compress(conversation(6)) if m.kind == "response"]
+    kinds = {tuple(type(part) for part in message.parts) for message in responses}
+    assert (TextPart, ToolCallPart, ToolCallPart) in kinds
+
+
+def test_files_stay_with_a_prompt_that_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pydantic_ai_agent, "WINDOW", 4_000)
+    history: list[ModelMessage] = [
+        ModelRequest([UserPromptPart([LOG, IMAGE, "What is it?"])]),
+        ModelResponse([TextPart("A log.")]),
+        ModelRequest([UserPromptPart([IMAGE, "And this?"])]),
+    ]
+    first, _, last = pydantic_ai_agent.compress(history)
+    [prompt] = first.parts
+    assert isinstance(prompt, UserPromptPart)
+    text, *files = list[object](prompt.content)
+    assert len(str(text)) < len(LOG) / 2
+    assert files == [IMAGE]
+    assert last == history[-1]
+
+
+def test_a_request_to_try_again_stays_what_it_is() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 1.x, and older releases of 2, make this part
+        former = RetryPromptPart("Which path?", tool_name="read", tool_call_id="c")
+    for retry in (former, ToolReturnPart("read", "Which path?", "c", outcome="retried")):
+        history: list[ModelMessage] = [
+            ModelRequest([UserPromptPart("Go.")]),
+            ModelResponse([ToolCallPart("read", "{}", "c")]),
+            ModelRequest([retry]),
+        ]
+        assert pydantic_ai_agent.compress(history) == history
+
+
+def test_a_call_without_a_result_is_left_to_the_framework() -> None:
+    history: list[ModelMessage] = [
+        ModelRequest([UserPromptPart("Go.")]),
+        ModelResponse([ToolCallPart("read", "{}", "c")]),
+        ModelRequest([UserPromptPart("Well?")]),
+    ]
+    assert pydantic_ai_agent.compress(history) == history
