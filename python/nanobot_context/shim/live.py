@@ -9,6 +9,7 @@ import copy
 import functools
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -277,10 +278,16 @@ def _key(message: Any, session_key: str | None) -> str | None:
 def _not_in(other: list[Message], messages: list[Message]) -> list[Message]:
     """Return those of `messages` that are no object of `other`: what is kept is the same object.
 
-    Costs O(messages), no look at what they say.
+    One that stands in a list twice is two. Costs O(messages), no look at what they say.
     """
-    known = {id(message) for message in other}
-    return [message for message in messages if id(message) not in known]
+    left = Counter(map(id, other))
+    found = []
+    for message in messages:
+        if left[id(message)] > 0:
+            left[id(message)] -= 1
+        else:
+            found.append(message)
+    return found
 
 
 def _status(refusal: Any) -> int | None:

@@ -355,6 +355,20 @@ def test_a_request_that_was_made_to_fit_is_told_with_its_numbers(
     assert answered.cached_tokens is None
 
 
+def test_a_message_that_stands_in_a_request_twice_is_cut_once_or_twice(
+    classes: NanobotClasses, install: Callable[..., shim.Status], heard: Heard
+) -> None:
+    install(classes)
+    first, *rounds, last = conversation(2, 300)
+    messages = [first, *rounds * 10, last]
+    script = Script(LLMResponse("fine"))
+    call(make_provider(classes, script), messages=messages)
+    kept = sum(any(one is message for message in messages) for one in script.sent[0])
+    compressed = heard[0]
+    assert isinstance(compressed, CompressedEvent)
+    assert compressed.cuts == len(messages) - kept > 0
+
+
 def test_a_request_that_fits_is_only_told_to_be_answered(
     classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, heard: Heard
 ) -> None:
