@@ -11,14 +11,10 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "nanobot"))
 
-from reader import Reader, install, make_environment, wheel
+from reader import Reader, install, make_environment, set_up_nanobot, wheel
 
 from counting import offline_ranks
-from scenario import script
-from server import Call, ModelServer, Request
-from stage import write_config
-
-MODEL = "gpt-4o-mini"
+from server import ModelServer, Request
 
 
 @pytest.fixture(scope="session")
@@ -69,13 +65,3 @@ def nanobot(reader: Reader, provider: ModelServer) -> Iterator[Path]:
     assert reader.command("nanobot-context enable")[0] == 0
     yield set_up_nanobot(reader.folder, provider)
     reader.command("nanobot-context disable")
-
-
-def set_up_nanobot(home: Path, server: ModelServer) -> Path:
-    """Write the config of a nanobot that has been set up, and let the model read `big.log` once."""
-    workspace = home / ".nanobot" / "workspace"
-    workspace.mkdir(parents=True)
-    write_config(home, server.base, f"openai/{MODEL}", {})
-    path = str(workspace / "big.log")
-    server.script = script([[Call("read_file", {"path": path})], "The last line is an error."])
-    return workspace

@@ -16,8 +16,12 @@ from typing import Any
 from blocks import ROOT, Block
 
 from nanobot_context.settings import load_settings
+from scenario import script
+from server import Call, ModelServer
+from stage import write_config
 
 RELEASE = "0.3.5"
+MODEL = "openai/gpt-4o-mini"
 LOCK = ROOT / "tests" / "nanobot" / "locks" / f"{RELEASE}.txt"
 SECONDS = 180.0
 
@@ -64,6 +68,16 @@ def environment(inside: Path, home: Path) -> dict[str, str]:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_ROOT_USER_ACTION": "ignore",
     }
+
+
+def set_up_nanobot(home: Path, server: ModelServer) -> Path:
+    """Write the config of a nanobot that has been set up, and let the model read `big.log` once."""
+    workspace = home / ".nanobot" / "workspace"
+    workspace.mkdir(parents=True)
+    write_config(home, server.base, MODEL, {})
+    path = str(workspace / "big.log")
+    server.script = script([[Call("read_file", {"path": path})], "The last line is an error."])
+    return workspace
 
 
 class Reader:

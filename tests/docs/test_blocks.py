@@ -11,6 +11,7 @@ from reader import Reader
 
 import nanobot_context
 
+START = DOCS / "start-nanobot.md"  # followed by test_newcomer.py
 RUN = ("python", "sh", "console", "json")
 NOT_RUN = 2
 
@@ -29,7 +30,7 @@ def with_code() -> list[Path]:
     found = []
     for page in pages():
         original = page.with_name(page.name.replace(".zh.md", ".md"))
-        if runs(page) and (page == original or runs(page) != runs(original)):
+        if runs(page) and page != START and (page == original or runs(page) != runs(original)):
             found.append(page)
     return found
 
