@@ -17,26 +17,27 @@ from openai_agents_session import MODEL, WINDOW, fit, read_log
 from nanobot_context.openai_agents import OpenAIAgentsSession
 
 
-async def ask(question: str) -> str:
+async def ask(questions: list[str]) -> None:
+    settings = ModelSettings(store=False, response_include=["reasoning.encrypted_content"])
     agent = Agent(
         name="Logs",
         instructions="You read logs. Be brief.",
         model=MODEL,
         tools=[read_log],
-        model_settings=ModelSettings(store=False, response_include=["reasoning.encrypted_content"]),
+        model_settings=settings,
     )
     config = RunConfig(call_model_input_filter=fit, tracing_disabled=True)
     store = "sqlite:///agents.db"
     async with OpenAIAgentsSession(store, "s", max_tokens=WINDOW * 3 // 4, model=MODEL) as session:
-        result = Runner.run_streamed(agent, question, session=session, run_config=config)
-        async for _ in result.stream_events():
-            pass
-    return str(result.final_output)
+        for question in questions:
+            result = Runner.run_streamed(agent, question, session=session, run_config=config)
+            async for _ in result.stream_events():
+                pass
+            print(result.final_output, flush=True)
 
 
 def answer(questions: list[str]) -> None:
-    for question in questions:
-        print(asyncio.run(ask(question)), flush=True)
+    asyncio.run(ask(questions))
 
 
 if __name__ == "__main__":
