@@ -21,9 +21,10 @@ from nanobot_context.shim import log
 __all__ = ["Counters", "Counts", "counters_file"]
 
 _SAVE_SECONDS = 3.0
-# Another process holds the lock for as long as it writes a small file.
-_LOCK_ATTEMPTS = 50
-_LOCK_PAUSE_SECONDS = 0.01
+# Another process holds the lock for as long as it writes a small file. What waits two seconds at
+# most is a thread, or the end of a process.
+_LOCK_ATTEMPTS = 400
+_LOCK_PAUSE_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)

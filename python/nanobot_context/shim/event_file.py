@@ -1,7 +1,8 @@
 """The file of events: one JSON object a line, which any number of gateways may write at once.
 
-A line is appended by one write, under a lock; one that does not fit on the disk is taken back. So
-no line is ever torn, and `tail -F` follows the file over its rotation.
+A line is appended by one write, which the system does not mix with another's; under a lock the file
+is put aside when it is full, and a line that does not fit on the disk is taken back. So no line is
+torn, and `tail -F` follows the file over its rotation.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ KEPT = 3
 """How many older files are kept, as `events.jsonl.1` (the newest of them) and so on."""
 
 # Another process holds the lock for the time of one write. A quarter of a second of a model call is
-# the most that a stopped one may cost, and only once: from then on nobody waits for it.
+# the most that a stopped one may cost, and only once: from then on nobody waits for it, and the
+# file grows on.
 _LOCK_ATTEMPTS = 250
 _LOCK_PAUSE_SECONDS = 0.001
 
@@ -44,31 +46,43 @@ class EventFile:
         self.max_bytes = max_bytes
         self._lock_path = path.parent / f"{path.name}.lock"
         self._thread_lock = threading.Lock()
+        self._attempts = _LOCK_ATTEMPTS
         self._has_failed = False
 
     def write(self, event: LiveEvent) -> None:
         """Append `event`. Costs some 50 microseconds; raises nothing."""
         # ASCII: a lone surrogate has no UTF-8, and some readers take U+2028 for the end of a line.
         line = json.dumps(event.to_dict(), default=repr).encode() + b"\n"
-        attempts = 1 if self._has_failed else _LOCK_ATTEMPTS
         with self._thread_lock:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                with locked(self._lock_path, attempts=attempts, pause_seconds=_LOCK_PAUSE_SECONDS):
-                    self._append(line)
+                self._append(line)
             except OSError as error:
                 self._failed(error)
             else:
                 self._has_failed = False
 
     def _append(self, line: bytes) -> None:
-        size = self._size()
-        if size and size + len(line) > self.max_bytes and self._rotate():
-            size = 0
+        try:
+            with locked(
+                self._lock_path, attempts=self._attempts, pause_seconds=_LOCK_PAUSE_SECONDS
+            ):
+                self._attempts = _LOCK_ATTEMPTS
+                size = self._size()
+                if size and size + len(line) > self.max_bytes and self._rotate():
+                    size = 0
+                self._write(line, size)
+        except TimeoutError:
+            self._attempts = 1
+            self._write(line, None)
+
+    def _write(self, line: bytes, size: int | None) -> None:
+        """Write `line`, or nothing if the file can be cut to its `size` again."""
         handle = os.open(self.path, _FLAGS, 0o600)
         try:
             if os.write(handle, line) < len(line):
-                os.ftruncate(handle, size)
+                if size is not None:
+                    os.ftruncate(handle, size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(handle)
