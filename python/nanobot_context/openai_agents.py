@@ -62,7 +62,7 @@ class OpenAIAgentsSession:
 
     Args:
         store: The service that keeps it, or the URL of a store: see `AsyncSessionService`. A
-            service that is made here is closed by `close`.
+            service that is made here keeps everything, and is closed by `close`.
         session_id: The session. It is created with the first item.
         app: The app that it is one of.
         user: The user whom it belongs to.
@@ -95,7 +95,9 @@ class OpenAIAgentsSession:
                 argument="max_tokens",
             )
         self._is_owner = isinstance(store, str)
-        self._service = AsyncSessionService(store) if isinstance(store, str) else store
+        if isinstance(store, str):
+            store = AsyncSessionService(store, event_limit=0)
+        self._service = store
         self.session_id = session_id
         self.max_tokens = max_tokens
         self.model = model
@@ -273,16 +275,18 @@ def compress_items(
     shown: list[Item] = []
     for message in fitted[len(front) :]:
         at = message.get(_GROUP)
-        shown += _note(message) if at is None else groups[at].as_in(message)
+        shown += _put_in(message, items) if at is None else groups[at].as_in(message)
     return shown
 
 
-def _note(message: Message) -> list[Item]:
-    """Return what was put in: a note, or the result of a call that had none."""
+def _put_in(message: Message, items: Sequence[Item]) -> list[Item]:
+    """Return a message that was put in: a note, or the result of a call that had none."""
     if message.get("role") != "tool":
         return to_response_items([message])
-    id_, output = message["tool_call_id"], message["content"]
-    return [{"type": "function_call_output", "call_id": id_, "output": output}]
+    id_ = message["tool_call_id"]
+    calls = (item for item in items if _kind(item) in _CALLS and item.get("call_id") == id_)
+    kind = next((_kind(call) for call in calls), "function_call")
+    return [{"type": f"{kind}_output", "call_id": id_, "output": message["content"]}]
 
 
 @dataclass(frozen=True, slots=True)

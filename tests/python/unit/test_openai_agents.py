@@ -341,6 +341,15 @@ def test_a_service_that_was_handed_in_stays_open() -> None:
     asyncio.run(run())
 
 
+def test_more_items_than_a_service_keeps_events_by_default_are_kept() -> None:
+    async def test(session: OpenAIAgentsSession) -> None:
+        given = [user(str(at)) for at in range(2_500)]
+        await session.add_items(given)
+        assert await session.get_items() == given
+
+    with_session("memory:", test)
+
+
 def test_an_item_that_is_no_json_is_refused_and_nothing_is_stored() -> None:
     async def test(session: OpenAIAgentsSession) -> None:
         with pytest.raises(InvalidArgumentError):
@@ -471,6 +480,15 @@ def test_what_must_stay_and_is_too_large_is_an_overflow() -> None:
     with pytest.raises(ContextOverflowError) as caught:
         compress_items([user(log(1, 3_000))], 10_000, MODEL)
     assert caught.value.parts["last_user"] > 10_000
+
+
+def test_a_call_of_a_custom_tool_that_has_no_result_gets_one_of_its_kind() -> None:
+    custom = {"type": "custom_tool_call", "call_id": "c", "name": "sh", "input": "ls"}
+    shown = compress_items([user("Go."), custom, user("Well?")], 100_000, MODEL)
+    assert [item.get("type") for item in shown[1:3]] == [
+        "custom_tool_call",
+        "custom_tool_call_output",
+    ]
 
 
 def test_calls_and_results_that_stand_alone_are_repaired() -> None:
