@@ -161,48 +161,20 @@ impl Service {
     pub fn get(&self, key: &SessionKey, window: &Window, user_first: UserFirst) -> StoreResult<Option<Session>> {
         check(key)?;
         let refresh = self.options.refresh_on_read.then_some(self.options.session_ttl);
-        let Some(loaded) = self.store.load(key, &Window { refresh, ..window.clone() })? else { return Ok(None) };
-        let Loaded { head, events, session, user, app, summaries } = loaded;
-        let events = self.beginning_with_user(key, events, window, user_first)?;
+        let with_user = user_first == UserFirst::Prepend;
+        let Some(loaded) = self.store.load(key, &Window { with_user, refresh, ..window.clone() })? else {
+            return Ok(None);
+        };
+        let Loaded { head, mut events, session, user, app, summaries } = loaded;
+        if user_first != UserFirst::Off {
+            let first = events.iter().position(|event| event.kind == Kind::User);
+            events.drain(..first.unwrap_or(events.len()));
+        }
         let mut state = session;
         for (prefix, scope) in [("app:", app), ("user:", user)] {
             state.extend(scope.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
         }
         Ok(Some(Session { head, events, state, summaries }))
-    }
-
-    fn beginning_with_user(
-        &self,
-        key: &SessionKey,
-        events: Vec<Event>,
-        window: &Window,
-        user_first: UserFirst,
-    ) -> StoreResult<Vec<Event>> {
-        if user_first == UserFirst::Off || events.is_empty() {
-            return Ok(events);
-        }
-        if let Some(first) = events.iter().position(|event| event.kind == Kind::User) {
-            return Ok(events.into_iter().skip(first).collect());
-        }
-        if user_first == UserFirst::Drop {
-            return Ok(Vec::new());
-        }
-        // The newest message of the user before the window: looked for from its start backwards, in growing pieces.
-        let start = events[0].seq;
-        let mut wanted = 64;
-        loop {
-            let before = self.store.load(key, &Window { last: Some(wanted), ..Window::default() })?;
-            let before = before.map(|loaded| loaded.events).unwrap_or_default();
-            let is_whole = (before.len() as u64) < wanted;
-            let found = before.into_iter().rfind(|event| event.kind == Kind::User && event.seq < start);
-            if let Some(user) = found {
-                return Ok(std::iter::once(user).chain(events).collect());
-            }
-            if is_whole {
-                return Ok(Vec::new());
-            }
-            wanted = wanted.saturating_mul(4).max(window.last.unwrap_or(0));
-        }
     }
 
     /// Returns a user's sessions without events, the one written last first.

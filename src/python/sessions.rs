@@ -310,7 +310,7 @@ impl SessionStoreHandle {
         user_first: String,
     ) -> Done<'py> {
         let key = SessionKey::new(app, user, id);
-        let window = Window { after, since_ms, last, refresh: None };
+        let window = Window { after, since_ms, last, ..Window::default() };
         self.run::<_, Option<SessionOut>>(py, move |service| {
             let session = service.get(&key, &window, self::user_first(&user_first)?)?;
             Ok(session.map(SessionOut::from))

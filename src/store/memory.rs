@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::rules::{evicted, expires_ms, now_ms};
+use super::rules::{Leaving, expires_ms, now_ms};
 use super::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
     Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
@@ -85,11 +85,12 @@ impl Data {
         }
     }
 
-    fn append(&mut self, key: &SessionKey, batch: &Append, now: i64) -> StoreResult<Appended> {
+    fn append(&mut self, key: &SessionKey, batch: &Append, is_replacing: bool, now: i64) -> StoreResult<Appended> {
         let session = self.session(key, now)?;
         batch.check(&session.head)?;
         let (mut seqs, mut repeated) = (Vec::new(), Vec::new());
         let mut owners: Vec<&NewEvent> = Vec::new();
+        let before = session.head.seq;
         for event in &batch.events {
             let taken = session.taken.get(&event.id).copied();
             repeated.push(taken.is_some());
@@ -98,6 +99,9 @@ impl Data {
                 session.take(event)
             });
             seqs.push((seq > 0).then_some(seq));
+        }
+        if is_replacing && session.head.seq == before {
+            session.head.seq += 1;
         }
         session.evict(batch.eviction);
         session.head.updated_ms = now;
@@ -135,9 +139,9 @@ impl Session {
 
     fn evict(&mut self, eviction: Eviction) {
         let covered = self.summaries.iter().filter(|s| s.filter_key.is_empty()).map(|s| s.last_seq).max().unwrap_or(0);
-        let kinds: Vec<Kind> = self.events.iter().map(|event| event.kind).collect();
-        let unsummarised = self.events.iter().filter(|event| event.seq > covered).count();
-        let gone = evicted(&kinds, unsummarised, eviction);
+        let leaving = Leaving { held: self.events.len() as u64, covered, eviction };
+        let leaves = |(at, event): &(u64, &Event)| leaving.takes(*at, event.seq, event.kind);
+        let gone = (0..).zip(&self.events).take_while(leaves).count();
         self.events.drain(..gone);
         self.head.first_seq = self.events.first().map_or(self.head.seq + 1, |event| event.seq);
     }
@@ -196,13 +200,18 @@ impl SessionStore for Memory {
         if let Some(ttl) = window.refresh {
             session.expires_ms = expires_ms(now, ttl);
         }
-        let is_in =
-            |event: &&Event| event.seq > window.after && window.since_ms.is_none_or(|since| event.time_ms >= since);
-        let mut events: Vec<Event> = session.events.iter().filter(is_in).cloned().collect();
-        if let Some(last) = window.last {
-            let last = usize::try_from(last).unwrap_or(usize::MAX);
-            events.drain(..events.len().saturating_sub(last));
+        let newest_first = || session.events.iter().rev();
+        let last = window.last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
+        let mut events: Vec<Event> = newest_first()
+            .take_while(|event| event.seq > window.after)
+            .filter(|event| window.since_ms.is_none_or(|since| event.time_ms >= since))
+            .take(last)
+            .cloned()
+            .collect();
+        if let Some(first) = window.lacks_user(&events) {
+            events.extend(newest_first().find(|event| event.seq < first && event.kind == Kind::User).cloned());
         }
+        events.reverse();
         let mut newest: BTreeMap<&str, &StoredSummary> = BTreeMap::new();
         for summary in &session.summaries {
             newest.insert(&summary.filter_key, summary);
@@ -232,7 +241,7 @@ impl SessionStore for Memory {
     }
 
     fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
-        self.data().append(key, batch, now_ms())
+        self.data().append(key, batch, false, now_ms())
     }
 
     fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended> {
@@ -243,7 +252,7 @@ impl SessionStore for Memory {
         session.events.retain(|event| event.seq <= after);
         session.taken.retain(|_, seq| *seq <= after);
         session.summaries.retain(|summary| summary.last_seq <= after);
-        data.append(key, &Append { expected_seq: None, ..batch.clone() }, now)
+        data.append(key, &Append { expected_seq: None, ..batch.clone() }, true, now)
     }
 
     fn state(&self, scope: &Scope) -> StoreResult<State> {

@@ -33,7 +33,7 @@ pub use url::open;
 ///
 /// - A write happens whole or not at all, and is visible to every process before it is acknowledged.
 /// - Events have the positions 1, 2, 3, … in the order in which the store took them, whatever their times say. A position is
-///   never given twice, and none is left out.
+///   never given twice, and none is left out but by [`SessionStore::replace_tail`].
 /// - An event whose id the session has taken before is not taken again, and neither is its delta: a batch may be repeated
 ///   after an answer that was lost.
 /// - What was written for one generation of a session never touches a later one that was created under the same key.
@@ -74,7 +74,8 @@ pub trait SessionStore: Send + Sync {
 
     /// Takes the place of all events behind `after`; needs an expected position.
     ///
-    /// Positions go on behind the highest that was ever given, and summaries that cover more than `after` are deleted.
+    /// Positions go on behind the highest that was ever given, and summaries that cover more than `after` are deleted. Where
+    /// nothing takes the place, one position is left out, so that whoever expects the last one learns of it.
     ///
     /// # Errors
     ///

@@ -22,6 +22,8 @@ mod slots;
 
 use std::hash::{BuildHasher, RandomState};
 
+use redis::Value;
+
 use self::keys::Keys;
 use self::reply::{Odd, Reply};
 use self::scripts::{
@@ -58,10 +60,16 @@ impl Redis {
 
     /// Runs a script, and returns the word that its answer begins with, and the rest.
     fn script(&self, run: Run<'_>, keys: &[String], fill: &dyn Fn(&mut Arguments<'_>)) -> StoreResult<(String, Reply)> {
-        let value = self.server.run(&Request { run, keys, fill })?;
+        let (became, reply, _) = self.told(&Request { run, keys, fill, first: &[] })?;
+        Ok((became, reply))
+    }
+
+    /// Runs a script behind commands; their answers are the third part.
+    fn told(&self, request: &Request<'_>) -> StoreResult<(String, Reply, Vec<Value>)> {
+        let mut values = self.server.run(request)?;
         self.read(|| {
-            let mut reply = Reply::of(value)?;
-            Ok((reply.text()?, reply))
+            let mut reply = Reply::of(values.pop().ok_or(Odd)?)?;
+            Ok((reply.text()?, reply, values))
         })
     }
 
@@ -75,8 +83,8 @@ impl Redis {
     }
 
     fn command(&self, name: &'static str, key: String, fill: &dyn Fn(&mut Arguments<'_>)) -> StoreResult<Reply> {
-        let value = self.server.run(&Request { run: Run::Command(name), keys: &[key], fill })?;
-        self.odd(Reply::of(value))
+        let mut values = self.server.run(&Request { run: Run::Command(name), keys: &[key], fill, first: &[] })?;
+        self.odd(values.pop().ok_or(Odd).and_then(Reply::of))
     }
 
     fn odd<T>(&self, read: Result<T, Odd>) -> StoreResult<T> {
@@ -89,7 +97,7 @@ impl Redis {
 
     fn append(&self, key: &SessionKey, after: Option<u64>, batch: &Append) -> StoreResult<Appended> {
         if arguments_of(&batch.events) > ARGUMENTS {
-            return Err(StoreError::invalid("batch", "is too large for one write: some 90,000 events at most"));
+            return Err(StoreError::invalid("batch", "is too large for one write: some 130,000 events at most"));
         }
         let (became, mut reply) = self.write(&APPEND, &self.keys.session(key), &|arguments| {
             arguments.text(&key.id).maybe(batch.generation.as_deref());

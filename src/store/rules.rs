@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Append, Eviction, Head, Kind, NewSummary, PutSummary, StoreError, StoreResult, Ttl};
+use super::{Append, Event, Eviction, Head, Kind, NewSummary, PutSummary, StoreError, StoreResult, Ttl, Window};
 
 /// Returns the milliseconds since 1970.
 pub fn now_ms() -> i64 {
@@ -36,6 +36,14 @@ impl Append {
     }
 }
 
+impl Window {
+    /// Returns the position of the first of `newest_first`, where a message of the user before it is wanted.
+    pub(super) fn lacks_user(&self, newest_first: &[Event]) -> Option<u64> {
+        let is_wanted = self.with_user && newest_first.iter().all(|event| event.kind != Kind::User);
+        newest_first.last().filter(|_| is_wanted).map(|event| event.seq)
+    }
+}
+
 impl NewSummary {
     /// Returns why the summary is not taken, where the newest of its key has this `version` and covers so much.
     pub(super) fn refusal(&self, head: &Head, version: u64, covered: u64) -> Option<PutSummary> {
@@ -51,21 +59,22 @@ impl NewSummary {
     }
 }
 
-/// Returns how many events at the start leave, by their kinds; the last `unsummarised` of them are not summarised yet.
-///
-/// Results go with their call, so that a session never begins with one.
-pub fn evicted(kinds: &[Kind], unsummarised: usize, eviction: Eviction) -> usize {
-    let max = usize::try_from(eviction.max_events).unwrap_or(usize::MAX);
-    if max == 0 || kinds.len() <= max {
-        return 0;
+/// Which events at the start of a session leave it. Results go with their call, so that a session never begins with one.
+pub struct Leaving {
+    /// How many events the session has.
+    pub held: u64,
+    /// The last position that is summarised.
+    pub covered: u64,
+    /// What was asked for.
+    pub eviction: Eviction,
+}
+
+impl Leaving {
+    /// Returns whether the event that is `at` places from the start leaves; all before it do.
+    pub fn takes(&self, at: u64, seq: u64, kind: Kind) -> bool {
+        let Eviction { max_events, protect } = self.eviction;
+        let is_beyond = |limit: u64| at < self.held.saturating_sub(limit);
+        let is_shown_elsewhere = !protect || seq <= self.covered || is_beyond(max_events.saturating_mul(2));
+        max_events > 0 && (is_beyond(max_events) && is_shown_elsewhere || at > 0 && kind == Kind::Result)
     }
-    let mut keep = max;
-    if eviction.protect {
-        keep = keep.max(unsummarised.min(max.saturating_mul(2)));
-    }
-    let mut gone = kinds.len().saturating_sub(keep);
-    while gone > 0 && gone < kinds.len() && kinds[gone] == Kind::Result {
-        gone += 1;
-    }
-    gone
 }

@@ -14,7 +14,7 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params,
 };
 
-use super::rules::{evicted, expires_ms, now_ms};
+use super::rules::{Leaving, expires_ms, now_ms};
 use super::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
     Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
@@ -272,13 +272,47 @@ fn classify(error: &rusqlite::Error, store: &str) -> StoreError {
 struct Found {
     sid: i64,
     head: Head,
+    /// How many events it has.
+    held: u64,
+}
+
+/// Positions of a session. Source: `event.place` in `schema.rs`.
+const PLACES: u64 = 1 << 32;
+
+impl Found {
+    /// Returns where the event at `seq` is among those of all sessions, or would be.
+    fn place(&self, seq: u64) -> i64 {
+        (self.sid << 32) + i64::try_from(seq.min(PLACES - 1)).unwrap_or_default()
+    }
+
+    /// Returns the places behind `after` up to the last one that it can have.
+    fn places_behind(&self, after: u64) -> (i64, i64) {
+        (self.place(after), self.place(PLACES - 1))
+    }
+}
+
+/// Returns the position in its session of the event at `place`.
+fn seq_of(place: i64) -> u64 {
+    place.unsigned_abs() % PLACES
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        seq: seq_of(row.get(0)?),
+        id: row.get(1)?,
+        time_ms: row.get(2)?,
+        author: row.get(3)?,
+        filter_key: row.get(4)?,
+        kind: Kind::of(row.get(5)?),
+        payload: row.get(6)?,
+    })
 }
 
 fn find(transaction: &Transaction<'_>, key: &SessionKey, now: i64) -> rusqlite::Result<Option<Found>> {
-    let sql = "SELECT sid, gen, seq, first_seq, created_ms, updated_ms, meta FROM session
+    let sql = "SELECT sid, held, gen, seq, first_seq, created_ms, updated_ms, meta FROM session
         WHERE app = ?1 AND user = ?2 AND id = ?3 AND (expires_ms IS NULL OR expires_ms >= ?4)";
     let mut statement = transaction.prepare_cached(sql)?;
-    let found = |row: &Row<'_>| Ok(Found { sid: row.get(0)?, head: head(row, key.clone(), 1)? });
+    let found = |row: &Row<'_>| Ok(Found { sid: row.get(0)?, held: row.get(1)?, head: head(row, key.clone(), 2)? });
     statement.query_row(params![key.owner.app, key.owner.user, key.id, now], found).optional()
 }
 
@@ -359,6 +393,9 @@ fn delete(transaction: &Transaction<'_>, sid: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached("DELETE FROM state WHERE scope = ?1 AND owner = ?2")?
         .execute(params![SESSION, sid.to_string()])?;
+    transaction
+        .prepare_cached("DELETE FROM event WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32")?
+        .execute([sid])?;
     transaction.prepare_cached("DELETE FROM session WHERE sid = ?1")?.execute([sid])?;
     Ok(())
 }
@@ -374,15 +411,15 @@ fn take(transaction: &Transaction<'_>, found: &mut Found, event: &NewEvent) -> r
     let mut seq = 0;
     if let Some(payload) = &event.payload {
         found.head.seq += 1;
+        found.held += 1;
         seq = found.head.seq;
         transaction
             .prepare_cached(
-                "INSERT INTO event (sid, seq, id, time_ms, author, filter_key, kind, payload)
-                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO event (place, id, time_ms, author, filter_key, kind, payload)
+                    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute(params![
-                found.sid,
-                seq,
+                found.place(seq),
                 event.id,
                 event.time_ms,
                 event.author,
@@ -401,41 +438,52 @@ fn take(transaction: &Transaction<'_>, found: &mut Found, event: &NewEvent) -> r
     Ok(seq)
 }
 
-/// Lets the oldest events go where there are too many.
+/// Lets the oldest events go where there are too many. Only those are read, and one more.
 fn evict(transaction: &Transaction<'_>, found: &mut Found, eviction: Eviction) -> rusqlite::Result<()> {
-    let held = found.head.seq + 1 - found.head.first_seq;
-    if eviction.max_events == 0 || held <= eviction.max_events {
+    if eviction.max_events == 0 || found.held <= eviction.max_events {
         return Ok(());
     }
-    // Positions can have holes behind `replace_tail`, so what is there is counted, and only now.
-    let kinds: Vec<(u64, u8)> = transaction
-        .prepare_cached("SELECT seq, kind FROM event WHERE sid = ?1 ORDER BY seq")?
-        .query_map([found.sid], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
     let covered: u64 = transaction
         .prepare_cached(
             "SELECT coalesce(max(last_seq), 0) FROM summary WHERE sid = ?1 AND filter_key = '' AND version > 0",
         )?
         .query_row([found.sid], |row| row.get(0))?;
-    let unsummarised = kinds.iter().filter(|(seq, _)| *seq > covered).count();
-    let of_kind: Vec<Kind> = kinds.iter().map(|(_, kind)| Kind::of(*kind)).collect();
-    let gone = evicted(&of_kind, unsummarised, eviction);
-    let first_seq = kinds.get(gone).map_or(found.head.seq + 1, |(seq, _)| *seq);
+    let leaving = Leaving { held: found.held, covered, eviction };
+    let mut gone = 0;
+    found.head.first_seq = {
+        let sql = "SELECT place, kind FROM event WHERE place > ?1 AND place <= ?2 ORDER BY place";
+        let mut oldest = transaction.prepare_cached(sql)?;
+        let mut rows = oldest.query(found.places_behind(0))?;
+        loop {
+            let Some(row) = rows.next()? else { break found.head.seq + 1 };
+            let seq = seq_of(row.get(0)?);
+            if !leaving.takes(gone, seq, Kind::of(row.get(1)?)) {
+                break seq;
+            }
+            gone += 1;
+        }
+    };
     if gone > 0 {
+        found.held -= gone;
         transaction
-            .prepare_cached("DELETE FROM event WHERE sid = ?1 AND seq < ?2")?
-            .execute(params![found.sid, first_seq])?;
+            .prepare_cached("DELETE FROM event WHERE place > ?1 AND place < ?2")?
+            .execute([found.place(0), found.place(found.head.first_seq)])?;
         transaction
             .prepare_cached("DELETE FROM op WHERE sid = ?1 AND at_seq < ?2")?
-            .execute(params![found.sid, first_seq.saturating_sub(KEPT_IDS)])?;
+            .execute(params![found.sid, found.head.first_seq.saturating_sub(KEPT_IDS)])?;
     }
-    found.head.first_seq = first_seq;
     Ok(())
 }
 
-fn append(transaction: &Transaction<'_>, mut found: Found, batch: &Append, now: i64) -> Result<Appended, Problem> {
+fn append(
+    transaction: &Transaction<'_>,
+    mut found: Found,
+    batch: &Append,
+    is_replacing: bool,
+    now: i64,
+) -> Result<Appended, Problem> {
     let (mut seqs, mut repeated) = (Vec::new(), Vec::new());
-    let owner = &found.head.key.owner.clone();
+    let (owner, before) = (&found.head.key.owner.clone(), found.head.seq);
     for event in &batch.events {
         let known = taken(transaction, found.sid, &event.id)?;
         repeated.push(known.is_some());
@@ -448,11 +496,24 @@ fn append(transaction: &Transaction<'_>, mut found: Found, batch: &Append, now: 
         };
         seqs.push((seq > 0).then_some(seq));
     }
+    if is_replacing && found.head.seq == before {
+        found.head.seq += 1;
+    }
     evict(transaction, &mut found, batch.eviction)?;
+    if found.held == 0 {
+        found.head.first_seq = found.head.seq + 1;
+    }
     found.head.updated_ms = now;
-    transaction
-        .prepare_cached("UPDATE session SET seq = ?2, first_seq = ?3, updated_ms = ?4, expires_ms = ?5 WHERE sid = ?1")?
-        .execute(params![found.sid, found.head.seq, found.head.first_seq, now, expires_ms(now, batch.ttls[0])])?;
+    let sql = "UPDATE session SET seq = ?2, first_seq = ?3, held = ?4, updated_ms = ?5, expires_ms = ?6 WHERE sid = ?1";
+    let (Found { sid, held, .. }, Head { seq, first_seq, .. }) = (&found, &found.head);
+    transaction.prepare_cached(sql)?.execute(params![
+        sid,
+        seq,
+        first_seq,
+        held,
+        now,
+        expires_ms(now, batch.ttls[0])
+    ])?;
     Ok(Appended { seqs, repeated, head: found.head })
 }
 
@@ -517,30 +578,28 @@ impl SessionStore for Sqlite {
     fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
         let load = |transaction: &Transaction<'_>| {
             let now = now_ms();
-            let Some(Found { sid, head }) = find(transaction, key, now)? else { return Ok(None) };
+            let Some(found) = find(transaction, key, now)? else { return Ok(None) };
+            let sid = found.sid;
             if let Some(ttl) = window.refresh {
                 transaction
                     .prepare_cached("UPDATE session SET expires_ms = ?2 WHERE sid = ?1")?
                     .execute(params![sid, expires_ms(now, ttl)])?;
             }
-            let sql = "SELECT seq, id, time_ms, author, filter_key, kind, payload FROM event
-                WHERE sid = ?1 AND seq > ?2 AND time_ms >= ?3 ORDER BY seq DESC LIMIT ?4";
+            let sql = "SELECT place, id, time_ms, author, filter_key, kind, payload FROM event
+                WHERE place > ?1 AND place <= ?2 AND time_ms >= ?3 ORDER BY place DESC LIMIT ?4";
+            let (first, end) = found.places_behind(window.after);
             let since = window.since_ms.unwrap_or(i64::MIN);
             let last = window.last.map_or(-1, |last| i64::try_from(last).unwrap_or(-1));
             let mut events: Vec<Event> = transaction
                 .prepare_cached(sql)?
-                .query_map(params![sid, window.after, since, last], |row| {
-                    Ok(Event {
-                        seq: row.get(0)?,
-                        id: row.get(1)?,
-                        time_ms: row.get(2)?,
-                        author: row.get(3)?,
-                        filter_key: row.get(4)?,
-                        kind: Kind::of(row.get(5)?),
-                        payload: row.get(6)?,
-                    })
-                })?
+                .query_map(params![first, end, since, last], event)?
                 .collect::<rusqlite::Result<_>>()?;
+            if let Some(first) = window.lacks_user(&events) {
+                let sql = "SELECT place, id, time_ms, author, filter_key, kind, payload FROM event
+                    WHERE kind = 1 AND place > ?1 AND place < ?2 ORDER BY place DESC LIMIT 1";
+                let places = [found.place(0), found.place(first)];
+                events.extend(transaction.prepare_cached(sql)?.query_row(places, event).optional()?);
+            }
             events.reverse();
             let newest = "SELECT * FROM summary s WHERE sid = ?1 AND version > 0 AND version =
                 (SELECT max(version) FROM summary n WHERE n.sid = s.sid AND n.filter_key = s.filter_key) ORDER BY filter_key";
@@ -552,7 +611,7 @@ impl SessionStore for Sqlite {
                 user: read_state(transaction, USER, &owner_of_user(&key.owner), now)?,
                 app: read_state(transaction, APP, &key.owner.app, now)?,
                 summaries,
-                head,
+                head: found.head,
             }))
         };
         if window.refresh.is_some() { self.write(load) } else { self.read(load) }
@@ -588,7 +647,7 @@ impl SessionStore for Sqlite {
             let now = now_ms();
             let found = found(transaction, key, now)?;
             batch.check(&found.head)?;
-            append(transaction, found, batch, now)
+            append(transaction, found, batch, false, now)
         })
     }
 
@@ -597,17 +656,19 @@ impl SessionStore for Sqlite {
             let now = now_ms();
             let mut found = found(transaction, key, now)?;
             batch.check(&found.head)?;
+            found.held -= transaction
+                .prepare_cached("DELETE FROM event WHERE place > ?1 AND place <= ?2")?
+                .execute(found.places_behind(after))? as u64;
             for sql in [
-                "DELETE FROM event WHERE sid = ?1 AND seq > ?2",
                 "DELETE FROM op WHERE sid = ?1 AND seq > ?2",
                 "DELETE FROM summary WHERE sid = ?1 AND last_seq > ?2 AND version > 0",
             ] {
                 transaction.prepare_cached(sql)?.execute(params![found.sid, after])?;
             }
-            found.head.first_seq = transaction
-                .prepare_cached("SELECT coalesce(min(seq), ?2) FROM event WHERE sid = ?1")?
-                .query_row(params![found.sid, found.head.seq + 1], |row| row.get(0))?;
-            append(transaction, found, batch, now)
+            if found.held == 0 {
+                found.head.first_seq = found.head.seq + 1;
+            }
+            append(transaction, found, batch, true, now)
         })
     }
 
@@ -645,7 +706,7 @@ impl SessionStore for Sqlite {
 
     fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()> {
         self.write(|transaction| {
-            let Found { sid, head } = found(transaction, key, now_ms())?;
+            let Found { sid, head, .. } = found(transaction, key, now_ms())?;
             if let Some(expected) = expected.filter(|expected| *expected != head.meta) {
                 let expected = expected.to_owned();
                 return Err(StoreError::Conflict { key: key.clone(), expected, actual: head.meta }.into());
@@ -692,8 +753,8 @@ impl SessionStore for Sqlite {
                 take(transaction, &mut found, placeholder)?;
             }
             transaction
-                .prepare_cached("UPDATE session SET seq = ?2, expires_ms = ?3 WHERE sid = ?1")?
-                .execute(params![found.sid, found.head.seq, expires_ms(now, new.ttl)])?;
+                .prepare_cached("UPDATE session SET seq = ?2, held = ?3, expires_ms = ?4 WHERE sid = ?1")?
+                .execute(params![found.sid, found.head.seq, found.held, expires_ms(now, new.ttl)])?;
             Ok(PutSummary::Accepted(version))
         })
     }

@@ -217,6 +217,8 @@ pub struct Window {
     pub since_ms: Option<i64>,
     /// The newest of them only; 0 reads none.
     pub last: Option<u64>,
+    /// The newest message of the user before them, too, where none of them is one.
+    pub with_user: bool,
     /// Sets the session's time of expiry anew, where it has one.
     pub refresh: Option<Ttl>,
 }

@@ -18,14 +18,14 @@ mod promises;
 mod redis_server;
 mod steady;
 mod store_contract;
+#[cfg(all(feature = "redis", feature = "sqlite"))]
+mod store_model;
 #[cfg(feature = "redis")]
 mod store_redis;
 #[cfg(feature = "redis")]
 mod store_redis_cluster;
 #[cfg(feature = "redis")]
 mod store_redis_faults;
-#[cfg(feature = "redis")]
-mod store_redis_model;
 #[cfg(feature = "sqlite")]
 mod store_sqlite;
 mod texts;

@@ -229,8 +229,16 @@ fn windows_show_what_they_say(open: &Open) {
         "time first, then the newest"
     );
     assert_eq!(shown(Window { after: 3, ..Window::default() }), [4, 5, 6]);
+    let answers = (0..100).map(|at| event(&format!("a{at}"), Kind::Assistant)).collect();
+    store.append(&key, &Append { events: answers, ..Append::default() }).unwrap();
+    let with_user = Window { with_user: true, ..Window::default() };
+    assert_eq!(shown(Window { last: Some(2), ..with_user.clone() }), [6, 105, 106], "the newest one before them");
+    assert_eq!(shown(Window { after: 104, last: Some(9), ..with_user.clone() }), [6, 105, 106]);
+    assert_eq!(shown(Window { after: 5, last: Some(101), ..with_user.clone() }).len(), 101, "there is one among them");
+    assert_eq!(shown(Window { last: Some(0), ..with_user.clone() }), Vec::<u64>::new());
+    assert_eq!(shown(Window { after: 106, ..with_user }), Vec::<u64>::new());
     store.append(&key, &batch(&["e7"])).unwrap();
-    assert_eq!(ids(&all(&*store, &key)).len(), 7, "a filtered read and an append keep the history");
+    assert_eq!(ids(&all(&*store, &key)).len(), 107, "a filtered read and an append keep the history");
 }
 
 fn deltas_go_to_their_scopes(open: &Open) {
@@ -392,9 +400,12 @@ fn a_tail_is_replaced_whole(open: &Open) {
     assert_eq!(ids(&loaded), ["a", "x", "b"]);
     assert_eq!(loaded.summaries.iter().map(|summary| summary.last_seq).collect::<Vec<_>>(), [1]);
     let emptied = store.replace_tail(&key, 0, &Append { expected_seq: Some(5), ..Append::default() }).unwrap();
-    assert_eq!(emptied.head.seq, 5, "positions are never given twice");
+    assert_eq!((emptied.head.seq, emptied.head.first_seq), (6, 7), "who expects 5 learns of it");
     assert!(all(&*store, &key).events.is_empty());
-    assert_eq!(store.append(&key, &batch(&["new"])).unwrap().seqs, [Some(6)]);
+    let late = Append { expected_seq: Some(5), ..batch(&["late"]) };
+    assert!(matches!(store.append(&key, &late), Err(StoreError::Conflict { .. })));
+    assert_eq!(store.append(&key, &batch(&["new"])).unwrap().seqs, [Some(7)]);
+    assert_eq!(all(&*store, &key).head.first_seq, 7);
 }
 
 fn a_summary_is_compared_and_set(open: &Open) {

@@ -77,6 +77,13 @@ fn an_answer_that_is_lost_is_asked_for_again_and_nothing_is_done_twice() {
     assert_eq!((ids(&loaded), loaded.head.meta.as_str()), (vec!["a", "c", "d"], "{\"v\": 1}"));
     assert_eq!(loaded.session.keys().collect::<Vec<_>>(), ["p"]);
     lose();
+    let nothing = Append { expected_seq: Some(4), ..Append::default() };
+    assert_eq!(store.replace_tail(&key, 1, &nothing).unwrap().head.seq, 5, "no conflict with itself");
+    assert!(
+        matches!(store.replace_tail(&key, 1, &nothing), Err(StoreError::Conflict { .. })),
+        "but when it is sent anew"
+    );
+    lose();
     store.delete(&key).unwrap();
     assert_eq!(store.load(&key, &Window::default()).unwrap(), None);
     assert_eq!(cuts.load(Ordering::Relaxed), losses.get(), "each was cut once, behind the server");

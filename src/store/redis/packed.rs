@@ -1,6 +1,6 @@
 //! Several texts in one value that the scripts only pass on: each is its length, a colon and its bytes.
 
-use super::super::{Delta, Ttl};
+use super::super::{Delta, Event, Kind, NewEvent, Ttl};
 
 fn put(packed: &mut Vec<u8>, bytes: &[u8]) {
     packed.extend_from_slice(bytes.len().to_string().as_bytes());
@@ -57,6 +57,23 @@ pub fn deltas(mut packed: &[u8]) -> Option<Vec<(Ttl, Delta)>> {
     Some(deltas)
 }
 
+/// Packs what is known of an event beside its position and text: its kind, a digit, first.
+pub fn of_event(event: &NewEvent) -> Vec<u8> {
+    let mut packed = (event.kind as u8).to_string().into_bytes();
+    for part in [&event.id, &event.time_ms.to_string(), &event.author, &event.filter_key] {
+        put(&mut packed, part.as_bytes());
+    }
+    packed
+}
+
+/// Returns the event at `seq`.
+pub fn event(seq: u64, packed: &[u8], payload: String) -> Option<Event> {
+    let (kind, mut packed) = packed.split_first()?;
+    let kind = Kind::of(kind.wrapping_sub(b'0'));
+    let (id, time_ms) = (text(&mut packed)?, number(&mut packed)?);
+    Some(Event { seq, id, time_ms, author: text(&mut packed)?, filter_key: text(&mut packed)?, kind, payload })
+}
+
 /// Packs the events that a summary was made of.
 pub fn of_links(links: &[(u64, String)]) -> Vec<u8> {
     let mut packed = Vec::new();
@@ -91,6 +108,9 @@ mod tests {
         let one_more = Delta::from([("x".to_owned(), None)]);
         assert_eq!(deltas(&two), Some(vec![(Ttl(7), delta), (Ttl(0), one_more)]));
         assert_eq!(of_delta(&Delta::new(), Ttl(7)), Vec::<u8>::new());
+        let new = NewEvent { id: "a:b".to_owned(), time_ms: -7, kind: Kind::Result, ..NewEvent::default() };
+        let event = event(9, &of_event(&new), "字".to_owned()).unwrap();
+        assert_eq!((event.seq, event.id, event.time_ms, event.kind), (9, new.id, -7, Kind::Result));
         let made_of = vec![(1, "a:b".to_owned()), (u64::MAX, String::new())];
         assert_eq!(links(&of_links(&made_of)), Some(made_of));
     }
@@ -99,6 +119,7 @@ mod tests {
     fn what_is_damaged_is_told() {
         for damaged in ["1", "x:a", "9:abc", "1:5", "1:01:11:a", "18446744073709551615:a"] {
             assert_eq!(deltas(damaged.as_bytes()), None, "{damaged}");
+            assert_eq!(event(1, damaged.as_bytes(), String::new()), None, "{damaged}");
         }
     }
 }

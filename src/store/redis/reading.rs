@@ -1,9 +1,14 @@
 //! Reading a session: one picture of it, however many events it has.
 
-use super::super::{Event, Head, Loaded, Scope, SessionKey, SessionStore, StoreError, StoreResult, Window};
+use redis::{Cmd, Value, cmd};
+
+use super::super::{
+    Event, Head, Kind, Loaded, Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, Window,
+};
 use super::Redis;
-use super::scripts::LOAD;
-use super::server::Run;
+use super::reply::Reply;
+use super::scripts::{Arguments, LOAD, MOST};
+use super::server::{Request, Run};
 
 /// Events that are read at once. Longer sessions are read in pages, so that the server serves others in between.
 const EVENTS: u64 = 1_000;
@@ -36,26 +41,27 @@ impl Redis {
 
     /// Reads a session, its events in pages of `page`, the newest first.
     fn picture(&self, key: &SessionKey, window: &Window, page: u64) -> StoreResult<Picture> {
-        let keys = self.keys.session(key);
+        let mut keys = self.keys.session(key).to_vec();
+        // In a cluster it is on another slot, and asked for by itself.
+        let app_key = self.keys.app(&key.owner.app)[0].clone();
+        keys.extend((!self.is_cluster).then_some(app_key));
         let wanted = window.last.unwrap_or(u64::MAX);
         // A page that is filtered may show fewer than are wanted, however few that are.
         let count = if window.since_ms.is_some() && wanted > 0 { page } else { wanted.min(page) };
-        let run = if window.refresh.is_some() { Run::Write(&LOAD) } else { Run::Read(&LOAD) };
-        let (became, mut reply) = self.script(run, &keys, &|arguments| {
-            arguments.number(window.after).number(count).number_or_nothing(window.refresh.map(|ttl| ttl.0));
-        })?;
-        if became != "ok" {
+        let Some((mut told, early)) = self.tell(key, &keys, window, 0, &early(&keys, window.after, count))? else {
             return Ok(Picture::None);
+        };
+        if count > 0 && window.after < told.head.seq {
+            match told.events_of(early) {
+                Some(events) => told.events = events,
+                None => match self.tell(key, &keys, window, count, &[])? {
+                    Some((again, _)) => told = again,
+                    None => return Ok(Picture::None),
+                },
+            }
         }
-        let (head, cuts, session, user, mut summaries, first_page, notes) = self.read(|| {
-            let head = reply.head(key.clone())?;
-            let (cuts, session, user) = (reply.text()?, reply.list()?.state()?, reply.list()?.state()?);
-            let summaries = reply.list()?.summaries()?;
-            Ok((head, cuts, session, user, summaries, reply.list()?.events()?, reply.list()?))
-        })?;
-        summaries.sort_by(|a, b| a.filter_key.cmp(&b.filter_key));
+        let Told { head, cuts, newest_user, session, user, app, summaries, events: mut shown, notes } = told;
         let mut events = Vec::new();
-        let mut shown = first_page;
         let mut is_first = true;
         loop {
             let (is_full, lowest) = (shown.len() as u64 == count, shown.last().map_or(0, |event| event.seq));
@@ -68,14 +74,54 @@ impl Redis {
             is_first = false;
             shown = self.page(&keys[1], window.after + 1, lowest - 1, count)?;
         }
+        events.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
+        if let Some(first) = window.lacks_user(&events) {
+            is_first = false;
+            events.extend(self.user_before(&keys[1], first, newest_user)?);
+        }
         if !is_first && !self.is_unchanged(&keys[0], &head, &cuts)? {
             return Ok(Picture::Torn);
         }
-        events.truncate(usize::try_from(wanted).unwrap_or(usize::MAX));
         events.reverse();
+        let is_older = self.is_cluster || notes.left() > 0;
         self.settle(&key.owner, notes)?;
-        let app = self.state(&Scope::App(key.owner.app.clone()))?;
+        let app = if is_older { self.state(&Scope::App(key.owner.app.clone()))? } else { app };
         Ok(Picture::Whole(Box::new(Loaded { head, events, session, user, app, summaries })))
+    }
+
+    /// Runs the script behind the commands `first`, and returns what both said.
+    fn tell(
+        &self,
+        key: &SessionKey,
+        keys: &[String],
+        window: &Window,
+        count: u64,
+        first: &[Cmd],
+    ) -> StoreResult<Option<(Told, Vec<Value>)>> {
+        let run = if window.refresh.is_some() { Run::Write(&LOAD) } else { Run::Read(&LOAD) };
+        let fill = |arguments: &mut Arguments<'_>| {
+            arguments.number(window.after).number(count).number_or_nothing(window.refresh.map(|ttl| ttl.0));
+        };
+        let (became, mut reply, early) = self.told(&Request { run, keys, fill: &fill, first })?;
+        if became != "ok" {
+            return Ok(None);
+        }
+        let told = self.read(|| {
+            let mut told = Told {
+                head: reply.head(key.clone())?,
+                cuts: reply.text()?,
+                newest_user: reply.number()?,
+                session: reply.list()?.state()?,
+                user: reply.list()?.state()?,
+                app: reply.list()?.state()?,
+                summaries: reply.list()?.summaries()?,
+                events: reply.list()?.events()?,
+                notes: reply.list()?,
+            };
+            told.summaries.sort_by(|a, b| a.filter_key.cmp(&b.filter_key));
+            Ok(told)
+        })?;
+        Ok(Some((told, early)))
     }
 
     /// Reads events from `first` to `last`, the newest first.
@@ -86,12 +132,76 @@ impl Redis {
         self.odd(reply.events())
     }
 
+    /// Reads the newest message of the user before `first`: the one at `newest`, or it is looked for in pages backwards.
+    fn user_before(&self, key: &str, mut first: u64, newest: u64) -> StoreResult<Option<Event>> {
+        if newest > 0 && newest < first {
+            return Ok(self.page(key, newest, newest, 1)?.pop());
+        }
+        let mut count = 32;
+        while first > 1 {
+            let page = self.page(key, 1, first - 1, count)?;
+            let Some(lowest) = page.last().map(|event| event.seq) else { break };
+            let found = page.into_iter().find(|event| event.kind == Kind::User);
+            if found.is_some() {
+                return Ok(found);
+            }
+            (first, count) = (lowest, EVENTS.min(count * 2));
+        }
+        Ok(None)
+    }
+
     /// Whether events were only added since `head` and `cuts` were read.
     fn is_unchanged(&self, key: &str, head: &Head, cuts: &str) -> StoreResult<bool> {
-        let mut reply = self.command("HMGET", key.to_owned(), &|arguments| {
-            arguments.text("gen").text("created").text("cuts");
+        let reply = self.command("HMGET", key.to_owned(), &|arguments| {
+            for mark in MARKS {
+                arguments.text(mark);
+            }
         })?;
-        let [generation, created, now] = [(); 3].map(|()| reply.text().unwrap_or_default());
-        Ok(generation == head.generation && created == head.created_ms.to_string() && now == cuts)
+        Ok(is_marked(reply, head, cuts))
     }
+}
+
+/// What the script says of a session.
+struct Told {
+    head: Head,
+    /// How often events left it.
+    cuts: String,
+    /// The position of the newest message of the user, 0 where that is not known.
+    newest_user: u64,
+    session: State,
+    user: State,
+    app: State,
+    summaries: Vec<StoredSummary>,
+    events: Vec<Event>,
+    notes: Reply,
+}
+
+impl Told {
+    /// Returns the events that were read in front of the script, where they are of the same picture: none has left the
+    /// session since then, and none came.
+    fn events_of(&self, early: Vec<Value>) -> Option<Vec<Event>> {
+        let [marks, events] = <[Value; 2]>::try_from(early).ok()?;
+        let events = Reply::of(events).and_then(Reply::events).ok()?;
+        let is_newest = events.first().is_some_and(|event| event.seq == self.head.seq);
+        (is_newest && is_marked(Reply::of(marks).ok()?, &self.head, &self.cuts)).then_some(events)
+    }
+}
+
+/// Fields of the metadata by which a session is the same, and has lost no events.
+const MARKS: [&str; 3] = ["gen", "created", "cuts"];
+
+fn is_marked(mut reply: Reply, head: &Head, cuts: &str) -> bool {
+    let [generation, created, now] = MARKS.map(|_| reply.text().unwrap_or_default());
+    generation == head.generation && created == head.created_ms.to_string() && now == cuts
+}
+
+/// Returns the commands that are sent in front of the script, which takes four times as long to pass events on: they read
+/// the marks of the session, and its newest events.
+fn early(keys: &[String], after: u64, count: u64) -> Vec<Cmd> {
+    if count == 0 {
+        return Vec::new();
+    }
+    let (after, count) = (after.min(MOST), count.min(MOST));
+    let events = cmd("XREVRANGE").arg(&keys[1]).arg("+").arg(format!("{}-0", after + 1)).arg("COUNT").arg(count).take();
+    vec![cmd("HMGET").arg(&keys[0]).arg(&MARKS).take(), events]
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-use super::super::{Event, Head, Kind, SessionKey, State, StoredSummary};
+use super::super::{Event, Head, SessionKey, State, StoredSummary};
 use super::packed;
 
 /// An answer of another form than the scripts give.
@@ -104,15 +104,7 @@ impl Reply {
     pub fn events(self) -> Result<Vec<Event>, Odd> {
         let event = |value| {
             let (seq, mut fields) = Self::entry(value)?;
-            Ok(Event {
-                seq,
-                id: fields.text()?,
-                time_ms: fields.time()?,
-                author: fields.text()?,
-                filter_key: fields.text()?,
-                kind: Kind::of(u8::try_from(fields.number()?).map_err(|_| Odd)?),
-                payload: fields.text()?,
-            })
+            packed::event(seq, &fields.bytes()?, fields.text()?).ok_or(Odd)
         };
         self.map(event).collect()
     }

@@ -8,7 +8,7 @@ use super::super::{Delta, NewEvent, Ttl};
 use super::packed;
 
 /// Numbers above are as good as this one: Lua's are exact up to 2⁵³.
-const MOST: u64 = 1 << 52;
+pub const MOST: u64 = 1 << 52;
 
 /// A script that a server knows by its hash once it has seen it.
 pub struct Script {
@@ -107,13 +107,13 @@ impl Arguments<'_> {
 
     /// Adds an event but its id; `app_ttl` is for what it changes of the app's state.
     pub fn event(&mut self, event: &NewEvent, app_ttl: Ttl) -> &mut Self {
-        self.flag(event.payload.is_some()).text(&event.time_ms.to_string()).text(&event.author).text(&event.filter_key);
-        self.number(event.kind as u64).text(event.payload.as_deref().unwrap_or_default());
+        self.flag(event.payload.is_some()).bytes(&packed::of_event(event));
+        self.text(event.payload.as_deref().unwrap_or_default());
         self.delta(&event.session).delta(&event.user).bytes(&packed::of_delta(&event.app, app_ttl))
     }
 }
 
 /// Returns how many arguments a batch of events is.
 pub fn arguments_of(events: &[NewEvent]) -> usize {
-    events.iter().map(|event| 10 + 3 * (event.session.len() + event.user.len())).sum()
+    events.iter().map(|event| 7 + 3 * (event.session.len() + event.user.len())).sum()
 }

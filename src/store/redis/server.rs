@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use redis::{Client, Cmd, Connection, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value, cmd};
+use redis::{Client, Cmd, Connection, ConnectionLike, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value, cmd};
 
 use super::super::{StoreError, StoreResult};
 use super::errors;
@@ -37,6 +37,8 @@ pub struct Request<'a> {
     pub keys: &'a [String],
     /// Adds the arguments.
     pub fill: &'a dyn Fn(&mut Arguments<'_>),
+    /// Commands that are sent in front of it in the same breath. Others may come in between.
+    pub first: &'a [Cmd],
 }
 
 impl Request<'_> {
@@ -120,18 +122,20 @@ impl Server {
         }
     }
 
-    /// Runs a request where its keys are.
+    /// Runs a request where its keys are; the last answer is its own.
+    ///
+    /// The answers of the commands in front of it are missing while its slot is being moved.
     ///
     /// A connection that broke is replaced and the request sent once more, in a cluster until its time is up; scripts that
     /// write know then what they did before. Redirections are followed, and a server that is not ready is waited for,
     /// within the same time.
-    pub fn run(&self, request: &Request<'_>) -> StoreResult<Value> {
+    pub fn run(&self, request: &Request<'_>) -> StoreResult<Vec<Value>> {
         let slot = request.keys.first().map_or(0, |key| slot(key));
         let mut node = self.master(slot);
         let (begun, mut is_again, mut is_asking, mut tries) = (Instant::now(), false, false, 0);
         loop {
             let error = match self.request(&node, request, is_again, is_asking) {
-                Ok(value) => return Ok(value),
+                Ok(values) => return Ok(values),
                 Err(Trouble::NotSafe(problem)) => {
                     return Err(StoreError::Unavailable { store: self.options.describe(), problem });
                 }
@@ -178,20 +182,34 @@ impl Server {
         StoreError::Corrupt { store: self.options.describe(), problem }
     }
 
-    fn request(&self, node: &Node, request: &Request<'_>, is_again: bool, is_asking: bool) -> Result<Value, Trouble> {
+    fn request(
+        &self,
+        node: &Node,
+        request: &Request<'_>,
+        is_again: bool,
+        is_asking: bool,
+    ) -> Result<Vec<Value>, Trouble> {
+        // `ASKING` is good for one command.
+        let first = if is_asking { &[] } else { request.first };
         self.exchange(node, is_asking, |connection| {
-            let answer: RedisResult<Value> = request.command(is_again, false).query(connection);
-            let value = match answer {
-                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
-                    ask(connection, is_asking)?;
-                    request.command(is_again, true).query(connection)?
+            let mut send = |with_code| -> RedisResult<Vec<Value>> {
+                ask(connection, is_asking && with_code)?;
+                let mut commands = redis::pipe();
+                for command in first {
+                    commands.add_command(command.clone());
                 }
-                answer => answer?,
+                commands.add_command(request.command(is_again, with_code));
+                let answers = connection.req_packed_commands(&commands.get_packed_pipeline(), 0, first.len() + 1)?;
+                answers.into_iter().map(Value::extract_error).collect()
+            };
+            let values = match send(false) {
+                Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => send(true)?,
+                answers => answers?,
             };
             if matches!(request.run, Run::Write(_)) {
                 self.make_safe(connection)?;
             }
-            Ok(value)
+            Ok(values)
         })
     }
 

@@ -11,19 +11,23 @@ const APPLICATION: i64 = 0x6e62_6374;
 /// What each version of the schema adds to the one before; the number of a file is SQLite's `user_version`.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE session (
-        sid INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: the state of a session goes by it
+        -- Never given twice: the state of a session goes by it, and its events.
+        sid INTEGER PRIMARY KEY AUTOINCREMENT CHECK (sid < 0x80000000),
         app TEXT NOT NULL, user TEXT NOT NULL, id TEXT NOT NULL,
         gen TEXT NOT NULL,
-        seq INTEGER NOT NULL DEFAULT 0, first_seq INTEGER NOT NULL DEFAULT 1,
+        seq INTEGER NOT NULL DEFAULT 0 CHECK (seq < 0x100000000), first_seq INTEGER NOT NULL DEFAULT 1,
+        held INTEGER NOT NULL DEFAULT 0, -- how many events it has
         meta TEXT NOT NULL, created_ms INTEGER NOT NULL, updated_ms INTEGER NOT NULL, expires_ms INTEGER,
         UNIQUE (app, user, id)) STRICT;
     CREATE INDEX session_list ON session (app, user, updated_ms DESC, id DESC);
     CREATE INDEX session_expiry ON session (expires_ms) WHERE expires_ms IS NOT NULL;
     CREATE TABLE event (
-        sid INTEGER NOT NULL REFERENCES session ON DELETE CASCADE, seq INTEGER NOT NULL,
+        -- sid * 2^32 + seq: one number, so that a row is found by it alone, and long payloads stay beside each other: with
+        -- both as the key of a table without rowid an event of 1 KB takes a page of 4 KB.
+        place INTEGER PRIMARY KEY,
         id TEXT NOT NULL, time_ms INTEGER NOT NULL, author TEXT NOT NULL, filter_key TEXT NOT NULL,
-        kind INTEGER NOT NULL, payload TEXT NOT NULL,
-        PRIMARY KEY (sid, seq)) STRICT, WITHOUT ROWID;
+        kind INTEGER NOT NULL, payload TEXT NOT NULL) STRICT;
+    CREATE INDEX event_user ON event (place) WHERE kind = 1;
     CREATE TABLE op ( -- every id that was taken, with its position, 0 for none, and the position at that time
         sid INTEGER NOT NULL REFERENCES session ON DELETE CASCADE, id TEXT NOT NULL,
         seq INTEGER NOT NULL, at_seq INTEGER NOT NULL,

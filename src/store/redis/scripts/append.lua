@@ -34,9 +34,14 @@ local function was_taken_at(position)
   return count > 0
 end
 
+-- Whether the tail is gone and one position was left out: then this very call, which puts nothing in its place, did that.
+local function was_emptied_at(position)
+  return after ~= '' and count == 0 and seq == position + 1 and redis.call('ZCOUNT', ids, '(' .. after, '+inf') == 0
+end
+
 local is_done = false
 if expected ~= '' and tonumber(expected) ~= seq then
-  is_done = is_again and was_taken_at(tonumber(expected))
+  is_done = is_again and (was_taken_at(tonumber(expected)) or was_emptied_at(tonumber(expected)))
   if not is_done then
     return {'conflict', found[2]}
   end
@@ -86,6 +91,9 @@ if after ~= '' and not is_done then
     end
   end
   drop_summaries(tonumber(after))
+  if tonumber(redis.call('HGET', meta, 'user') or 0) > tonumber(after) then
+    redis.call('HDEL', meta, 'user')
+  end
 end
 
 local seqs, repeats, deltas, is_user_changed = {}, {}, {}, false
@@ -94,6 +102,10 @@ for i = 1, count do
   local last, is_changed = take(taken[i], seq, not at, deltas)
   seqs[i], repeats[i] = at or (last > seq and last or 0), at and 1 or 0
   seq, is_user_changed = last, is_user_changed or is_changed
+end
+
+if after ~= '' and not is_done and seq == tonumber(found[2]) then
+  seq = seq + 1 -- left out, so that whoever expects the last position learns of it
 end
 
 -- Lets the oldest events go where there are too many. Only the few at the cut are read, however many there are.
@@ -116,7 +128,7 @@ local function cut()
   while true do
     local page = redis.call('XRANGE', events, at .. '-0', '+', 'COUNT', 8)
     for _, entry in ipairs(page) do
-      if entry[2][10] ~= '4' then -- results go with their call
+      if kind_of(entry[2][2]) ~= RESULT then -- results go with their call
         return tonumber(string.match(entry[1], '^%d+'))
       end
     end

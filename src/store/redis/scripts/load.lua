@@ -1,4 +1,6 @@
+-- One key more than the others have, where it is on the same node: the app's state.
 -- ARGV: the position behind which events are read, how many of the newest at most, a new TTL or nothing.
+local app = KEYS[10]
 local after, count, refresh = number(), number(), arg()
 local found = head()
 if not found[1] then
@@ -23,5 +25,7 @@ local shown = {}
 if count > 0 and after < tonumber(found[2]) then
   shown = redis.call('XREVRANGE', events, found[2] .. '-0', d(after + 1) .. '-0', 'COUNT', d(count))
 end
-return {'ok', found[1], found[2], found[3], found[4], found[5], found[6], redis.call('HGET', meta, 'cuts'),
-  redis.call('HGETALL', state), redis.call('HGETALL', user), newest_of_each, shown, noted()}
+local told = redis.call('HMGET', meta, 'cuts', 'user')
+return {'ok', found[1], found[2], found[3], found[4], found[5], found[6], told[1], told[2] or '0',
+  redis.call('HGETALL', state), redis.call('HGETALL', user), app and redis.call('HGETALL', app) or {}, newest_of_each, shown,
+  noted()}

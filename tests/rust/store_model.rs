@@ -1,11 +1,11 @@
-//! Any operations in any order: a server says what memory says.
+//! Any operations in any order: a server and a file say what memory says.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use nanobot_context::store::{
     Append, Appended, Create, Delta, Eviction, Kind, Loaded, Memory, NewEvent, NewSummary, Page, Redis, Scope,
-    SessionKey, SessionStore, StoreResult, SummaryQuery, Ttl, Window,
+    SessionKey, SessionStore, Sqlite, StoreResult, SummaryQuery, Ttl, Window,
 };
 
 use super::redis_server::Server;
@@ -18,7 +18,7 @@ enum Step {
     Summarise { id: u8, filter_key: bool, lag: u64, is_late: bool, failed: bool, placeholder: bool },
     State { id: u8, scope: u8, change: Changes },
     Meta { id: u8, expected: Option<bool> },
-    Load { id: u8, after: u64, since: Option<i64>, last: Option<u64> },
+    Load { id: u8, after: u64, since: Option<i64>, last: Option<u64>, with_user: bool },
 }
 
 type Changes = Vec<(u8, Option<u8>)>;
@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
     let create = (id(), any::<bool>(), changes());
     let append = (id(), after, rarely(), events, 0..12_u64, any::<bool>());
     let summary = (id(), any::<bool>(), 0..6_u64, rarely(), rarely(), any::<bool>());
-    let window = (id(), 0..10_u64, proptest::option::of(0..60_i64), proptest::option::of(0..6_u64));
+    let window = (id(), 0..10_u64, proptest::option::of(0..60_i64), proptest::option::of(0..6_u64), any::<bool>());
     prop_oneof![
         1 => create.prop_map(|(id, overwrite, state)| Step::Create { id, overwrite, state }),
         1 => id().prop_map(|id| Step::Delete { id }),
@@ -50,7 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         2 => (id(), 0..3_u8, changes()).prop_map(|(id, scope, change)| Step::State { id, scope, change }),
         1 => (id(), proptest::option::of(any::<bool>())).prop_map(|(id, expected)| Step::Meta { id, expected }),
-        3 => window.prop_map(|(id, after, since, last)| Step::Load { id, after, since, last }),
+        3 => window.prop_map(|(id, after, since, last, with_user)| Step::Load { id, after, since, last, with_user }),
     ]
 }
 
@@ -146,8 +146,8 @@ fn run(store: &dyn SessionStore, app: &str, number: usize, step: &Step) -> Strin
             let expected = expected.map(|is_first| if is_first { "{}" } else { "{\"n\": 1}" });
             shown(&store.set_meta(&key(id), "{\"n\": 1}", expected))
         }
-        Step::Load { id, after, since, last } => {
-            let window = Window { after: *after, since_ms: *since, last: *last, refresh: None };
+        Step::Load { id, after, since, last, with_user } => {
+            let window = Window { after: *after, since_ms: *since, last: *last, with_user: *with_user, refresh: None };
             format!("{:?}", load(&key(id), &window))
         }
     }
@@ -172,9 +172,9 @@ fn everything(store: &dyn SessionStore, app: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_server_says_what_memory_says_whatever_it_is_asked() {
+fn a_server_and_a_file_say_what_memory_says_whatever_they_are_asked() {
     let server = Server::new();
-    let store = Redis::open(&server.url()).unwrap();
+    let (redis, file) = (Redis::open(&server.url()).unwrap(), Sqlite::open("sqlite:///:memory:").unwrap());
     let number = std::cell::Cell::new(0);
     let mut runner = TestRunner::new(Config { cases: 80, failure_persistence: None, ..Config::default() });
     let steps = proptest::collection::vec(step(), 1..60);
@@ -183,10 +183,21 @@ fn a_server_says_what_memory_says_whatever_it_is_asked() {
         let (memory, app) = (Memory::new(), format!("app{}", number.get()));
         let begun = (0..3).map(|id| Step::Create { id, overwrite: false, state: Vec::new() });
         for (at, step) in begun.chain(steps).enumerate() {
-            let [expected, said] = [&memory as &dyn SessionStore, &store].map(|store| run(store, &app, at, &step));
-            prop_assert_eq!(said, expected, "step {}: {:?}", at, step);
+            let expected = run(&memory, &app, at, &step);
+            for store in [&redis as &dyn SessionStore, &file] {
+                prop_assert_eq!(
+                    run(store, &app, at, &step),
+                    &*expected,
+                    "{}, step {}: {:?}",
+                    store.describe(),
+                    at,
+                    step
+                );
+            }
         }
-        prop_assert_eq!(everything(&store, &app), everything(&memory, &app));
+        for store in [&redis as &dyn SessionStore, &file] {
+            prop_assert_eq!(everything(store, &app), everything(&memory, &app));
+        }
         Ok(())
     };
     runner.run(&steps, same).unwrap();
