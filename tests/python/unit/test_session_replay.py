@@ -154,23 +154,33 @@ def test_a_replayed_session_is_stored_as_expected(store: Store, name: str) -> No
 
 # What is done to the tables, and where it must be seen.
 INJECTIONS = {
-    "event_author": ("single_turn", "UPDATE event SET author = 'X' WHERE seq = 1", "events"),
+    "event_author": (
+        "single_turn",
+        "UPDATE event SET author = 'X' WHERE place & 0xFFFFFFFF = 1",
+        "events",
+    ),
     "event_text": (
         "multi_turn",
-        "UPDATE event SET payload = json_set(payload, '$.content', 'X') WHERE seq = 1",
+        "UPDATE event SET payload = json_set(payload, '$.content', 'X')"
+        " WHERE place & 0xFFFFFFFF = 1",
         "events",
     ),
     "extra_event": (
         "retry_recovery",
-        "INSERT INTO event SELECT sid, seq + 9, 'X', time_ms, author, filter_key, kind, payload"
-        " FROM event WHERE seq = 1",
+        "INSERT INTO event SELECT place + 9, 'X', time_ms, author, filter_key, kind, payload"
+        " FROM event WHERE place & 0xFFFFFFFF = 1",
         "events",
     ),
-    "event_order": ("tool_round_trip", "UPDATE event SET seq = 9 WHERE seq = 1", "events"),
+    "event_order": (
+        "tool_round_trip",
+        "UPDATE event SET place = place + 8 WHERE place & 0xFFFFFFFF = 1",
+        "events",
+    ),
     "state_value": ("state_overwrite", "UPDATE state SET value = CAST('7' AS BLOB)", "state"),
     "memory_content": (
         "memory_fact_update",
-        "UPDATE event SET payload = json_set(payload, '$.content', 'X') WHERE seq = 2",
+        "UPDATE event SET payload = json_set(payload, '$.content', 'X')"
+        " WHERE place & 0xFFFFFFFF = 2",
         "events",
     ),
     "summary_loss": ("summary_create", "DELETE FROM summary", "summaries"),
