@@ -13,7 +13,7 @@ import nanobot_context
 
 START = DOCS / "start-nanobot.md"  # followed by test_newcomer.py
 RUN = ("python", "sh", "console", "json")
-NOT_RUN = 2
+NOT_RUN = 4
 
 
 def runs(page: Path) -> list[tuple[str, str, str]]:

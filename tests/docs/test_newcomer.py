@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 from blocks import DOCS, Block, blocks_of
-from reader import Reader, make_environment
+from reader import Reader, make_environment, set_up_nanobot
 
-from conftest import set_up_nanobot
 from server import ModelServer
 
 WINDOW = 14_000
