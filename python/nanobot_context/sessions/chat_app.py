@@ -110,7 +110,7 @@ def export_chat_app(
             if session is None:
                 raise not_found(head)
             newest_first = yield partial(service.summaries, session, "", links=True)
-            tables.take(session, newest_first[::-1], _made_with(service))
+            tables.take(session, newest_first[::-1])
         yield partial(_write, tables, path)
 
     return carry_out(service, steps())
@@ -125,12 +125,7 @@ class _Tables:
     summaries: list[tuple[Any, ...]] = field(default_factory=list)
     links: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def take(
-        self,
-        session: StoredSession,
-        summaries: list[SessionSummary],
-        made_with: Mapping[str, Any],
-    ) -> None:
+    def take(self, session: StoredSession, summaries: list[SessionSummary]) -> None:
         """Add the rows of a session; `summaries` oldest first."""
         if session.id in self.sessions:
             raise InvalidArgumentError(
@@ -139,7 +134,7 @@ class _Tables:
                 argument="sessions",
             )
         self.sessions[session.id] = _session_row(session)
-        records = {summary.id: {**made_with, **summary.record} for summary in summaries}
+        records = {summary.id: summary.record for summary in summaries}
         shown = [event for event in session.events if event.is_message or event.is_summary]
         stamps = _increasing(event.time or 0.0 for event in shown)
         rows: dict[str, tuple[str, str]] = {}
@@ -215,19 +210,6 @@ def _summary_columns(
         *(record.get("target_tokens"), _keep_last(record), len(summary.events), tokens),
         *(first[0], last[0], first[1], last[1], _json(metadata)),
     )
-
-
-def _made_with(service: Service) -> dict[str, Any]:
-    """Return how the service makes summaries: for records that do not say how they were made."""
-    summarizer = service._summarizer
-    if summarizer is None:
-        return {}
-    return {
-        "prompt": summarizer._options["prompt"],
-        "temperature": summarizer.policy.temperature,
-        "target_tokens": summarizer.policy.target_tokens,
-        "keep_last": service._do.rules.policy.keep_last,
-    }
 
 
 def _keep_last(record: Mapping[str, Any]) -> int | None:

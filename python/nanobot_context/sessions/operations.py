@@ -132,6 +132,7 @@ class Operations:
     ) -> Operation[StoredSession | None]:
         _check_key(app, user, session_id)
         _check_count("last", last)
+        _check_count("after", after)
         since_ms = None if since is None else milliseconds("since", since)
         first = user_first or self.user_first
         stored = yield partial(self.handle.get, app, user, session_id, after, since_ms, last, first)
@@ -342,6 +343,8 @@ class Operations:
     ) -> Operation[tuple[str, int]]:
         record = summary.to_dict()
         del record["text"]
+        if self.summarizer is not None:
+            record |= self.summarizer.made_with | {"keep_last": self.rules.policy.keep_last}
         id_ = str(uuid.uuid4())
         has_placeholder = self.rules.placeholder and not (failed or copied)
         outcome = yield partial(

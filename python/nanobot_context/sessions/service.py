@@ -231,6 +231,7 @@ class SessionService(_Base):
         *,
         last: int | None = None,
         since: float | None = None,
+        after: int = 0,
         user_first: UserFirst | None = None,
     ) -> StoredSession | None:
         """Return a session; `None` where there is none or it has expired.
@@ -239,12 +240,15 @@ class SessionService(_Base):
             app: The app.
             user: The user.
             session_id: The session.
-            last: The newest events only, of those since `since`.
+            last: The newest events only, of those that the others let in.
             since: Events of this time and later only, in seconds since 1970.
+            after: Events behind this position only: those that came since a session was read.
             user_first: In place of the service's own.
         """
         return self._wait(
-            self._do.get(app, user, session_id, last=last, since=since, user_first=user_first)
+            self._do.get(
+                app, user, session_id, last=last, since=since, after=after, user_first=user_first
+            )
         )
 
     def get_or_create(
@@ -478,11 +482,14 @@ class AsyncSessionService(_Base):
         *,
         last: int | None = None,
         since: float | None = None,
+        after: int = 0,
         user_first: UserFirst | None = None,
     ) -> StoredSession | None:
         """See `SessionService.get`."""
         return await self._wait(
-            self._do.get(app, user, session_id, last=last, since=since, user_first=user_first)
+            self._do.get(
+                app, user, session_id, last=last, since=since, after=after, user_first=user_first
+            )
         )
 
     async def get_or_create(

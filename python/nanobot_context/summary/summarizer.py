@@ -93,6 +93,15 @@ class Summarizer:
         }
         SummaryRun([], **self._options)  # what cannot be used is said here, not with the first job
 
+    @property
+    def made_with(self) -> dict[str, Any]:
+        """How it makes summaries, as JSON values: `prompt`, `temperature` and `target_tokens`."""
+        return {
+            "prompt": self._options["prompt"],
+            "temperature": self.policy.temperature,
+            "target_tokens": self.policy.target_tokens,
+        }
+
     def summarize(
         self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
     ) -> Summary:

@@ -169,6 +169,12 @@ USER_FIRST: dict[str, tuple[list[Event], dict[str, int], list[str], list[str]]] 
         ["v", "b"],
         ["v", "b"],
     ),
+    "what came since": (
+        [said("u"), answered("a"), answered("b")],
+        {"after": 2},
+        [],
+        ["u", "b"],
+    ),
     "no window": ([said("u"), answered("a")], {"last": 0}, [], []),
 }
 
@@ -182,7 +188,7 @@ def test_a_session_begins_with_the_user(store: Store, case: str) -> None:
     assert ids(read(service, session, **window)) == dropped
     assert ids(read(service, session, user_first="prepend", **window)) == prepended
     every = [event.id for event in events]
-    shown = every[len(every) - window["last"] :] if "last" in window else every
+    shown = every[len(every) - window.get("last", len(every)) :][window.get("after", 0) :]
     assert ids(read(service, session, user_first="off", **window)) == shown
 
 
