@@ -363,9 +363,8 @@ class _Text:
 
     def _refuse_bytes(self, data: bytes, error: UnicodeDecodeError) -> NoReturn:
         problem = f"byte 0x{data[error.start]:02x} is no UTF-8"
-        encoding = json.detect_encoding(data)
-        if not encoding.startswith("utf-8"):
-            problem += f"\nhint: it looks like {encoding.upper()}; save it as UTF-8"
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            problem += "\nhint: it looks like UTF-16; save it as UTF-8"
         self._refuse(len(self._text), problem)
 
     def _refuse(self, place: int, problem: str) -> NoReturn:

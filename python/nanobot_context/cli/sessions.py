@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import Counter
@@ -90,7 +91,7 @@ def show(
     \b
     Examples:
       nanobot-context sessions show cli:direct --last 4
-      nanobot-context sessions show cli:direct --json | nanobot-context compress - --window 32000
+      nanobot-context sessions show cli:direct --json > session.json
     """
     conversation = place_of(store, workspace, app, user).read(session)
     if as_json:
@@ -120,7 +121,7 @@ def show(
 def import_(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH…", help="Session files of nanobot's, or folders of them."),
+        typer.Argument(metavar="PATH", help="Session files of nanobot's, or folders of them."),
     ],
     store: Store = None,
     app: App = None,
@@ -132,8 +133,9 @@ def import_(
     The files are only read. Importing one again changes nothing, or appends what is new.
 
     \b
-    Example:
-      nanobot-context sessions import ~/.nanobot/workspace/sessions --store sqlite:///sessions.db
+    Examples:
+      nanobot-context sessions import session.jsonl
+      nanobot-context sessions import old/sessions --store sqlite:///new.db
     """
     from nanobot_context.sessions.nanobot_files import import_nanobot_file
 
@@ -160,9 +162,7 @@ def import_(
 def export(
     session: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[SESSION]", help="One session; without it all.", show_default=False
-        ),
+        typer.Argument(metavar="SESSION", help="One session; without it all.", show_default=False),
     ] = None,
     out: Annotated[
         str,
@@ -223,7 +223,7 @@ def export(
 def delete(
     sessions: Annotated[
         list[str],
-        typer.Argument(metavar="SESSION…", show_default=False, autocompletion=session_keys),
+        typer.Argument(metavar="SESSION", show_default=False, autocompletion=session_keys),
     ],
     yes: Yes = False,
     store: Store = None,
@@ -240,7 +240,7 @@ def delete(
     \b
     Examples:
       nanobot-context sessions delete cli:direct
-      nanobot-context sessions delete telegram:7345 --store sqlite:///sessions.db --yes
+      nanobot-context sessions delete telegram:7345 telegram:7346 --yes
     """
     place = place_of(store, workspace, app, user)
     entries = {entry.key: entry for entry in place.entries()}
@@ -322,7 +322,7 @@ def _refuse_other_forms(path: Path) -> None:
 
     conversation = read_conversation(path)
     file = SessionFile.parse(path.name, path.read_bytes())
-    if len(file.messages) != len(conversation.messages) or not (file.others or file.messages):
+    if [json.loads(said) for said in file.messages] != conversation.messages:
         output.fail(f"`{path}` is no session file of nanobot's: expected one message a line")
 
 

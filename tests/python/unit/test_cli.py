@@ -1,0 +1,702 @@
+"""The command line as other programs use it: processes, pipes, exit codes, JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanobot_context import (
+    Compressor,
+    Event,
+    SessionService,
+    count_tokens,
+    emergency_compress,
+    fit_messages,
+)
+from nanobot_context.cli.app import COMMANDS
+from nanobot_context.cli.protect import _print_status
+from nanobot_context.replay import replay
+from nanobot_context.shim.counters import Counts
+from nanobot_context.shim.doctor import Report
+from nanobot_context.shim.state import PatchPoint, Status
+
+pytestmark = pytest.mark.timeout(120)
+
+TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {}}}]
+SESSIONS = ("list", "show", "import", "export", "delete", "prune")
+
+
+def conversation(turns: int = 12) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You read logs."}]
+    for turn in range(turns):
+        function = {"name": "read_file", "arguments": json.dumps({"path": f"/logs/{turn}.log"})}
+        call = {"id": f"c{turn}", "type": "function", "function": function}
+        lines = "\n".join(f"{turn}:{line} node {line % 7} 重试 disk full" for line in range(120))
+        messages += [
+            {"role": "user", "content": f"What failed on day {turn}?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{turn}", "content": lines},
+            {"role": "assistant", "content": f"Node {turn % 7} failed.", "extra": {"n": turn}},
+        ]
+    return [*messages, {"role": "user", "content": "Which node failed most often?"}]
+
+
+MESSAGES = conversation()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return the folder that commands run in; it is the user's home, too."""
+    (tmp_path / "chat.json").write_text(json.dumps(MESSAGES, ensure_ascii=False))
+    return tmp_path
+
+
+def start(home: Path, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    kept = {key: value for key, value in os.environ.items() if "NANOBOT" not in key}
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        kept.pop(name, None)
+    environ = {**kept, "HOME": str(home), **options.pop("environ", {})}
+    pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    command = [sys.executable, "-m", "nanobot_context", *arguments]
+    return subprocess.Popen(command, cwd=home, env=environ, text=False, **{**pipes, **options})
+
+
+def run(
+    home: Path, *arguments: str, code: int = 0, given: bytes = b"", **options: Any
+) -> tuple[str, str]:
+    """Run a command that must end with `code`, and return what it printed."""
+    with start(home, *arguments, **options) as process:
+        out, err = (text.decode() for text in process.communicate(given, timeout=100))
+    assert process.returncode == code, out + err
+    assert "Traceback" not in err
+    assert "\x1b" not in out + err
+    return out, err
+
+
+def loaded(home: Path, *arguments: str, **options: Any) -> Any:
+    return json.loads(run(home, *arguments, "--json", **options)[0])
+
+
+# Help --------------------------------------------------------------------------------------------
+
+NAMES = [command.__name__ for commands in COMMANDS.values() for command in commands]
+
+
+ALL_PAGES = """
+import sys
+from nanobot_context.cli import run
+for words in sys.argv[1:]:
+    sys.argv[1:] = [*words.split(), "--help"]
+    run()
+    print("<end>")
+"""
+
+
+def test_every_command_explains_itself_with_an_example() -> None:
+    commands = [*NAMES, *(f"sessions {name}" for name in SESSIONS)]
+    arguments = [sys.executable, "-c", ALL_PAGES, *commands]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert not done.stderr
+    pages = done.stdout.split("<end>\n")
+    for words, page in zip(commands, pages[:-1], strict=True):
+        assert f"Usage: nanobot-context {words} " in page
+        assert re.search(rf"Examples?:\n +(.* )?nanobot-context {words}\b", page)
+        assert "--json" in page
+        assert not re.search("[╭│╰─]", page)
+        assert max(map(len, page.splitlines())) <= 80, page
+
+
+def test_the_first_page_names_every_command_whole(home: Path) -> None:
+    out, _ = run(home, "--help")
+    assert all(re.search(rf"^  {name} +\S.*\.$", out, re.MULTILINE) for name in NAMES)
+    assert "..." not in out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("words", [["nosuch"], ["count"], ["count", "x", "--nosuch"]], ids="-".join)
+def test_what_is_no_command_ends_with_2(home: Path, words: list[str]) -> None:
+    out, err = run(home, *words, code=2)
+    assert not out
+    assert "Usage: nanobot-context" in err
+
+
+def test_without_typer_it_says_what_to_install(home: Path) -> None:
+    code = (
+        "import sys; sys.modules['typer'] = None\n"
+        "from nanobot_context.__main__ import main; sys.exit(main())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "needs `typer`" in done.stderr
+    assert "pip install 'nanobot-context[cli]'" in done.stderr
+
+
+# Count -------------------------------------------------------------------------------------------
+
+
+def test_count_says_what_the_function_says(home: Path) -> None:
+    tokens = count_tokens(MESSAGES, "gpt-4o")
+    out, err = run(home, "count", "chat.json", "--model", "gpt-4o")
+    assert out.startswith(f"{tokens:,} tokens in {len(MESSAGES)} messages (gpt-4o, exact); ")
+    assert not err
+    found = loaded(home, "count", "chat.json", "-m", "claude-sonnet-4", "--by-message")
+    assert found["tokens"] == count_tokens(MESSAGES, "claude-sonnet-4")
+    assert (found["counted"], found["window_tokens"]) == ("estimated", 200_000)
+    assert [one["role"] for one in found["by_message"]] == [one["role"] for one in MESSAGES]
+    start = count_tokens([], "claude-sonnet-4")
+    assert start + sum(one["tokens"] for one in found["by_message"]) == found["tokens"]
+
+
+def test_count_reads_a_request_body_from_standard_input(home: Path) -> None:
+    body = {"model": "deepseek-chat", "messages": MESSAGES, "tools": TOOLS}
+    found = loaded(home, "count", "-", given=json.dumps(body).encode())
+    assert found["model"] == "deepseek-chat"
+    assert found["tokens"] == count_tokens(MESSAGES, "deepseek-chat", tools=TOOLS)
+    assert found["source"] == "standard input"
+
+
+def test_a_table_in_a_pipe_is_whole_and_aligned(home: Path) -> None:
+    out, _ = run(home, "count", "chat.json", "--by-message")
+    head, *rows = out.splitlines()[: len(MESSAGES) + 1]
+    end = head.index("tokens") + len("tokens")
+    for row, message in zip(rows, MESSAGES, strict=True):
+        tokens = row[:end].split()[-1]
+        assert row[end - len(tokens) : end + 1].strip() == tokens
+        assert message["role"] in row
+    assert any(len(row) > 200 for row in rows)
+    assert not any(row.endswith(" ") for row in rows)
+
+
+# Compress ----------------------------------------------------------------------------------------
+
+
+def test_compress_writes_what_the_compressor_makes(home: Path) -> None:
+    out, err = run(home, "compress", "chat.json", "--window", "8000")
+    assert json.loads(out) == Compressor(8_000).compress(MESSAGES) != MESSAGES
+    assert not err
+    out, _ = run(home, "compress", "chat.json", "--window", "8000", "--emergency")
+    assert json.loads(out) == emergency_compress(MESSAGES, 8_000)
+    out, _ = run(home, "compress", "chat.json", "--model", "gpt-4o")
+    assert json.loads(out) == MESSAGES
+
+
+def test_compress_fits_exactly(home: Path) -> None:
+    fitted = fit_messages(MESSAGES, 3_000, "gpt-4o")
+    found = loaded(home, "compress", "chat.json", "--max-tokens", "3000", "-m", "gpt-4o")
+    assert found["messages"] == fitted.messages
+    receipt = found["receipt"]
+    assert receipt["tokens_after"] == fitted.tokens <= 3_000
+    assert receipt["tokens_before"] == count_tokens(MESSAGES, "gpt-4o")
+    assert [(cut["index"], cut["reason"]) for cut in receipt["cuts"]] == [
+        (cut.index, cut.reason) for cut in fitted.receipt.cuts
+    ]
+    assert [one["text"] for one in receipt["lost"]] == [one.text for one in fitted.receipt.lost]
+
+
+def test_what_compress_writes_can_be_read_again(home: Path) -> None:
+    run(home, "compress", "chat.json", "-w", "8000", "-o", "small.json")
+    out, _ = run(home, "compress", "small.json", "-w", "8000")
+    assert json.loads(out) == json.loads((home / "small.json").read_text())
+
+
+def test_a_receipt_and_a_summary_go_to_standard_error(home: Path) -> None:
+    out, err = run(home, "compress", "chat.json", "-w", "8000", "-o", "small.json", "--receipt")
+    assert not out
+    made = json.loads((home / "small.json").read_text())
+    assert re.search(r"^ +3  tool +[\d,]+ → +[\d,]+  (many results|over budget)$", err, re.M)
+    before, after = count_tokens(MESSAGES), count_tokens(made)
+    assert f"\n{before:,} → {after:,} tokens" in err
+    _, err = run(home, "compress", "chat.json", "-w", "128000", "--receipt")
+    assert err.startswith("nothing was cut\n")
+
+
+def test_an_output_file_is_the_owners_and_the_old_one_stays_when_it_cannot_be_written(
+    home: Path,
+) -> None:
+    target = home / "small.json"
+    target.write_text("old")
+    (home / "link.json").symlink_to(target)
+    run(home, "compress", "chat.json", "-w", "8000", "-o", "link.json")
+    assert (home / "link.json").is_symlink()
+    assert json.loads(target.read_text())
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    for path in ("/dev/full", "nosuch/small.json", "."):
+        _, err = run(home, "compress", "chat.json", "-w", "8000", "-o", path, code=2)
+        assert err.startswith(f"error: `{path}`: ")
+    assert {path.name for path in home.iterdir()} >= {"small.json", "link.json", "chat.json"}
+    assert not list(home.glob(".*part"))
+
+
+def test_what_is_no_file_is_written_to_and_stays_what_it_is(home: Path) -> None:
+    run(home, "compress", "chat.json", "-w", "8000", "-o", "/dev/null")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    os.mkfifo(home / "fifo")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((home / "fifo").read_text()))
+    reader.start()
+    run(home, "compress", "chat.json", "-w", "8000", "-o", "fifo")
+    reader.join()
+    assert json.loads(read[0]) == Compressor(8_000).compress(MESSAGES)
+
+
+def test_a_conversation_that_cannot_fit_is_a_negative_answer(home: Path) -> None:
+    out, err = run(home, "compress", "chat.json", "--max-tokens", "10", code=1)
+    assert not out
+    assert re.match(r"error: what must stay needs \d+ tokens but 10 are allowed \(last_user", err)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ([], "nothing says how large the window is"),
+        (["--max-tokens", "9", "--window", "9"], "`--max-tokens` goes with neither"),
+        (["--window", "0"], "Invalid value for '--window'"),
+        (["--window", "many"], "Invalid value for '--window'"),
+    ],
+    ids=["nothing", "both", "zero", "word"],
+)
+def test_compress_says_what_it_cannot_do(home: Path, words: list[str], problem: str) -> None:
+    assert problem in run(home, "compress", "chat.json", *words, code=2)[1]
+
+
+# Inspect -----------------------------------------------------------------------------------------
+
+
+def test_inspect_shows_what_the_replay_says(home: Path) -> None:
+    played = replay(MESSAGES, 8_000)
+    found = loaded(home, "inspect", "chat.json", "-w", "8000")
+    assert [one["state"] for one in found["messages"]] == [one.state for one in played.messages]
+    assert [one["tokens_after"] for one in found["requests"]] == [
+        one.tokens_after for one in played.requests
+    ]
+    assert (found["window_tokens"], found["budget_tokens"]) == (8_000, 6_800)
+    out, _ = run(home, "inspect", "chat.json", "-w", "8000")
+    for fate in played.messages:
+        tool = f" {fate.tool}" if fate.tool else ""
+        row = rf"^ *{fate.index} +{fate.turn}  {fate.role}{tool} +{fate.tokens:,} +"
+        state = "" if fate.state == "kept" else f"  {fate.state}: "
+        assert re.search(rf"{row}{fate.tokens_after:,}{state}", out, re.M), fate
+    cut, _ = run(home, "inspect", "chat.json", "-w", "8000", "--cuts")
+    states = [fate.state for fate in played.messages]
+    assert cut.count("shortened:") + cut.count("left out:") == len(states) - states.count("kept")
+    assert f"{played.requests[-1].tokens_before:,} → {played.requests[-1].tokens_after:,}" in cut
+
+
+def test_inspect_uses_nanobots_model_and_settings(home: Path) -> None:
+    folder = home / ".nanobot"
+    folder.mkdir()
+    config = {"agents": {"defaults": {"model": "deepseek-chat"}}}
+    (folder / "config.json").write_text(json.dumps(config))
+    found = loaded(home, "inspect", "chat.json")
+    assert (found["model"], found["window_tokens"]) == ("deepseek-chat", 131_072)
+    settings = {"contextWindowOverride": 9_000, "contextReserveRatio": 0.5}
+    (folder / "nanobot-context.json").write_text(json.dumps(settings))
+    found = loaded(home, "inspect", "chat.json")
+    assert (found["window_tokens"], found["budget_tokens"]) == (9_000, 4_500)
+    found = loaded(home, "inspect", "chat.json", "-w", "7000", "-m", "gpt-4o")
+    assert (found["model"], found["window_tokens"]) == ("gpt-4o", 7_000)
+    (folder / "nanobot-context.json").write_text('{"contextReserveRatio": 5}')
+    _, err = run(home, "inspect", "chat.json", code=2)
+    assert "`contextReserveRatio` must be a number from 0 to below 1" in err
+
+
+def test_a_conversation_that_never_fits_is_shown_all_the_same(home: Path) -> None:
+    out, _ = run(home, "inspect", "chat.json", "-w", "20")
+    assert "too large" in out
+    assert run(home, "inspect", "-", "-w", "20", given=b"[]")[0].endswith("there are no messages\n")
+
+
+# Report ------------------------------------------------------------------------------------------
+
+
+def test_report_writes_a_page_of_the_conversation(home: Path) -> None:
+    found = loaded(home, "report", "chat.json", "-w", "8000")
+    page = home / "chat.report.html"
+    assert found == {"path": page.name, "bytes": page.stat().st_size}
+    assert "Which node failed most often?" in page.read_text()
+    events = '{"session": null, "at": "2026-01-01T00:00:00Z", "kind": "compressed"}\n'
+    (home / "events.jsonl").write_text(events)
+    words = ("report", "-", "-o", "p.html", "-w", "8000", "--events", "events.jsonl")
+    out, err = run(home, *words, given=json.dumps(MESSAGES).encode())
+    assert out == f"written: p.html ({(home / 'p.html').stat().st_size:,} bytes)\n"
+    assert not err
+    (home / "events.jsonl").write_text(f"{events}[]")
+    assert "line 2, column 1: expected an object" in run(home, *words, code=2, given=b"[]")[1]
+
+
+# Sessions ----------------------------------------------------------------------------------------
+
+STORE = ("--store", "sqlite:///sessions.db")
+
+
+def session_file(folder: Path, key: str, messages: list[dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    record = {"_type": "metadata", "key": key, "created_at": "2026-01-01T00:00:00"}
+    path = folder / f"{key.replace(':', '_')}.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in (record, *messages)))
+    return path
+
+
+@pytest.fixture
+def files(home: Path) -> Path:
+    """Return nanobot's folder with two sessions, the older one first by name."""
+    folder = home / ".nanobot" / "workspace" / "sessions"
+    old = session_file(folder, "cli:direct", MESSAGES)
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    session_file(folder, "telegram:7345", MESSAGES[:3])
+    return folder
+
+
+def test_nanobots_sessions_are_listed_the_newest_first(home: Path, files: Path) -> None:
+    found = loaded(home, "sessions", "list")
+    assert [(one["key"], one["messages"]) for one in found] == [
+        ("telegram:7345", 3),
+        ("cli:direct", len(MESSAGES)),
+    ]
+    out, _ = run(home, "sessions", "list")
+    assert out.splitlines()[0].split() == ["session", "messages", "updated"]
+    assert re.search(rf"^cli:direct +{len(MESSAGES)}  2023-11-1\d ", out, re.M)
+
+
+def test_a_session_is_shown_and_can_be_piped_on(home: Path, files: Path) -> None:
+    out, _ = run(home, "sessions", "show", "cli:direct", "--last", "1")
+    assert f"messages       {len(MESSAGES)}: 24 assistant, 13 user, 12 tool, 1 system\n" in out
+    assert out.endswith(f"#{len(MESSAGES) - 1} user\nWhich node failed most often?\n")
+    assert "day 3" not in out
+    assert "day 3" in run(home, "sessions", "show", "cli:direct", "--full")[0]
+    text, _ = run(home, "sessions", "show", "cli:direct", "--json")
+    assert json.loads(text)["messages"] == MESSAGES
+    found = loaded(home, "count", "-", given=text.encode())
+    assert found["tokens"] == count_tokens(MESSAGES)
+
+
+def test_files_go_into_a_store_and_come_out_as_they_were(home: Path, files: Path) -> None:
+    before = {path.name: path.read_bytes() for path in files.iterdir()}
+    found = loaded(home, "sessions", "import", str(files), *STORE)
+    assert [(one["key"], one["messages"]) for one in found] == [
+        ("cli:direct", len(MESSAGES)),
+        ("telegram:7345", 3),
+    ]
+    run(home, "sessions", "import", str(files / "cli_direct.jsonl"), *STORE)
+    assert {one["key"]: one["events"] for one in loaded(home, "sessions", "list", *STORE)} == {
+        "cli:direct": len(MESSAGES),
+        "telegram:7345": 3,
+    }
+    assert loaded(home, "inspect", "cli:direct", *STORE)["source"] == "sqlite:///sessions.db"
+    run(home, "sessions", "export", "-o", "backup", *STORE)
+    assert {path.name: path.read_bytes() for path in (home / "backup").iterdir()} == before
+    out, _ = run(home, "sessions", "export", "cli:direct", *STORE)
+    assert out.encode() == before["cli_direct.jsonl"]
+    _, err = run(home, "sessions", "export", "-o", "backup", *STORE, code=2)
+    assert "those of the same name are replaced" in err
+    run(home, "sessions", "export", "-o", "backup", "--yes", *STORE)
+
+
+def test_the_configured_store_is_used_where_none_is_named(home: Path, files: Path) -> None:
+    config = home / ".nanobot" / "nanobot-context.json"
+    config.write_text(json.dumps({"sessionStore": f"sqlite:///{home}/sessions.db"}))
+    run(home, "sessions", "import", str(files / "telegram_7345.jsonl"))
+    assert [one["key"] for one in loaded(home, "sessions", "list")] == ["telegram:7345"]
+    workspace = str(files.parent)
+    assert len(loaded(home, "sessions", "list", "--workspace", workspace)) == 2
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", '[{"role": "user", "content": "a"}]', '{"messages": []}', "{", ""]
+)
+def test_what_is_no_session_file_is_not_imported(home: Path, content: str) -> None:
+    (home / "other.jsonl").write_text(content)
+    _, err = run(home, "sessions", "import", "other.jsonl", *STORE, code=2)
+    assert "`other.jsonl`" in err
+    assert loaded(home, "sessions", "list", *STORE) == []
+
+
+def test_nothing_is_deleted_that_nobody_was_asked_about(home: Path, files: Path) -> None:
+    run(home, "sessions", "import", str(files), *STORE)
+    for place in ((), STORE):
+        for words in (["delete", "cli:direct"], ["prune", "--older-than", "0s"]):
+            _, err = run(home, "sessions", *words, *place, code=2)
+            assert "error: not done without an answer: delete th" in err
+            assert "`--yes` answers it" in err
+            assert len(loaded(home, "sessions", "list", *place)) == 2
+
+
+def test_sessions_are_deleted_on_request(home: Path, files: Path) -> None:
+    (files / "cli_direct.checkpoint.json").write_text("{}")
+    run(home, "sessions", "import", str(files), *STORE)
+    for place in ((), STORE):
+        assert loaded(home, "sessions", "delete", "cli:direct", "-y", *place) == ["cli:direct"]
+        assert [one["key"] for one in loaded(home, "sessions", "list", *place)] == ["telegram:7345"]
+        _, err = run(home, "sessions", "delete", "cli:direct", "-y", *place, code=2)
+        assert "there is no session `cli:direct`" in err
+    assert [path.name for path in files.iterdir()] == ["telegram_7345.jsonl"]
+
+
+def test_one_that_is_missing_keeps_the_others(home: Path, files: Path) -> None:
+    run(home, "sessions", "delete", "cli:direct", "nosuch", "-y", code=2)
+    assert len(loaded(home, "sessions", "list")) == 2
+
+
+def test_prune_deletes_what_is_old_and_frees_what_has_expired(home: Path, files: Path) -> None:
+    assert loaded(home, "sessions", "prune", "--older-than", "3d", "-y") == ["cli:direct"]
+    assert [one["key"] for one in loaded(home, "sessions", "list")] == ["telegram:7345"]
+    url = f"sqlite:///{home}/sessions.db"
+    with SessionService(url, session_ttl=0.001) as service:
+        session = service.create("nanobot", "default", "short")
+        service.append(session, [Event(MESSAGES[1])])
+    with SessionService(url) as service:
+        service.create("nanobot", "default", "long")
+        # Until the clock has gone on.
+        while service.get("nanobot", "default", "short") is not None:
+            time.sleep(0.01)
+    _, err = run(home, "sessions", "prune", "--store", url)
+    assert err == "expired, and freed: 1\n"
+    assert loaded(home, "sessions", "prune", "--older-than", "1w", "-y", "--store", url) == []
+    assert [one["key"] for one in loaded(home, "sessions", "list", "--store", url)] == ["long"]
+    for words in (["--older-than", "soon"], []):
+        run(home, "sessions", "prune", *words, code=2)
+
+
+def test_a_store_that_is_not_there_is_not_made(home: Path) -> None:
+    for words in (["sessions", "list"], ["sessions", "prune"], ["inspect", "a:b"]):
+        _, err = run(home, *words, *STORE, code=2)
+        assert err == "error: there is no store `sessions.db`\n"
+    assert not (home / "sessions.db").exists()
+
+
+def test_no_command_prints_the_password_of_a_store(home: Path) -> None:
+    url = "redis://me:hunter2@127.0.0.1:1/0?password=hunter2"
+    folder = home / ".nanobot"
+    folder.mkdir()
+    (folder / "nanobot-context.json").write_text(json.dumps({"sessionStore": url}))
+    for words in (["sessions", "list"], ["sessions", "delete", "x", "-y"], ["inspect", "a:b"]):
+        for more in ([], ["--store", url]):
+            out, err = run(home, *words, *more, code=2)
+            assert "hunter2" not in out + err
+    for words in (["status", "--json"], ["doctor"], ["doctor", "--json"]):
+        out, err = run(home, *words, code=1)
+        assert "hunter2" not in out + err
+
+
+# Files that nobody should have -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "line 1, column 1: there is nothing in it"),
+        (b'[{"role": "user",\n"content": "a', "line 2, column 12: no valid JSON"),
+        (b'[{"role": "user",\n"content": "\xff"}]', "line 2, column 13: byte 0xff is no UTF-8"),
+        (b'[{"role": "user", "role": "tool"}]', "column 19: no valid JSON: the key `role` stands"),
+        (
+            b'[{"role": "user", "\x7f\xc2\x9b31m": 1, "\x7f\xc2\x9b31m": 2}]',
+            "the key `\ufffd\ufffd",
+        ),
+        (bytes(range(256)), "line 2, column 118: byte 0x80 is no UTF-8"),
+        (None, "`bad`: is a directory"),
+    ],
+    ids=["empty", "truncated", "bytes", "twice", "escape", "binary", "folder"],
+)
+def test_a_bad_file_is_refused_in_one_line(home: Path, content: bytes | None, problem: str) -> None:
+    path = home / "bad"
+    path.mkdir() if content is None else path.write_bytes(content)
+    out, err = run(home, "count", "bad", code=2)
+    assert not out
+    assert err.startswith("error: `bad`")
+    assert problem in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["compress", "inspect", "report"])
+def test_every_command_refuses_a_bad_file(home: Path, command: str) -> None:
+    (home / "bad").write_text('[{"role": "user"\n')
+    out, err = run(home, command, "bad", "--window", "9000", code=2)
+    assert not out
+    assert err.startswith("error: `bad`, line 2, column 1: no valid JSON: expecting ',' delimiter")
+
+
+def test_a_file_that_may_not_be_read_or_is_not_there_is_named(home: Path) -> None:
+    assert run(home, "count", "nosuch", code=2)[1] == "error: `nosuch`: no such file or directory\n"
+    _, err = run(home, "inspect", "nosuch", code=2)
+    assert "there is no file and no session `nosuch`" in err
+
+
+def test_texts_cannot_command_the_terminal(home: Path) -> None:
+    hostile = "a\x1b]0;title\x07b\x9b31mc\u202ed\x00e"
+    messages = [{"role": "user", "content": hostile}]
+    path = session_file(home / ".nanobot/workspace/sessions", "a:b", messages)
+    for words in (
+        *(["count", str(path), "--by-message"], ["inspect", "a:b"], ["sessions", "show", "a:b"]),
+        ["sessions", "show", "a:b", "--json"],
+    ):
+        out, err = run(home, *words)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out + err)
+    assert json.loads(out)["messages"] == messages
+
+
+def test_half_a_character_goes_through(home: Path) -> None:
+    messages = [{"role": "user", "content": "half \ud83d of it"}]
+    given = json.dumps(messages).encode()
+    out, _ = run(home, "compress", "-", "-w", "9000", given=given)
+    assert json.loads(out) == messages
+    assert "half \ufffd of it" in run(home, "count", "-", "--by-message", given=given)[0]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_locale_without_the_characters_costs_no_answer(home: Path, encoding: str) -> None:
+    environ = {"PYTHONIOENCODING": encoding}
+    words = ["count", "chat.json", "--by-message"]
+    with start(home, *words, environ=environ) as process:
+        out, err = process.communicate(timeout=100)
+    assert (process.returncode, err) == (0, b"")
+    assert b"?? disk full" in out
+    out_text, _ = run(home, "compress", "chat.json", "-w", "8000", environ=environ)
+    assert json.loads(out_text) == Compressor(8_000).compress(MESSAGES)
+
+
+# Pipes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["compress", "large.json", "-w", "10000000"], 0),
+        (["count", "large.json", "--by-message"], 0),
+        (["inspect", "large.json", "-w", "10000000"], 0),
+        (["sessions", "show", "a:b", "--full"], 0),
+        (["status", "--json"], 1),
+    ],
+    ids=lambda words: words[0] if isinstance(words, list) else "",
+)
+def test_a_reader_that_goes_away_is_no_error(home: Path, words: list[str], code: int) -> None:
+    # More than a pipe holds.
+    messages = [{"role": "user", "content": f"{n} " + "x" * 500} for n in range(400)]
+    (home / "large.json").write_text(json.dumps(messages))
+    session_file(home / ".nanobot/workspace/sessions", "a:b", messages)
+    with start(home, *words, stdin=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+        process.wait(100)
+    assert (process.returncode, err) == (code, b"")
+
+
+def test_every_command_that_prints_has_json(home: Path, files: Path) -> None:
+    chat = ["chat.json", "-w", "8000"]
+    for words in (
+        *(["count", "chat.json"], ["compress", *chat], ["inspect", *chat], ["report", *chat]),
+        *(["sessions", "list"], ["sessions", "show", "cli:direct"], ["forget"]),
+        ["bench", "--messages", "8"],
+    ):
+        assert loaded(home, *words) is not None
+    for words in (["status"], ["doctor"]):
+        assert loaded(home, *words, code=1)["protected"] is False
+
+
+def test_bench_says_how_large_what_it_measured_was(home: Path) -> None:
+    found = loaded(home, "bench", "--messages", "40", "-m", "deepseek-chat")
+    assert (found["messages"], found["model"]) == (40, "deepseek-chat")
+    assert found["tokens"] > 10_000
+    assert list(found["median_ms"]) == ["count, cold", "count, warm", "fit, cold", "fit, warm"]
+    assert all(value > 0 for value in found["median_ms"].values())
+    out, _ = run(home, "bench", "--messages", "40")
+    assert re.search(r"^fit, warm +[\d,.]+ +[\d,.]+$", out, re.M)
+
+
+# Protection --------------------------------------------------------------------------------------
+
+
+def test_enable_and_disable_are_of_their_environment(home: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], cwd=home, check=True)
+    # Its own hooks, and everything else from here.
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(home)}
+    hook = next((home / "env").glob("lib/*/site-packages")) / "nanobot_context_autoload.pth"
+
+    def run_there(*words: str) -> str:
+        command = [str(home / "env/bin/python"), "-m", "nanobot_context", *words]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+        assert not done.stderr
+        return done.stdout
+
+    assert run_there("enable") == f"enabled: {hook}\n"
+    assert hook.exists()
+    assert json.loads(run_there("enable", "--json")) == {"hook_file": str(hook)}
+    assert run_there("disable") == f"removed: {hook}\n"
+    assert not hook.exists()
+    assert run_there("disable") == "nothing to remove: not enabled in this environment\n"
+
+
+def test_forget_removes_what_was_learned_and_counted(home: Path) -> None:
+    folder = home / ".nanobot" / "nanobot-context"
+    folder.mkdir(parents=True)
+    for name in ("learned.json", "counters.json"):
+        (folder / name).write_text("{}")
+    (folder / "other").write_text("stays")
+    out, _ = run(home, "forget")
+    assert out == "".join(f"removed: {folder}/{name}.json\n" for name in ("learned", "counters"))
+    assert [path.name for path in folder.iterdir()] == ["other"]
+    assert run(home, "forget")[0] == "nothing to forget\n"
+
+
+def test_doctor_names_problems_and_their_fixes(home: Path) -> None:
+    out, _ = run(home, "doctor", code=1)
+    assert re.search(r"^python +3\.\d+\.\d+$", out, re.M)
+    assert re.search(r"^problem +nanobot is not installed in this environment\n  fix  +", out, re.M)
+
+
+def test_status_shows_what_was_patched_learned_and_counted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = Status(
+        installed=True,
+        nanobot_version="0.3.5",
+        generation="safe-chat",
+        points=(PatchPoint("nanobot.providers.base.LLMProvider._safe_chat", "patched", "calls"),),
+        window_tokens=65_536,
+        window_source="contextWindowOverride",
+        learned={
+            "qwen at host": {
+                "window_tokens": 32_768,
+                "output_tokens": 4_096,
+                "ratios": {"han": 1.25},
+            }
+        },
+        counters=Counts(
+            since="2026-11-22T10:00:00+00:00",
+            requests=1_234,
+            compressions=56,
+            tokens_saved=7_890_123,
+            overflows=3,
+            retries_succeeded=2,
+            friendly_errors=1,
+            answers=1_200,
+            prompt_tokens=40_000_000,
+            cached_tokens=30_000_000,
+        ),
+    )
+    _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, ()))
+    assert capsys.readouterr().out.splitlines() == [
+        "start-up hook  /env/hook.pth",
+        "nanobot        0.3.5 (generation safe-chat)",
+        "window         65,536 tokens (contextWindowOverride)",
+        "config         /home/config.json",
+        "learned        qwen at host: window 32,768 tokens, answers of at most 4,096 tokens, "
+        "counts 1.25 times as many tokens of han",
+        "patched        LLMProvider._safe_chat  calls",
+        "since          2026-11-22 10:00:00 UTC",
+        "compressed     56 of 1,234 requests, 7,890,123 tokens saved",
+        "overflows      3; 2 answered after a retry, 1 told to the user",
+        "summaries      0; 0 failed",
+        "reported       40,000,000 prompt tokens in 1,200 answers, 75% of them from the provider's "
+        "cache",
+    ]
