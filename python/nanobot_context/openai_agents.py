@@ -40,7 +40,6 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 _CHAT = ("message", *_CALLS, *_RESULTS)
 # Under this key a message says which group of items it was made of, an event which item it is.
 _GROUP, _ITEM = "group", "item"
-_NO_ITEM = {_ITEM: None}
 # Signed thoughts, as Anthropic's: the newest must stay with their calls, and older ones go early.
 _THOUGHTS = "thinking_blocks"
 # What is within a budget comes back as it is, and all of the budget is for messages.
@@ -175,19 +174,12 @@ class OpenAIAgentsSession:
     async def pop_item(self) -> Any:
         """Remove the newest item and return it; `None` where there is none.
 
-        A summary that covers it, or the item before it, goes, too. Of several callers each gets
-        another item.
+        A summary that covers it goes, too. Of several callers each gets another item.
         """
         while newest := await self._newest():
-            session, before, event = newest
-            after = (event.seq or 0) - 1
-            # A tail that is only removed leaves the session's last position as it is, so that
-            # nobody could tell that he is late. What is put there takes a new one.
-            instead = Event(_NO_ITEM)
-            if before is not None:
-                instead, after = before, (before.seq or 0) - 1
+            session, event = newest
             try:
-                await self._service.replace_tail(session, after, [instead])
+                await self._service.replace_tail(session, (event.seq or 0) - 1, [])
             except (ConflictError, SessionGoneError, SessionNotFoundError):
                 continue  # another writer was first
             return _from_payload(event.payload)
@@ -215,16 +207,16 @@ class OpenAIAgentsSession:
             **{field.name: getattr(stored, field.name) for field in fields(SessionHead)}
         )
 
-    async def _newest(self) -> tuple[StoredSession, Event | None, Event] | None:
-        """Return the session, the item before the newest one, and that."""
-        # All are read where the newest are no items, but stand for summaries.
-        for last in (2, None):
+    async def _newest(self) -> tuple[StoredSession, Event] | None:
+        """Return the session and its newest item."""
+        # All are read where the newest event is no item, but stands for a summary.
+        for last in (1, None):
             stored = await self._service.get(*self._key, last=last, user_first="off")
             if stored is None:
                 return None
             items = [event for event in stored.events if _is_item(event)]
-            if len(items) > 1 or (items and last is None):
-                return stored, (items[-2] if len(items) > 1 else None), items[-1]
+            if items:
+                return stored, items[-1]
         return None
 
 
