@@ -23,9 +23,11 @@ for (const [request, index, reason, tokensBefore, tokensAfter, removed, keptIn] 
 const partNames = {
   system: "System", schemas: "Schemas, framing", user: "User", assistant: "Assistant", tool: "Tool results",
 };
-const partOfRole = { developer: "system", function: "tool" };
+const partOfRole = { __proto__: null, developer: "system", function: "tool" };
 
+// Without a prototype, where a name that somebody else gave is looked up: "constructor" is no reason.
 const reasons = {
+  __proto__: null,
   orphan_result: "a result whose call is not there",
   missing_result: "a call without its result: a note stands in for it",
   malformed_call: "a call that providers refuse, repaired",

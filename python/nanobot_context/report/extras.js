@@ -2,7 +2,7 @@
 
 // What only some reports have: summaries, what was learned, what happened.
 
-const lessonNames = { window_tokens: "window", output_tokens: "longest answer", ratio: "tokens it counts for one of ours" };
+const lessonNames = { __proto__: null, window_tokens: "window", output_tokens: "longest answer", ratio: "tokens it counts for one of ours" };
 const firstEvents = 100;
 
 function time(at) {
@@ -21,11 +21,11 @@ function summaryEntry(summary) {
   const facts = [
     summary.covers !== null && `covers ${plural(covered, "message")}`,
     summary.made_by && `made by ${summary.made_by === "local" ? "rules" : "a model"}`,
-    summary.status,
-    time(summary.at),
-  ].filter(Boolean);
+    summary.status && quoted(summary.status.replace("_", " ")),
+    summary.at && quoted(time(summary.at)),
+  ].filter(Boolean).flatMap((fact) => [" · ", fact]);
   return el("li", {},
-    el("p", {}, el("b", {}, summary.version === null ? "Summary" : `Version ${summary.version}`), ` · ${facts.join(" · ")}`),
+    el("p", {}, el("b", {}, summary.version === null ? "Summary" : `Version ${summary.version}`), facts),
     el("div", { class: "bar" }, bar),
     summary.error && el("p", {}, "Error: ", quoted(summary.error)),
     summary.text && el("details", {}, el("summary", {}, "Text"), words(summary.text)));

@@ -10,6 +10,7 @@ const list = {
   rowHeight: 52,
   first: -1,
   last: -1,
+  waiting: 0, // the timer of a search that is still being typed
 };
 
 const lowered = [];
@@ -25,6 +26,7 @@ function matches(message, words, role, state) {
 }
 
 function filterMessages() {
+  clearTimeout(list.waiting);
   const words = byId("search").value.toLowerCase();
   const [role, state] = [byId("role").value, byId("state").value];
   const active = list.shown[list.active];
@@ -37,6 +39,9 @@ function filterMessages() {
   byId("list").hidden = list.shown.length === 0;
   byId("list").scrollTop = 0;
   drawRows(true);
+  if (list.active >= 0) {
+    activate(list.active);
+  }
 }
 
 /** Puts the rows that are seen into the list; all of them anew where `isOther`. */
@@ -111,10 +116,9 @@ function startMessages(onOpen, onMove) {
     ...states.map((state) => option(state, state[0].toUpperCase() + state.slice(1))),
     ...known.map((reason) => option(reason, `Cut: ${reasons[reason] ?? reason}`)),
   );
-  let waiting = 0;
   byId("search").addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(filterMessages, 80);
+    clearTimeout(list.waiting);
+    list.waiting = setTimeout(filterMessages, 80);
   });
   byId("role").addEventListener("change", filterMessages);
   byId("state").addEventListener("change", filterMessages);

@@ -1,0 +1,485 @@
+"""The report page as a reader uses it, in a real Chromium."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from nanobot_context import Archive, compress_messages
+from nanobot_context.replay import Replay, message_text, replay
+from nanobot_context.shim.stored_summary import mark_of
+
+from .conftest import Opener
+from .pages import MODEL, WINDOW, agent_messages, written
+
+NARROW = {"width": 360, "height": 740}
+
+
+@pytest.fixture(scope="module")
+def replayed() -> Replay:
+    return replay(agent_messages(), WINDOW, MODEL)
+
+
+def first_with_cuts(replayed: Replay) -> int:
+    return next(number for number, request in enumerate(replayed.requests) if request.cuts)
+
+
+def path_lengths(page: Page, chart: str) -> dict[str, int]:
+    """Return for each series of a chart the bars that are drawn."""
+    lengths: dict[str, int] = page.evaluate(
+        """chart => Object.fromEntries([...document.querySelectorAll(`${chart} path`)].map(
+            path => [path.getAttribute("class"), path.getAttribute("d").split("M").length - 1]))""",
+        chart,
+    )
+    return lengths
+
+
+def rows(page: Page, **options: Any) -> Locator:
+    """Return the rows of the list of messages; the selects have options, too."""
+    return page.get_by_role("listbox").get_by_role("option", **options)
+
+
+def readout(page: Page) -> str:
+    return page.locator("#readout").inner_text()
+
+
+def test_the_page_opens_with_its_numbers_and_asks_for_nothing_else(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    assert page.title() == "cli:direct · context report"
+    expect(page.get_by_role("heading", level=1)).to_have_text("cli:direct")
+    figures = page.locator("#figures").inner_text()
+    cut = [fate for fate in replayed.messages if fate.state != "kept"]
+    assert f"{len(replayed.messages)} messages" in figures
+    assert f"{len(cut)} messages" in figures
+    assert f"{len(replayed.requests)} requests" in figures
+    assert f"window {WINDOW:,} tokens" in page.locator("#facts").inner_text()
+
+
+def test_every_part_of_every_request_is_drawn(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    for chart, side in (("#sent", "after"), ("#whole", "before")):
+        bars = path_lengths(page, chart)
+        stacks = [getattr(request, side) for request in replayed.requests]
+        for part in ("system", "user", "assistant", "tool"):
+            assert bars[f"part-{part}"] == len([stack for stack in stacks if stack.get(part)])
+    reuse = path_lengths(page, "#cache")
+    assert reuse["part-reuse"] == len([one for one in replayed.requests if one.reused_tokens])
+    # Drawn inside of its place, and in its colour.
+    box = page.locator("#sent svg").bounding_box()
+    bars_box = page.locator("#sent .part-tool").bounding_box()
+    assert box is not None
+    assert bars_box is not None
+    assert bars_box["width"] > box["width"] / 2
+    assert bars_box["height"] > box["height"] / 3
+    colours = page.evaluate(
+        """[...document.querySelectorAll("#sent path")].map(path => getComputedStyle(path).fill)"""
+    )
+    assert len(set(colours)) == len(colours)
+
+
+def test_bars_are_as_high_as_their_tokens_against_the_window(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    limit = page.locator("#sent line.limit").bounding_box()
+    grid = page.locator("#sent line.grid").first.bounding_box()
+    assert limit is not None
+    assert grid is not None
+    per_token = (grid["y"] - limit["y"]) / WINDOW
+    tops = [
+        page.locator(f"#sent .part-{part}").bounding_box()
+        for part in ("system", "user", "assistant", "tool")
+    ]
+    highest = min(box["y"] for box in tops if box)
+    most = max(request.tokens_after for request in replayed.requests)
+    assert abs((grid["y"] - highest) / per_token - most) < WINDOW / 50
+    expect(page.locator("#sent .limit-name")).to_have_text(f"window {WINDOW:,}")
+
+
+def test_a_mark_opens_what_was_removed_why_and_where_the_original_is(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    number = first_with_cuts(replayed)
+    page.locator("#sent .mark").first.click()
+    detail = page.get_by_role("complementary")
+    expect(detail.get_by_role("heading", level=2)).to_have_text(f"Request {number + 1}")
+    request = replayed.requests[number]
+    cut = max(request.cuts, key=lambda cut: cut.tokens_before - cut.tokens_after)
+    entry = detail.locator(".cut").first
+    button = entry.get_by_role("button").first
+    expect(button).to_have_attribute("aria-expanded", "false")
+    button.click()
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(entry).to_contain_text(f"Message {cut.index + 1} · read_file")
+    expect(entry).to_contain_text("tool results together above their share of the window")
+    expect(entry).to_contain_text(f"{cut.tokens_before} → {cut.tokens_after}")
+    assert entry.locator("pre").text_content() == cut.removed
+    expect(entry).to_contain_text(f"The original is message {cut.index + 1} of cli_direct.jsonl")
+    entry.get_by_role("button", name=f"All of message {cut.index + 1}").click()
+    expect(detail.get_by_role("heading", level=2)).to_have_text(f"Message {cut.index + 1}")
+    whole = message_text(agent_messages()[cut.index])
+    assert detail.locator("pre").last.text_content() == whole
+
+
+def test_a_file_that_has_the_original_is_named(open_page: Opener, tmp_path: Path) -> None:
+    messages = agent_messages(turns=1, rounds=1)
+    messages[3]["content"] = "a line of the result\n" * 3_000
+    workspace = tmp_path / "workspace"
+    archive = Archive(workspace / ".nanobot-context/results", shown=".nanobot-context/results")
+    compress_messages(messages, WINDOW, MODEL, archive=archive)
+    source = str(workspace / "sessions" / "cli_direct.jsonl")
+    page = open_page(written(tmp_path / "report.html", messages, source=source))
+    page.locator("#sent .mark").first.click()
+    page.locator("#detail .cut button").first.click()
+    (file,) = archive.directory.glob("*.txt")
+    expect(page.locator("#detail")).to_contain_text(f".nanobot-context/results/{file.name}")
+
+
+def test_the_pointer_reads_a_request_and_a_click_opens_it(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    count = len(replayed.requests)
+    assert readout(page).startswith(f"request {count} of {count}")
+    box = page.locator("#whole svg").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + 100)
+    assert re.match(r"request [1-4] of", readout(page))
+    page.mouse.move(10, 10)
+    assert readout(page).startswith(f"request {count} of {count}")
+    page.mouse.click(box["x"] + 60, box["y"] + 100)
+    expect(page.locator("#detail h2")).to_have_text(re.compile(r"^Request [1-4]$"))
+
+
+def test_filters_and_search_leave_what_matches(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    count = page.locator("#count")
+    messages = agent_messages()
+    expect(count).to_have_text(f"{len(messages)} messages")
+    page.get_by_role("searchbox").fill("NEEDLE-2")
+    expect(count).to_have_text(f"1 of {len(messages)} messages")
+    expect(rows(page, name="needle-2")).to_be_visible()
+    page.get_by_role("searchbox").fill("no such words")
+    expect(page.locator("#none")).to_be_visible()
+    page.get_by_role("searchbox").fill("")
+    page.locator("#role").select_option("user")
+    expect(count).to_have_text(f"4 of {len(messages)} messages")
+    page.locator("#role").select_option("")
+    states = [fate.state for fate in replayed.messages]
+    for state in ("kept", "shortened", "left out"):
+        if state in states:
+            page.locator("#state").select_option(state)
+            expect(count).to_have_text(f"{states.count(state)} of {len(messages)} messages")
+    page.locator("#state").select_option("budget")
+    over = [fate for fate in replayed.messages if fate.reason == "budget"]
+    expect(count).to_have_text(f"{len(over)} of {len(messages)} messages")
+
+
+def test_what_is_searched_for_is_marked_in_the_text(open_page: Opener, agent_page: Path) -> None:
+    page = open_page(agent_page)
+    page.get_by_role("searchbox").fill("needle-3")
+    rows(page, name="needle-3").click()
+    expect(page.locator("#detail pre mark")).to_have_text("needle-3")
+
+
+def test_everything_can_be_done_with_keys(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    count = len(replayed.requests)
+    keys = page.keyboard
+    keys.press("Home")
+    assert readout(page).startswith(f"request 1 of {count}")
+    keys.press("ArrowLeft")
+    assert readout(page).startswith(f"request 1 of {count}")
+    keys.press("ArrowRight")
+    assert readout(page).startswith(f"request 2 of {count}")
+    keys.press("Shift+ArrowRight")
+    number = first_with_cuts(replayed) + 1
+    assert readout(page).startswith(f"request {number} of {count}")
+    expect(page.locator("#sent .mark.current")).to_have_count(1)
+    keys.press("Enter")
+    detail = page.locator("#detail")
+    expect(detail).to_be_focused()
+    keys.press("ArrowRight")
+    expect(detail.get_by_role("heading", level=2)).to_have_text(f"Request {number + 1}")
+    keys.press("Escape")
+    expect(detail).to_be_hidden()
+    keys.press("End")
+    assert readout(page).startswith(f"request {count} of {count}")
+
+    keys.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    keys.type("line 3?")  # no help opens while somebody types
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    keys.press("Escape")
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    keys.press("Enter")
+    listbox = page.get_by_role("listbox")
+    expect(listbox).to_be_focused()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+        keys.press(key)
+    expect(rows(page, selected=True)).to_contain_text("You help.")
+    keys.press("End")
+    expect(rows(page, selected=True)).to_contain_text("Task 3 is done.")
+    keys.press("Enter")
+    expect(detail.get_by_role("heading", level=2)).to_have_text(f"Message {len(agent_messages())}")
+    keys.press("Escape")
+    expect(listbox).to_be_focused()
+
+    keys.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    keys.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_every_control_has_a_name_and_a_visible_focus(open_page: Opener, agent_page: Path) -> None:
+    page = open_page(agent_page)
+    page.locator("#sent .mark").first.click()
+    page.locator("#theme").focus()
+    seen = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            """() => {
+                const node = document.activeElement;
+                const style = getComputedStyle(node);
+                const name = node.getAttribute("aria-label") ?? node.closest("label")?.textContent
+                    ?? node.getAttribute("aria-labelledby") ?? node.textContent;
+                const isSeen = style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2;
+                return [node.tagName, node.id, name.trim().slice(0, 40), isSeen];
+            }"""
+        )
+        tag, node_id, name, is_seen = found
+        if tag == "BODY":
+            break
+        assert name, found
+        assert is_seen, found
+        seen.add(node_id)
+    assert {"help", "at", "search", "role", "state", "list"} <= seen
+
+
+def test_the_tree_for_screen_readers_says_what_the_page_shows(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    count = len(replayed.requests)
+    slider = page.get_by_role("slider", name="Request")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count} of {count}, "))
+    slider.press("ArrowLeft")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count - 1} of "))
+    expect(page.get_by_role("img", name=re.compile("^Tokens by role of"))).to_be_visible()
+    option = rows(page).first
+    expect(option).to_have_attribute("aria-setsize", str(len(agent_messages())))
+    expect(option).to_have_attribute("aria-posinset", "1")
+    for name in ("Role", "What became of it"):
+        expect(page.get_by_role("combobox", name=name)).to_be_visible()
+    for name in ("Tokens of each request", "Messages"):
+        expect(page.get_by_role("region", name=name)).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_follows_the_system_and_its_own_switch(
+    open_page: Opener, agent_page: Path, scheme: str
+) -> None:
+    page = open_page(agent_page, color_scheme=scheme)
+
+    def is_dark() -> bool:
+        ink, paper = page.evaluate(
+            """["color", "backgroundColor"].map(name => getComputedStyle(document.body)[name]
+                .match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0))"""
+        )
+        assert abs(ink - paper) > 400
+        return bool(paper < ink)
+
+    switch = page.locator("#theme")
+    assert is_dark() == (scheme == "dark")
+    for name, dark in (("Light", False), ("Dark", True), ("Auto", scheme == "dark")):
+        switch.click()
+        expect(switch).to_have_accessible_name(f"Colours: {name}")
+        assert is_dark() == dark
+
+
+def contrasts(page: Page) -> dict[str, float]:
+    """Return the contrast of every kind of text on the page with what is behind it."""
+    found: dict[str, float] = page.evaluate(
+        """() => {
+            const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
+            const light = ([r, g, b]) => [r, g, b].map(part => part / 255)
+                .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+                .reduce((sum, part, n) => sum + part * [0.2126, 0.7152, 0.0722][n], 0);
+            const behind = node => {
+                for (; node; node = node.parentElement) {
+                    const paper = numbers(getComputedStyle(node).backgroundColor);
+                    if (paper.length < 4 || paper[3] > 0) return paper;
+                }
+                return [255, 255, 255];
+            };
+            const found = {};
+            for (const node of document.body.querySelectorAll("*")) {
+                const isText = [...node.childNodes].some(
+                    child => child.nodeType === 3 && child.textContent.trim());
+                if (!isText || !node.checkVisibility() || node.closest("noscript")) continue;
+                const style = getComputedStyle(node);
+                const ink = light(numbers(node.closest("svg") ? style.fill : style.color));
+                const paper = light(behind(node));
+                const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+                const kind = `${node.tagName} ${node.parentElement.className.baseVal ??
+                    node.parentElement.className} ${node.className.baseVal ?? node.className}`;
+                found[kind] = Math.min(found[kind] ?? 99, ratio);
+            }
+            return found;
+        }"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_on_what_is_behind_it(
+    open_page: Opener, agent_page: Path, scheme: str
+) -> None:
+    page = open_page(agent_page, color_scheme=scheme)
+    page.locator("#sent .mark").first.click()
+    page.locator("#detail .cut button").first.click()
+    found = contrasts(page)
+    assert len(found) > 20
+    # WCAG 2.2, 1.4.3: 4.5 to 1.
+    assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
+
+
+def assert_no_sideways(page: Page) -> None:
+    wide, seen = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide == seen == NARROW["width"]
+
+
+def test_a_phone_shows_all_of_it_without_scrolling_sideways(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    long = "a_name_that_goes_on_" * 20
+    messages = [
+        *agent_messages(),
+        {"role": "user", "content": long},
+        {"role": "assistant", "content": "word " * 50_000},
+    ]
+    happened: list[dict[str, Any]] = [
+        {"session": None, "at": "2026-01-01T00:00:00", "kind": kind, "model": long, long: long}
+        for kind in ("overflow", "retry")
+    ]
+    happened.append({"session": None, "kind": "answered", "prompt_tokens": 9, "at": long})
+    happened.append({"session": None, "kind": "learned", "model": long, "what": "ratio"})
+    path = written(
+        tmp_path / "report.html", messages, name=long, source=f"/{long}/{long}", events=happened
+    )
+    page = open_page(path, viewport=NARROW, has_touch=True, is_mobile=True)
+    assert_no_sideways(page)
+    for chart in ("#sent", "#whole", "#cache", "#reported"):
+        box = page.locator(f"{chart} svg").bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= NARROW["width"]
+    rows(page).nth(3).tap()
+    detail = page.locator("#detail")
+    expect(detail).to_be_in_viewport()
+    assert_no_sideways(page)
+    detail.get_by_role("button", name="Close").tap()
+    expect(detail).to_be_hidden()
+    page.locator("#sent .mark").first.tap()
+    expect(detail.get_by_role("heading", level=2)).to_contain_text("Request")
+    assert_no_sideways(page)
+
+
+def test_requests_that_cannot_be_sent_are_shown_as_such(open_page: Opener, tmp_path: Path) -> None:
+    messages = [
+        {"role": "user", "content": "word " * 20_000},
+        {"role": "assistant", "content": "That was long."},
+        {"role": "user", "content": "Then shorter."},
+    ]
+    page = open_page(written(tmp_path / "report.html", messages))
+    assert path_lengths(page, "#sent")["failed"] == 1
+    expect(page.locator("#figures .bad")).to_contain_text("1 request")
+    page.keyboard.press("Home")
+    assert "cannot be sent" in readout(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#detail .bad")).to_contain_text("Cannot be sent: ")
+    expect(page.locator("#detail .bad")).to_contain_text("but 6800 are allowed")
+
+
+def test_summaries_lessons_and_events_are_shown_where_there_are_some(
+    open_page: Opener, agent_page: Path, tmp_path: Path
+) -> None:
+    sections = ("#summaries", "#learned", "#happened", "#reported")
+    bare = open_page(agent_page)
+    for section in sections:
+        expect(bare.locator(section)).to_be_hidden()
+    messages = agent_messages()
+    state = {"version": 2, "covers": 22, "made_by": "model", "last": mark_of(messages[21])}
+    at = {"session": "cli:direct", "at": "2026-01-02T03:04:05.678+00:00"}
+    happened: list[dict[str, Any]] = [
+        {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": 4_000},
+        {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": None},
+        {**at, "kind": "summary", "status": "failed", "content": {"error": "no answer"}},
+        {**at, "kind": "summary", "status": "stored", "version": 2, "covers": 22},
+        {**at, "kind": "learned", "model": "m", "what": "window_tokens", "value": 32_000},
+        {**at, "kind": "overflow", "overflow_kind": "input", "limit_tokens": 32_000},
+    ]
+    page = open_page(
+        written(
+            tmp_path / "report.html",
+            messages,
+            metadata={"summary": "They looked at needles.", "summary_state": state},
+            events=happened,
+            learned={"n": {"ratios": {"east_asian": 1.15}}},
+        )
+    )
+    for section in sections:
+        expect(page.locator(section)).to_be_visible()
+    expect(page.locator("#timeline li")).to_have_count(3)
+    expect(page.locator("#timeline li").first).to_contain_text("failed · 2026-01-02 03:04:05")
+    expect(page.locator("#timeline li").first).to_contain_text("no answer")
+    newest = page.locator("#timeline li").last
+    expect(newest).to_contain_text("Version 2 · covers 22 messages · made by a model · in use")
+    newest.get_by_text("Text", exact=True).click()
+    expect(newest.get_by_text("They looked at needles.")).to_be_visible()
+    lessons = page.locator("#lessons").inner_text()
+    assert re.search(r"n\s+tokens it counts for one of ours \(east asian\)\s+1\.15", lessons)
+    assert re.search(r"m\s+window\s+32,000\s+2026-01-02 03:04:05", lessons)
+    expect(page.locator("#reported")).to_contain_text("40 % of 10,000 tokens in 2 answers")
+    assert path_lengths(page, "#reported")["part-reuse"] == 1
+    expect(page.locator("#events tbody tr")).to_have_count(1)
+    expect(page.locator("#events")).to_contain_text("limit tokens 32,000")
+
+
+def test_a_long_text_is_shown_in_part_until_all_of_it_is_asked_for(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    text = "".join(f"{n:06} words\n" for n in range(5_000))
+    page = open_page(
+        written(tmp_path / "report.html", [{"role": "user", "content": text}], window_tokens=99_999)
+    )
+    rows(page).first.click()
+    shown = page.locator("#detail pre")
+    assert shown.text_content() == text[:20_000]
+    page.get_by_role("button", name="Show all 65,000 characters").click()
+    assert shown.text_content() == text
+
+
+@pytest.mark.parametrize("messages", [[], [{"role": "user", "content": ""}]], ids=["no", "one"])
+def test_conversations_of_next_to_nothing_have_a_page(
+    open_page: Opener, tmp_path: Path, messages: list[dict[str, Any]]
+) -> None:
+    page = open_page(written(tmp_path / "report.html", messages))
+    expect(page.locator("#requests")).to_be_visible(visible=bool(messages))
+    expect(page.locator("#count")).to_contain_text("message")
+    for key in ("Home", "End", "ArrowRight", "Shift+ArrowLeft", "Enter", "Escape"):
+        page.keyboard.press(key)
