@@ -26,8 +26,7 @@ _TITLE = re.compile(r'title="([^"]+)"')
 _NOT_RUN = re.compile(r"^ *<!-- not run: (.+) -->$")
 _WITH = re.compile(r"^<!-- with: (.+) -->$", re.MULTILINE)
 _OWN_COMMAND = re.compile(r"(?:make (\w+)|(?:\.venv/bin/)?python ([\w/]+\.py))(?: .*)?")
-_EXAMPLE = re.compile(r'--8<-- "(examples/\w+\.py)"\n')
-_SNIPPET = re.compile(r'^--8<-- "([^"]+)"$', re.MULTILINE)
+_EXAMPLE = re.compile(r"--8<--\n(examples/\w+\.py)\n--8<--\n")
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def fixtures_of(page: Path) -> list[str]:
 
 
 def blocks_of(page: Path) -> list[Block]:
-    """Return the code blocks of `page` in their order, included files put in."""
+    """Return the code blocks of `page` in their order."""
     return list(_blocks(page))
 
 
@@ -100,12 +99,8 @@ def _blocks(page: Path) -> Iterator[Block]:
             line=start + 1,
             language=opening[2],
             title=title[1] if title else "",
-            text=_SNIPPET.sub(_included, text),
+            text=text,
             not_run=reason,
             example=example[1] if (example := _EXAMPLE.fullmatch(text)) else "",
         )
         reason = ""
-
-
-def _included(found: re.Match[str]) -> str:
-    return (ROOT / found[1]).read_text(encoding="utf-8").rstrip("\n")
