@@ -33,7 +33,7 @@ HOSTILE = {
     "entities": "&lt;script&gt; &#60;script&#62; &amp;lt;",
     "json": '"], "__proto__": {"ran": 1}, "texts": ["',
     "names": "__proto__ constructor toString",
-    "line ends": f"a\u2028{RUN}\u2029b\x0b\x0c\r",
+    "line ends": f"a\u2028{RUN}\u2029b\x0b\x0c\rc\r\nd",
     "nulls": "<scr\x00ipt>\x00\x07\x1b[31m\x7f",
     "surrogates": "\ud83d alone \udc00",
     "bidi": "\u202egnp.exe\u202c \u2066left\u2069 \u200bzero\ufeff",
@@ -44,7 +44,7 @@ EVERYTHING = " | ".join(HOSTILE.values())
 def as_shown(text: str) -> str:
     """Return what the page makes of a text: what hides or turns others becomes visible."""
     pictures = {code: chr(0x2400 + code) for code in range(32) if code not in (9, 10)}
-    shown = text.translate({**pictures, 0x7F: "\u2421"})
+    shown = text.replace("\r\n", "\n").translate({**pictures, 0x7F: "\u2421"})
     hidden = "[\x80-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
     return re.sub(hidden, lambda found: f"[U+{ord(found[0]):04X}]", shown)
 

@@ -199,7 +199,7 @@ def test_everything_can_be_done_with_keys(
     page = open_page(agent_page)
     count = len(replayed.requests)
     keys = page.keyboard
-    keys.press("Home")
+    page.get_by_role("slider").press("Home")
     assert readout(page).startswith(f"request 1 of {count}")
     keys.press("ArrowLeft")
     assert readout(page).startswith(f"request 1 of {count}")
@@ -214,8 +214,13 @@ def test_everything_can_be_done_with_keys(
     expect(detail).to_be_focused()
     keys.press("ArrowRight")
     expect(detail.get_by_role("heading", level=2)).to_have_text(f"Request {number + 1}")
+    detail.get_by_role("button", name="Close").focus()
+    keys.press("ArrowLeft")
+    expect(detail.get_by_role("heading", level=2)).to_have_text(f"Request {number}")
+    expect(detail).to_be_focused()
     keys.press("Escape")
     expect(detail).to_be_hidden()
+    expect(page.get_by_role("slider")).to_be_focused()
     keys.press("End")
     assert readout(page).startswith(f"request {count} of {count}")
 
@@ -279,7 +284,9 @@ def test_the_tree_for_screen_readers_says_what_the_page_shows(
     expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count} of {count}, "))
     slider.press("ArrowLeft")
     expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count - 1} of "))
-    expect(page.get_by_role("img", name=re.compile("^Tokens by role of"))).to_be_visible()
+    expect(page.get_by_role("group", name=re.compile("^Tokens by role of"))).to_be_visible()
+    mark = page.get_by_role("button", name=re.compile(r"^Request \d+: \d+ cuts, "))
+    expect(mark.first).to_be_visible()
     option = rows(page).first
     expect(option).to_have_attribute("aria-setsize", str(len(agent_messages())))
     expect(option).to_have_attribute("aria-posinset", "1")
@@ -408,7 +415,7 @@ def test_requests_that_cannot_be_sent_are_shown_as_such(open_page: Opener, tmp_p
     page = open_page(written(tmp_path / "report.html", messages))
     assert path_lengths(page, "#sent")["failed"] == 1
     expect(page.locator("#figures .bad")).to_contain_text("1 request")
-    page.keyboard.press("Home")
+    page.get_by_role("slider").press("Home")
     assert "cannot be sent" in readout(page)
     page.keyboard.press("Enter")
     expect(page.locator("#detail .bad")).to_contain_text("Cannot be sent: ")

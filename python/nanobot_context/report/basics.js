@@ -63,7 +63,7 @@ function byId(id) {
 
 /** Returns a text with everything visible that would hide, or turn the text around it. */
 function visible(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => {
+  return text.replaceAll("\r\n", "\n").replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => {
     const code = char.charCodeAt(0);
     return code === 0x7f ? "\u2421" : String.fromCharCode(0x2400 + code);
   }).replace(/[\u0080-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]/gu, (char) =>

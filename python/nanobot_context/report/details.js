@@ -19,9 +19,10 @@ function closeDetail() {
   return true;
 }
 
-/** Shows `children` in the panel, and gives it the focus where it is not told to keep it. */
+/** Shows `children` in the panel, and gives it the focus; where that is to stay outside, it stays outside. */
 function openDetail(children, keepFocus) {
   const panel = byId("detail");
+  const hadFocus = panel.contains(document.activeElement);
   if (panel.hidden) {
     detail.opener = document.activeElement === document.body ? null : document.activeElement;
   }
@@ -29,7 +30,7 @@ function openDetail(children, keepFocus) {
   panel.scrollTop = 0;
   panel.hidden = false;
   document.body.classList.add("open");
-  if (!keepFocus) {
+  if (!keepFocus || hadFocus) {
     panel.focus({ preventScroll: true });
   }
 }

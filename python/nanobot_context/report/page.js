@@ -107,8 +107,6 @@ function onKey(event) {
       page.select(withCuts(direction));
     } else if (direction) {
       page.select(page.selected + direction);
-    } else if (event.key === "Home" || event.key === "End") {
-      page.select(event.key === "Home" ? 0 : requests.length - 1);
     } else if (event.key === "/") {
       byId("search").focus();
       byId("search").select();

@@ -198,10 +198,10 @@ def _answers(events: list[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def _events(events: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yield time, kind and numbers of what else happened."""
+    """Yield time, kind, model and numbers of what else happened, but for what the replay shows."""
     for event in events:
         kind = _text(event.get("kind"))
-        if kind and kind not in ("answered", "summary", "learned"):
+        if kind and kind not in ("answered", "compressed", "summary", "learned"):
             facts = {
                 name: value
                 for name, value in event.items()
