@@ -70,11 +70,11 @@ def environment(inside: Path, home: Path) -> dict[str, str]:
     }
 
 
-def set_up_nanobot(home: Path, server: ModelServer) -> Path:
+def set_up_nanobot(home: Path, server: ModelServer, **defaults: Any) -> Path:
     """Write the config of a nanobot that has been set up, and let the model read `big.log` once."""
     workspace = home / ".nanobot" / "workspace"
     workspace.mkdir(parents=True)
-    write_config(home, server.base, MODEL, {})
+    write_config(home, server.base, MODEL, defaults)
     path = str(workspace / "big.log")
     server.script = script([[Call("read_file", {"path": path})], "The last line is an error."])
     return workspace

@@ -57,6 +57,16 @@ def test_errors_that_are_said_to_pass_through_are_no_overflows() -> None:
         assert detect_overflow(line, status=400) is None, line
 
 
+def literal(node: ast.expr) -> str:
+    """Return a text in the code, an f-string with a gap for each value; nothing for the rest."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        return "".join(map(str, parts))
+    return ""
+
+
 def said_by_the_package() -> str:
     """Every text in its Python sources, f-strings with a gap for each value."""
     texts = []
@@ -65,10 +75,7 @@ def said_by_the_package() -> str:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)
             elif isinstance(node, ast.JoinedStr):
-                parts = (
-                    part.value if isinstance(part, ast.Constant) else "…" for part in node.values
-                )
-                texts.append("".join(map(str, parts)))
+                texts.append(literal(node))
     return re.sub(r"\{\w+\}", "…", "\n".join(texts))
 
 
@@ -78,6 +85,21 @@ def test_messages_that_pages_quote_are_in_the_code(title: str) -> None:
     for line in lines_titled(title):
         for part in line.split("…"):
             assert part.strip() in said, line
+
+
+def test_every_problem_that_doctor_names_is_on_the_page() -> None:
+    source = (ROOT / "python/nanobot_context/shim/doctor.py").read_text(encoding="utf-8")
+    texts = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding":
+            texts.append(literal(node.args[0]))
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "problem":
+            texts.append(literal(node.value))
+    problems = [text for text in texts if text]
+    assert len(problems) > 8
+    quoted = "\n".join(lines_titled("doctor says"))
+    longest = [max(re.split("…|: ", text), key=len).strip(" (`") for text in problems]
+    assert [text for text in longest if text not in quoted] == []
 
 
 def test_the_settings_files_of_pages_are_named() -> None:
