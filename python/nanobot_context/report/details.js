@@ -160,8 +160,8 @@ function openMessage(message, { keepFocus = false } = {}) {
   const first = message.firstRequest;
   openDetail([
     detailHead(messageName(message), fill(document.createDocumentFragment(), [`${message.role}${message.tool ? " · " : ""}`, message.tool && quoted(message.tool), ` · turn ${grouped.format(message.turn)} · ${plural(message.tokens, "token")}`]), step(-1), step(1)),
-    message.state !== "kept" && el("p", { class: "bad" },
-      `In the last request ${message.state === "shortened" ? `shortened to ${plural(message.tokensAfter, "token")}` : "left out"}: ${reasons[message.reason] ?? message.reason}. `,
+    message.state !== "kept" && el("p", { class: "note" },
+      `${message.state === "shortened" ? `Shortened to ${plural(message.tokensAfter, "token")} in` : "Left out of"} the last request: ${reasons[message.reason] ?? message.reason}. `,
       first !== null && el("button", { type: "button", class: "plain", onclick: () => page.select(first, { open: true }) }, `First in request ${grouped.format(first + 1)}`)),
     message.cuts.length > 0 && el("h3", {}, "Cuts, the first one first"),
     message.cuts.length > 0 && paged(message.cuts, (cut) => cutEntry(cut, `Request ${grouped.format(cut.request + 1)}`)),

@@ -47,7 +47,7 @@ function showExtras() {
   if (section("happened", report.events.length)) {
     const entry = ([at, kind, model, facts]) => el("tr", {},
       el("td", { class: "when" }, quoted(time(at))), el("td", { class: "when" }, quoted(kind.replace("_", " "))), el("td", {}, quoted(model ?? "")),
-      el("td", { class: "facts" }, quoted(Object.entries(facts).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? grouped.format(value) : value}`).join(", "))));
+      el("td", { class: "wide" }, quoted(Object.entries(facts).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? grouped.format(value) : value}`).join(", "))));
     byId("events").append(
       el("thead", {}, el("tr", {}, ["When", "What", "Model", "Numbers"].map((name) => el("th", {}, name)))),
       el("tbody", {}, report.events.slice(-firstEvents).map(entry)));

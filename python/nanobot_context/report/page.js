@@ -63,9 +63,10 @@ function showHead() {
     figure("Made to fit", plural(unsent - failed, "request"), unsent > failed ? "larger than the window before" : "none was larger than the window"),
     figure("Cut by now", plural(cut.length, "message"), `${grouped.format(cut.filter((message) => message.state === "shortened").length)} shortened, ${grouped.format(cut.filter((message) => message.state === "left out").length)} left out`),
     figure("Cache reuse", percent(sum(requests.map((request) => request.reused)), sent), "of all tokens sent"),
-    ...(failed || over ? [figure("Too large", plural(failed + over, "request"), `${grouped.format(failed)} cannot be sent, ${grouped.format(over)} in the room for the answer`, true)] : []),
+    ...(failed || over ? [figure("Too large", plural(failed + over, "request"), [failed && `${grouped.format(failed)} cannot be sent`, over && `${grouped.format(over)} in the room for the answer`].filter(Boolean).join(", "), true)] : []),
   );
-  byId("legend").append(...report.parts.map((part) => el("li", { class: `swatch-${part}` }, partNames[part])));
+  const isThere = (_, part) => requests.some((request) => request.before[part]);
+  byId("legend").append(...report.parts.filter(isThere).map((part) => el("li", { class: `swatch-${part}` }, partNames[part])));
   byId("footer").append(fill(document.createDocumentFragment(), [
     "Replayed from ", quoted(report.source), ` by nanobot-context ${report.version}. Token counts are ${report.counted === "exact" ? "exact" : "estimates"}; no model was called.`,
   ]));
