@@ -14,9 +14,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import typer
 from blocks import DOCS, ROOT
 
 import nanobot_context
+from nanobot_context.cli.app import app
 
 # No socket but to this machine, whatever a plugin would like to load.
 OFFLINE = """
@@ -161,6 +163,17 @@ def named(place: str) -> object:
         return getattr(importlib.import_module(module), name, None)
     except ImportError:
         return None
+
+
+def test_the_page_of_the_command_line_has_every_command(site: Path) -> None:
+    page = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    for name, command in group.commands.items():
+        assert f"nanobot-context {name}" in page
+        assert (command.help or "").partition(".")[0].split("`")[0] in page
+    assert "--by-message" in page
+    assert "nanobot-context sessions prune" in page
 
 
 def test_compiled_names_have_their_docstrings(site: Path) -> None:
