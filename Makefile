@@ -25,8 +25,8 @@ export CARGO_TERM_COLOR ?= auto
 # litellm: the table of models in its wheel, not from the network.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
-TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/docs tests/examples tests/browser)
-TYPED := $(wildcard python tests/python tests/conformance tests/browser scripts benches evaluation training) \
+TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/terminal tests/docs tests/examples tests/browser)
+TYPED := $(wildcard python tests/python tests/conformance tests/terminal tests/browser scripts benches evaluation training) \
 	$(wildcard tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
 # With what they show, which is in the environment of the examples.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
@@ -103,7 +103,7 @@ examples: setup build
 ## Tests ##############################################################################################################
 
 test: setup build envs examples $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
-	@scripts/install_redis.sh
+	@scripts/install_test_tools.sh
 	@scripts/install_chromium.sh
 	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
 	cargo nextest run --locked --no-fail-fast
