@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 
@@ -30,10 +31,29 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         bench.bench,
     ),
 }
+SESSION_COMMANDS: tuple[Callable[..., None], ...] = (
+    *(sessions.list_, sessions.show, sessions.import_, sessions.export, sessions.delete),
+    sessions.prune,
+)
+
+
+def _add(group: typer.Typer, command: Callable[..., None], panel: str | None = None) -> None:
+    """Let a group have a command, named as its function and explained by its docstring."""
+    # A paragraph is a line for typer, but those that begin with a backspace stand as they are.
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    text = "\n\n".join(
+        one if one.startswith("\b") else one.replace("\n", " ") for one in paragraphs
+    )
+    group.command(command.__name__.rstrip("_"), help=text, rich_help_panel=panel)(command)
+
+
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
-app.add_typer(sessions.app, name="sessions", rich_help_panel="Keep sessions")
+        _add(app, command, panel)
+session_app = typer.Typer(help=sessions.HELP, no_args_is_help=True)
+for command in SESSION_COMMANDS:
+    _add(session_app, command)
+app.add_typer(session_app, name="sessions", rich_help_panel="Keep sessions")
 
 
 def run() -> int:

@@ -21,7 +21,7 @@ from nanobot_context import (
 )
 from nanobot_context.cli import output
 from nanobot_context.cli.options import File, Json, Model, SessionName, Store, Window, Workspace
-from nanobot_context.cli.output import Column, labelled, line, note
+from nanobot_context.cli.output import Column, labelled, line, note, prose
 from nanobot_context.conversations import (
     Conversation,
     find_conversation,
@@ -94,7 +94,7 @@ def count(
     if by_message:
         _print_each(conversation.messages, each)
         line()
-    line(
+    prose(
         f"{tokens:,} tokens in {_number(len(each), 'message')} ({_as_counted(model, counted)}); "
         f"{tokens / window:.1%} of a window of {window:,}"
     )

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,14 +33,17 @@ __all__ = [
     "Column",
     "ask",
     "fail",
+    "json_bytes",
+    "labelled",
     "line",
     "note",
     "one_line",
     "print_json",
     "print_table",
     "progress",
+    "prose",
     "readable",
-    "when_known",
+    "show_error",
     "width",
     "write",
 ]
@@ -54,6 +58,9 @@ _PATIENCE_SECONDS = 1.0
 # So that nothing is cut or wrapped in a pipe.
 _ENDLESS = 1 << 16
 _GAP = "  "
+_LABEL = 17
+# What stays of a column where the terminal is too narrow.
+_LEAST = 8
 
 # What a terminal would obey, and what turns text around: shown as a box. A tab and a newline are
 # left, half a character (a lone surrogate) is not.
@@ -99,10 +106,20 @@ def line(text: str = "", style: str = "") -> None:
     _out().print(Text(readable(text), style), soft_wrap=True)
 
 
+def prose(text: str) -> None:
+    """Print a text to standard output; in a terminal its lines end between words."""
+    console = _out()
+    console.print(Text(readable(text)), soft_wrap=not console.is_terminal)
+
+
 def labelled(label: str, text: str, style: str = "") -> None:
-    """Print a line with a label before it."""
-    shown = Text(f"{label:<15}", style or "dim") + Text(readable(text))
-    _out().print(shown, soft_wrap=True)
+    """Print a text with a label before it; in a terminal its lines end between words."""
+    # Paths stay whole, so that they can be copied.
+    lines = textwrap.wrap(
+        readable(text), width() - _LABEL, break_long_words=False, break_on_hyphens=False
+    )
+    shown = Text(f"{label:<{_LABEL}}", style or "dim")
+    _out().print(shown + Text(("\n" + " " * _LABEL).join(lines)), soft_wrap=True)
 
 
 def note(text: str) -> None:
@@ -175,7 +192,7 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
     room = width() - len(_GAP) * (len(columns) - 1)
     for at in reversed(range(len(columns))):
         if columns[at].flexible:
-            least = min(widths[at], max(cell_len(columns[at].name), 8))
+            least = min(widths[at], _LEAST)
             widths[at] = max(least, widths[at] - max(0, sum(widths) - room))
     console = _out()
     names = [column.name for column in columns]
@@ -208,11 +225,6 @@ def readable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` with every run of white space as one space."""
     return readable(" ".join(text.split()))
-
-
-def when_known(value: int | None, unit: str = "") -> str:
-    """Return a number with thousands separators; a dash where there is none."""
-    return "–" if value is None else f"{value:,}{unit}"
 
 
 def ask(question: str, *, yes: bool) -> None:

@@ -15,14 +15,14 @@ import typer
 from nanobot_context import count_tokens
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
-from nanobot_context.cli.output import Column, labelled, line
+from nanobot_context.cli.output import Column, labelled, line, prose
 from nanobot_context.cli.places import Entry, Place, Stored, place_of
 from nanobot_context.conversations import Conversation, read_conversation
 from nanobot_context.replay import message_text
 
-__all__ = ["app"]
+__all__ = ["HELP", "delete", "export", "import_", "list_", "prune", "show"]
 
-app = typer.Typer(help="List, show, import, export, delete sessions.", no_args_is_help=True)
+HELP = "List, show, import, export, delete sessions."
 
 Key = Annotated[
     str,
@@ -43,7 +43,6 @@ _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _SHOWN_CHARS = 600
 
 
-@app.command("list")
 def list_(
     store: Store = None,
     workspace: Workspace = None,
@@ -72,7 +71,6 @@ def list_(
     )
 
 
-@app.command()
 def show(
     session: Key,
     last: Annotated[int, typer.Option(metavar="N", min=0, help="The newest messages only.")] = 10,
@@ -114,10 +112,9 @@ def show(
             text = f"{text[:_SHOWN_CHARS]} … and {more:,} more characters"
         line()
         line(f"#{index:,} {message['role']}", "bold")
-        line(text)
+        prose(text)
 
 
-@app.command("import")
 def import_(
     paths: Annotated[
         list[Path],
@@ -158,7 +155,6 @@ def import_(
         output.note("there was nothing to import")
 
 
-@app.command()
 def export(
     session: Annotated[
         str | None,
@@ -219,7 +215,6 @@ def export(
         output.note(f"there are no sessions in {place.shown}")
 
 
-@app.command()
 def delete(
     sessions: Annotated[
         list[str],
@@ -251,7 +246,6 @@ def delete(
     _delete(place, [entries[key] for key in dict.fromkeys(sessions)], yes=yes, as_json=as_json)
 
 
-@app.command()
 def prune(
     older_than: Annotated[
         str | None,

@@ -23,7 +23,7 @@ from nanobot_context import (
     emergency_compress,
     fit_messages,
 )
-from nanobot_context.cli.app import COMMANDS
+from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
 from nanobot_context.replay import replay
 from nanobot_context.shim.counters import Counts
@@ -33,7 +33,6 @@ from nanobot_context.shim.state import PatchPoint, Status
 pytestmark = pytest.mark.timeout(120)
 
 TOOLS = [{"type": "function", "function": {"name": "read_file", "parameters": {}}}]
-SESSIONS = ("list", "show", "import", "export", "delete", "prune")
 
 
 def conversation(turns: int = 12) -> list[dict[str, Any]]:
@@ -90,6 +89,7 @@ def loaded(home: Path, *arguments: str, **options: Any) -> Any:
 # Help --------------------------------------------------------------------------------------------
 
 NAMES = [command.__name__ for commands in COMMANDS.values() for command in commands]
+SESSIONS = [command.__name__.rstrip("_") for command in SESSION_COMMANDS]
 
 
 ALL_PAGES = """
@@ -369,7 +369,7 @@ def test_nanobots_sessions_are_listed_the_newest_first(home: Path, files: Path) 
 
 def test_a_session_is_shown_and_can_be_piped_on(home: Path, files: Path) -> None:
     out, _ = run(home, "sessions", "show", "cli:direct", "--last", "1")
-    assert f"messages       {len(MESSAGES)}: 24 assistant, 13 user, 12 tool, 1 system\n" in out
+    assert f"messages         {len(MESSAGES)}: 24 assistant, 13 user, 12 tool, 1 system\n" in out
     assert out.endswith(f"#{len(MESSAGES) - 1} user\nWhich node failed most often?\n")
     assert "day 3" not in out
     assert "day 3" in run(home, "sessions", "show", "cli:direct", "--full")[0]
@@ -686,17 +686,17 @@ def test_status_shows_what_was_patched_learned_and_counted(
     )
     _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, ()))
     assert capsys.readouterr().out.splitlines() == [
-        "start-up hook  /env/hook.pth",
-        "nanobot        0.3.5 (generation safe-chat)",
-        "window         65,536 tokens (contextWindowOverride)",
-        "config         /home/config.json",
-        "learned        qwen at host: window 32,768 tokens, answers of at most 4,096 tokens, "
+        "start-up hook    /env/hook.pth",
+        "nanobot          0.3.5 (generation safe-chat)",
+        "window           65,536 tokens (contextWindowOverride)",
+        "config           /home/config.json",
+        "learned          qwen at host: window 32,768 tokens, answers of at most 4,096 tokens, "
         "counts 1.25 times as many tokens of han",
-        "patched        LLMProvider._safe_chat  calls",
-        "since          2026-11-22 10:00:00 UTC",
-        "compressed     56 of 1,234 requests, 7,890,123 tokens saved",
-        "overflows      3; 2 answered after a retry, 1 told to the user",
-        "summaries      0; 0 failed",
-        "reported       40,000,000 prompt tokens in 1,200 answers, 75% of them from the provider's "
-        "cache",
+        "patched          LLMProvider._safe_chat  calls",
+        "since            2026-11-22 10:00:00 UTC",
+        "compressed       56 of 1,234 requests, 7,890,123 tokens saved",
+        "overflows        3; 2 answered after a retry, 1 told to the user",
+        "summaries        0; 0 failed",
+        "reported         40,000,000 prompt tokens in 1,200 answers, "
+        "75% of them from the provider's cache",
     ]
