@@ -33,6 +33,7 @@ __all__ = [
     "Column",
     "ask",
     "fail",
+    "fitting",
     "json_bytes",
     "labelled",
     "line",
@@ -104,6 +105,12 @@ def width() -> int:
 def line(text: str = "", style: str = "") -> None:
     """Print a line to standard output, whole: not wrapped and not cut."""
     _out().print(Text(readable(text), style), soft_wrap=True)
+
+
+def fitting(text: str) -> str:
+    """Return what of `text` stands on one line behind a label; all of it in a pipe."""
+    room = width() - _LABEL
+    return text if cell_len(text) <= room else set_cell_size(text, room - 1) + "…"
 
 
 def prose(text: str) -> None:

@@ -133,6 +133,10 @@ def forget(as_json: Json = False) -> None:
 def _print_status(report: Report) -> None:
     shim = report.status
     generation = f" (generation {shim.generation})" if shim.generation else ""
+    if report.protected:
+        labelled("protected", "yes", "bold green")
+    else:
+        labelled("protected", "no", "bold red")
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
     labelled("nanobot", f"{shim.nanobot_version or 'not found'}{generation}")
     labelled("window", f"{_window(shim.window_tokens)} ({shim.window_source})")
@@ -147,7 +151,10 @@ def _print_status(report: Report) -> None:
     names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in shim.points]
     room = max(map(len, names), default=0)
     for name, point in zip(names, shim.points, strict=True):
-        labelled(point.state, f"{name:<{room}}  {point.why}", _STYLES[point.state])
+        text = f"{name:<{room}}  {point.why}"
+        # What is missing is said in full.
+        shown = text if point.state == "missing" else output.fitting(text)
+        labelled(point.state, shown, _STYLES[point.state])
     if shim.counters is not None and shim.counters.since is not None:
         for label, text in _counted(shim.counters, shim.counters.since):
             labelled(label, text)

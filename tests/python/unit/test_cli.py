@@ -686,6 +686,7 @@ def test_status_shows_what_was_patched_learned_and_counted(
     )
     _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, ()))
     assert capsys.readouterr().out.splitlines() == [
+        "protected        yes",
         "start-up hook    /env/hook.pth",
         "nanobot          0.3.5 (generation safe-chat)",
         "window           65,536 tokens (contextWindowOverride)",
