@@ -114,7 +114,7 @@ def assert_nothing_ran(page: Page) -> None:
     )
     foreign = {"img", "iframe", "object", "embed", "base", "textarea", "use", "a:", "image"}
     assert not foreign & set(tags)
-    assert page.locator("script").count() == 7
+    assert page.locator("script").count() == 8
     assert page.locator("svg script").count() == 0
     assert [name for name in attributes if name.startswith("on")] == []
     assert set(addresses) == {"data:,", "#messages"}

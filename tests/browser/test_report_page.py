@@ -53,6 +53,7 @@ def test_the_page_opens_with_its_numbers_and_asks_for_nothing_else(
     page = open_page(agent_page)
     assert page.title() == "cli:direct · context report"
     expect(page.get_by_role("heading", level=1)).to_have_text("cli:direct")
+    expect(page.locator("#footer")).not_to_contain_text("no system prompt")
     figures = page.locator("#figures").inner_text()
     cut = [fate for fate in replayed.messages if fate.state != "kept"]
     assert f"{len(replayed.messages)} messages" in figures
@@ -435,6 +436,7 @@ def test_summaries_lessons_and_events_are_shown_where_there_are_some(
     happened: list[dict[str, Any]] = [
         {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": 4_000},
         {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": None},
+        {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": 99_000},
         {**at, "kind": "summary", "status": "failed", "content": {"error": "no answer"}},
         {**at, "kind": "summary", "status": "stored", "version": 2, "covers": 22},
         {**at, "kind": "learned", "model": "m", "what": "window_tokens", "value": 32_000},
@@ -461,8 +463,8 @@ def test_summaries_lessons_and_events_are_shown_where_there_are_some(
     lessons = page.locator("#lessons").inner_text()
     assert re.search(r"n\s+tokens it counts for one of ours \(east asian\)\s+1\.15", lessons)
     assert re.search(r"m\s+window\s+32,000\s+2026-01-02 03:04:05", lessons)
-    expect(page.locator("#reported")).to_contain_text("40 % of 10,000 tokens in 2 answers")
-    assert path_lengths(page, "#reported")["part-reuse"] == 1
+    expect(page.locator("#reported")).to_contain_text("60 % of 15,000 tokens in 3 answers")
+    assert path_lengths(page, "#reported") == {"failed": 0, "part-reuse": 2, "part-fresh": 2}
     expect(page.locator("#events tbody tr")).to_have_count(1)
     expect(page.locator("#events")).to_contain_text("limit tokens 32,000")
 
@@ -488,5 +490,6 @@ def test_conversations_of_next_to_nothing_have_a_page(
     page = open_page(written(tmp_path / "report.html", messages))
     expect(page.locator("#requests")).to_be_visible(visible=bool(messages))
     expect(page.locator("#count")).to_contain_text("message")
+    assert ("no system prompt" in page.locator("#footer").inner_text()) == bool(messages)
     for key in ("Home", "End", "ArrowRight", "Shift+ArrowLeft", "Enter", "Escape"):
         page.keyboard.press(key)

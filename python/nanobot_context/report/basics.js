@@ -10,9 +10,10 @@ const requests = report.requests.map(([position, turn, before, after, reused, ov
   tokensBefore: sum(before), tokensAfter: sum(after),
 }));
 
-const messages = report.messages.map(([turn, role, tool, tokens, state, reason, tokensAfter, firstRequest, text], index) => ({
-  index, turn, role, tool, tokens, state, reason, tokensAfter, firstRequest, text: report.texts[text], cuts: [],
-}));
+const messages = report.messages.map((columns, index) => {
+  const [turn, role, tool, tokens, state, reason, tokensAfter, firstRequest, text] = columns;
+  return { index, turn, role, tool, tokens, state, reason, tokensAfter, firstRequest, text: report.texts[text], cuts: [] };
+});
 
 for (const [request, index, reason, tokensBefore, tokensAfter, removed, keptIn] of report.cuts) {
   const cut = { request, index, reason, tokensBefore, tokensAfter, removed: report.texts[removed], keptIn };
@@ -38,7 +39,7 @@ const reasons = {
   budget: "the request was over its budget",
 };
 
-const grouped = new Intl.NumberFormat("en-US");
+const commas = new Intl.NumberFormat("en-US");
 const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
 
 function sum(numbers) {
@@ -49,8 +50,21 @@ function largest(numbers) {
   return numbers.reduce((one, other) => Math.max(one, other), 0);
 }
 
-function plural(number, one, many = `${one}s`) {
-  return `${grouped.format(number)} ${number === 1 ? one : many}`;
+/** Returns a number as it is read: 12,345. */
+function say(number) {
+  return commas.format(number);
+}
+
+function plural(number, noun) {
+  return `${say(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
+function freed(cut) {
+  return cut.tokensBefore - cut.tokensAfter;
+}
+
+function inWords(reason) {
+  return reasons[reason] ?? reason;
 }
 
 function percent(part, whole) {
@@ -97,6 +111,16 @@ function el(name, attributes = {}, ...children) {
 
 function svg(name, attributes = {}, ...children) {
   return fill(setAll(document.createElementNS("http://www.w3.org/2000/svg", name), attributes), children);
+}
+
+/** Returns children for another node. */
+function fragment(...children) {
+  return fill(document.createDocumentFragment(), children);
+}
+
+/** Returns a button that looks like words. */
+function plainButton(name, onclick) {
+  return el("button", { type: "button", class: "plain", onclick }, name);
 }
 
 /** Returns the first characters of a text, none of them halved. */

@@ -36,12 +36,12 @@ function openDetail(children, keepFocus) {
 }
 
 function detailHead(title, note, before, after) {
+  const button = (name, sign, onclick) =>
+    el("button", { type: "button", "aria-label": name, disabled: !onclick, onclick: onclick || null }, sign);
   return el("div", { class: "detail-head" },
     el("div", {}, el("h2", { id: "detail-title" }, title), el("p", {}, note)),
     el("div", { class: "buttons" },
-      el("button", { type: "button", "aria-label": "The one before", onclick: before, disabled: !before }, "‹"),
-      el("button", { type: "button", "aria-label": "The next one", onclick: after, disabled: !after }, "›"),
-      el("button", { type: "button", "aria-label": "Close", onclick: closeDetail }, "✕")));
+      button("The one before", "‹", before), button("The next one", "›", after), button("Close", "✕", closeDetail)));
 }
 
 /** Returns a text as it was written, its beginning first where it is long; what is searched for is marked. */
@@ -54,7 +54,7 @@ function words(text, name = "") {
   const more = el("button", { type: "button", class: "more", onclick: () => {
     box.replaceChildren(...marked(all));
     more.remove();
-  } }, `Show all ${grouped.format(all.length)} characters`);
+  } }, `Show all ${say(all.length)} characters`);
   return el("div", {}, box, more);
 }
 
@@ -74,31 +74,36 @@ function marked(text) {
   return [...found, text.slice(from)];
 }
 
-function fateOf(tokensBefore, tokensAfter) {
-  return tokensAfter ? `${grouped.format(tokensBefore)} → ${grouped.format(tokensAfter)}` : `${grouped.format(tokensBefore)}, left out`;
+function tokensOf(cut) {
+  return `${say(cut.tokensBefore)}${cut.tokensAfter ? ` → ${say(cut.tokensAfter)}` : ", left out"}`;
 }
 
-function origin(index, keptIn) {
-  const session = el("p", { class: "quiet" }, `The original is message ${grouped.format(index + 1)} of `, quoted(report.source));
-  return keptIn ? [session, el("p", { class: "quiet" }, "and in the file that the request names: ", quoted(keptIn))] : [session];
+function origin(cut) {
+  const name = `The original is message ${say(cut.index + 1)} of `;
+  return [
+    el("p", { class: "quiet" }, name, quoted(report.source)),
+    cut.keptIn && el("p", { class: "quiet" }, "and in the file that the request names: ", quoted(cut.keptIn)),
+  ];
 }
 
 /** Returns a cut as a button that opens what was removed. */
 function cutEntry(cut, name) {
   const inside = el("div", { class: "inside", hidden: true });
-  const button = el("button", { type: "button", "aria-expanded": "false", onclick: () => {
+  const toggle = () => {
     inside.hidden = !inside.hidden;
     button.setAttribute("aria-expanded", String(!inside.hidden));
-    if (!inside.hidden && !inside.hasChildNodes()) {
-      inside.append(
+    if (!inside.hasChildNodes()) {
+      const open = () => openMessage(messages[cut.index]);
+      const whole = detail.message === null && plainButton(`All of ${messageName(cut.index)}`, open);
+      fill(inside, [
         cut.removed ? words(cut.removed, "removed") : el("p", { class: "quiet" }, "No text was removed."),
-        ...origin(cut.index, cut.keptIn),
-        detail.message === null && el("button", { type: "button", class: "plain", onclick: () => openMessage(messages[cut.index]) }, `All of message ${grouped.format(cut.index + 1)}`) || "",
-      );
+        origin(cut),
+        whole,
+      ]);
     }
-  } },
-  el("b", {}, name), el("span", {}, fateOf(cut.tokensBefore, cut.tokensAfter)),
-  el("span", { class: "why" }, reasons[cut.reason] ?? cut.reason));
+  };
+  const button = el("button", { type: "button", "aria-expanded": "false", onclick: toggle },
+    el("b", {}, name), el("span", {}, tokensOf(cut)), el("span", { class: "why" }, inWords(cut.reason)));
   return el("div", { class: "cut" }, button, inside);
 }
 
@@ -111,7 +116,7 @@ function paged(entries, make) {
     more.before(...entries.slice(shown, shown + firstCuts).map(make));
     shown += firstCuts;
     more.hidden = shown >= entries.length;
-    more.textContent = `${grouped.format(entries.length - shown)} more`;
+    more.textContent = `${say(entries.length - shown)} more`;
   };
   box.append(more);
   more.addEventListener("click", go);
@@ -119,53 +124,73 @@ function paged(entries, make) {
   return box;
 }
 
-function messageName(message) {
-  return `Message ${grouped.format(message.index + 1)}`;
+function messageName(index) {
+  return `message ${say(index + 1)}`;
+}
+
+function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+/** Returns the table of a request's tokens. */
+function tokensTable(request) {
+  const row = (name, before, after) => el("tr", {},
+    name, el("td", { class: "number" }, say(before)), el("td", { class: "number" }, request.error ? "–" : say(after)));
+  const heads = [el("th", {}, "Tokens"), el("th", { class: "number" }, "before"), el("th", { class: "number" }, "sent")];
+  const parts = report.parts
+    .map((part, n) => [part, request.before[n], request.after[n]])
+    .filter(([, before, after]) => before || after)
+    .map(([part, before, after]) => row(el("td", { class: `role swatch-${part}` }, partNames[part]), before, after));
+  const total = row(el("td", {}, el("b", {}, "Together")), request.tokensBefore, request.tokensAfter);
+  return el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, parts, total));
 }
 
 function openRequest(request, { keepFocus = false } = {}) {
   Object.assign(detail, { request, message: null });
   const step = (by) => requests[request.number + by] && (() => page.select(request.number + by, { open: true }));
-  const number = (value) => el("td", { class: "number" }, value);
-  const rows = report.parts
-    .map((part, n) => [part, request.before[n], request.after[n]])
-    .filter(([, before, after]) => before || after)
-    .map(([part, before, after]) => el("tr", {},
-      el("td", { class: `role swatch-${part}` }, partNames[part]), number(grouped.format(before)), number(request.error ? "–" : grouped.format(after))));
-  const total = el("tr", {}, el("td", {}, el("b", {}, "Together")), number(grouped.format(request.tokensBefore)), number(request.error ? "–" : grouped.format(request.tokensAfter)));
-  const cuts = request.cuts.toSorted((one, other) => other.tokensBefore - other.tokensAfter - one.tokensBefore + one.tokensAfter);
+  const note = `turn ${say(request.turn)} · ${plural(request.position, "message")} so far`;
+  const cuts = request.cuts.toSorted((one, other) => freed(other) - freed(one));
+  const cutName = (cut) => {
+    const { role, tool } = messages[cut.index];
+    return fragment(`${capital(messageName(cut.index))} · `, tool ? quoted(tool) : role);
+  };
   openDetail([
-    detailHead(`Request ${grouped.format(request.number + 1)}`, `turn ${grouped.format(request.turn)} · ${plural(request.position, "message")} so far`, step(-1), step(1)),
+    detailHead(`Request ${say(request.number + 1)}`, note, step(-1), step(1)),
     request.error && el("p", { class: "bad" }, "Cannot be sent: ", quoted(request.error)),
     request.over && !request.error && el("p", { class: "bad" }, "What must stay takes some of the room for the answer."),
-    el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "Tokens"), el("th", { class: "number" }, "before"), el("th", { class: "number" }, "sent"))), el("tbody", {}, rows, total)),
-    !request.error && el("p", { class: "quiet more" }, `${percent(request.reused, request.tokensAfter)} of it begins as the request before did.`),
+    tokensTable(request),
+    !request.error && el("p", { class: "quiet more" },
+      `${percent(request.reused, request.tokensAfter)} of it begins as the request before did.`),
     el("h3", {}, cuts.length ? `${plural(cuts.length, "new cut")} in this request` : "Nothing new is cut in this request"),
     cuts.length > 0 && paged(cuts, (cut) => cutEntry(cut, cutName(cut))),
   ], keepFocus);
 }
 
-function cutName(cut) {
-  const { role, tool } = messages[cut.index];
-  return fill(document.createDocumentFragment(), [`${messageName(messages[cut.index])} · `, tool ? quoted(tool) : role]);
-}
-
 function openMessage(message, { keepFocus = false } = {}) {
   Object.assign(detail, { message, request: null });
   const place = list.shown.indexOf(message);
-  const step = (by) => list.shown[place + by] && place >= 0 && (() => {
+  const step = (by) => place >= 0 && list.shown[place + by] && (() => {
     activate(place + by);
     openMessage(list.shown[list.active]);
   });
-  const first = message.firstRequest;
   openDetail([
-    detailHead(messageName(message), fill(document.createDocumentFragment(), [`${message.role}${message.tool ? " · " : ""}`, message.tool && quoted(message.tool), ` · turn ${grouped.format(message.turn)} · ${plural(message.tokens, "token")}`]), step(-1), step(1)),
-    message.state !== "kept" && el("p", { class: "note" },
-      `${message.state === "shortened" ? `Shortened to ${plural(message.tokensAfter, "token")} in` : "Left out of"} the last request: ${reasons[message.reason] ?? message.reason}. `,
-      first !== null && el("button", { type: "button", class: "plain", onclick: () => page.select(first, { open: true }) }, `First in request ${grouped.format(first + 1)}`)),
+    detailHead(capital(messageName(message.index)), aboutMessage(message), step(-1), step(1)),
+    message.state !== "kept" && fateOf(message),
     message.cuts.length > 0 && el("h3", {}, "Cuts, the first one first"),
-    message.cuts.length > 0 && paged(message.cuts, (cut) => cutEntry(cut, `Request ${grouped.format(cut.request + 1)}`)),
+    message.cuts.length > 0 && paged(message.cuts, (cut) => cutEntry(cut, `Request ${say(cut.request + 1)}`)),
     el("h3", {}, "All that it says"),
     message.text ? words(message.text) : el("p", { class: "quiet" }, "Nothing."),
   ], keepFocus);
+}
+
+function aboutMessage({ role, tool, turn, tokens }) {
+  return fragment(role, tool && [" · ", quoted(tool)], ` · turn ${say(turn)} · ${plural(tokens, "token")}`);
+}
+
+/** Returns what has become of a message that is not kept. */
+function fateOf({ state, tokensAfter, reason, firstRequest }) {
+  const what = state === "shortened" ? `Shortened to ${plural(tokensAfter, "token")} in` : "Left out of";
+  return el("p", { class: "note" },
+    `${what} the last request: ${inWords(reason)}. `,
+    plainButton(`First in request ${say(firstRequest + 1)}`, () => page.select(firstRequest, { open: true })));
 }

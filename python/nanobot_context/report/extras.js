@@ -2,27 +2,40 @@
 
 // What only some reports have: summaries, what was learned, what happened.
 
-const lessonNames = { __proto__: null, window_tokens: "window", output_tokens: "longest answer", ratio: "tokens it counts for one of ours" };
+const lessonNames = {
+  __proto__: null,
+  window_tokens: "window",
+  output_tokens: "longest answer",
+  ratio: "tokens it counts for one of ours",
+};
 const firstEvents = 100;
 
 function time(at) {
-  return at ? at.slice(0, 19).replace("T", " ") : "";
+  return quoted((at ?? "").slice(0, 19).replace("T", " "));
 }
 
-function section(id, hasContent) {
-  byId(id).hidden = !hasContent;
-  return hasContent;
+function spaced(name) {
+  return quoted(name.replaceAll("_", " "));
+}
+
+/** Fills a table, and shows the section that it is in, where there are rows. */
+function showTable(section, table, heads, rows) {
+  byId(section).hidden = rows.length === 0;
+  byId(table).append(
+    el("thead", {}, el("tr", {}, heads.map(([name, kind]) => el("th", { class: kind }, name)))),
+    el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, n) => el("td", { class: heads[n][1] }, cell))))));
 }
 
 function summaryEntry(summary) {
-  const covered = summary.covers ?? 0;
-  const bar = svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", role: "img", "aria-label": `covers ${percent(covered, messages.length)} of the messages` },
-    svg("rect", { width: messages.length ? Math.min((100 * covered) / messages.length, 100) : 0, height: 6 }));
+  const share = messages.length ? Math.min((100 * (summary.covers ?? 0)) / messages.length, 100) : 0;
+  const says = `covers ${Math.round(share)} % of the messages`;
+  const bar = svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", role: "img", "aria-label": says },
+    svg("rect", { width: share, height: 6 }));
   const facts = [
-    summary.covers !== null && `covers ${plural(covered, "message")}`,
+    summary.covers !== null && `covers ${plural(summary.covers, "message")}`,
     summary.made_by && `made by ${summary.made_by === "local" ? "rules" : "a model"}`,
-    summary.status && quoted(summary.status.replace("_", " ")),
-    summary.at && quoted(time(summary.at)),
+    summary.status && spaced(summary.status),
+    summary.at && time(summary.at),
   ].filter(Boolean).flatMap((fact) => [" · ", fact]);
   return el("li", {},
     el("p", {}, el("b", {}, summary.version === null ? "Summary" : `Version ${summary.version}`), facts),
@@ -31,28 +44,27 @@ function summaryEntry(summary) {
     summary.text && el("details", {}, el("summary", {}, "Text"), words(summary.text)));
 }
 
+function lessonCells({ model, what, script, value, at }) {
+  const name = fragment(lessonNames[what] ?? quoted(what), script && [" (", spaced(script), ")"]);
+  return [quoted(model ?? ""), name, value === null ? "" : say(value), time(at)];
+}
+
+function eventCells([at, kind, model, facts]) {
+  const numbers = Object.entries(facts).flatMap(([name, value], n) =>
+    [n ? ", " : "", spaced(name), " ", typeof value === "number" ? say(value) : quoted(value)]);
+  return [time(at), spaced(kind), quoted(model ?? ""), fragment(...numbers)];
+}
+
 function showExtras() {
-  if (section("summaries", report.summaries.length)) {
-    byId("timeline").append(...report.summaries.map(summaryEntry));
-  }
-  if (section("learned", report.learned.length)) {
-    byId("lessons").append(
-      el("thead", {}, el("tr", {}, el("th", {}, "Model"), el("th", {}, "What"), el("th", { class: "number" }, "Value"), el("th", {}, "When"))),
-      el("tbody", {}, report.learned.map((lesson) => el("tr", {},
-        el("td", {}, quoted(lesson.model ?? "")),
-        el("td", {}, lessonNames[lesson.what] ?? quoted(lesson.what), lesson.script ? [" (", quoted(lesson.script.replace("_", " ")), ")"] : ""),
-        el("td", { class: "number" }, lesson.value === null ? "" : grouped.format(lesson.value)),
-        el("td", { class: "when" }, quoted(time(lesson.at)))))));
-  }
-  if (section("happened", report.events.length)) {
-    const entry = ([at, kind, model, facts]) => el("tr", {},
-      el("td", { class: "when" }, quoted(time(at))), el("td", { class: "when" }, quoted(kind.replace("_", " "))), el("td", {}, quoted(model ?? "")),
-      el("td", { class: "wide" }, quoted(Object.entries(facts).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? grouped.format(value) : value}`).join(", "))));
-    byId("events").append(
-      el("thead", {}, el("tr", {}, ["When", "What", "Model", "Numbers"].map((name) => el("th", {}, name)))),
-      el("tbody", {}, report.events.slice(-firstEvents).map(entry)));
-    if (report.events.length > firstEvents) {
-      byId("events").after(el("p", { class: "quiet more" }, `The last ${firstEvents} of ${plural(report.events.length, "event")}.`));
-    }
+  byId("summaries").hidden = report.summaries.length === 0;
+  byId("timeline").append(...report.summaries.map(summaryEntry));
+  const lessonHeads = [["Model"], ["What"], ["Value", "number"], ["When", "when"]];
+  showTable("learned", "lessons", lessonHeads, report.learned.map(lessonCells));
+  const eventHeads = [["When", "when"], ["What", "when"], ["Model"], ["Numbers", "wide"]];
+  const newest = report.events.slice(-firstEvents);
+  showTable("happened", "events", eventHeads, newest.map(eventCells));
+  if (newest.length < report.events.length) {
+    const note = `The last ${firstEvents} of ${plural(report.events.length, "event")}.`;
+    byId("events").after(el("p", { class: "quiet more" }, note));
   }
 }

@@ -21,7 +21,8 @@ function lowerText(message) {
 }
 
 function matches(message, words, role, state) {
-  const hasState = state === "" || (state === "cut" ? message.state !== "kept" : message.state === state || message.reason === state);
+  const states = [message.state, message.reason, message.state !== "kept" && "cut"];
+  const hasState = state === "" || states.includes(state);
   return hasState && (role === "" || message.role === role) && (words === "" || lowerText(message).includes(words));
 }
 
@@ -34,7 +35,7 @@ function filterMessages() {
   list.active = active ? list.shown.indexOf(active) : -1;
   byId("count").textContent = list.shown.length === messages.length
     ? plural(messages.length, "message")
-    : `${grouped.format(list.shown.length)} of ${plural(messages.length, "message")}`;
+    : `${say(list.shown.length)} of ${plural(messages.length, "message")}`;
   byId("none").hidden = list.shown.length > 0;
   byId("list").hidden = list.shown.length === 0;
   byId("list").scrollTop = 0;
@@ -65,11 +66,11 @@ function row(message, place) {
     class: `row ${message.state.replace(" ", "-")}`, role: "option", id: `row-${place}`,
     "aria-setsize": list.shown.length, "aria-posinset": place + 1, "aria-selected": "false", "data-place": place,
   },
-  el("span", { class: "number" }, grouped.format(message.index + 1)),
+  el("span", { class: "number" }, say(message.index + 1)),
   el("span", { class: `role swatch-${partOfRole[message.role] ?? message.role}` }, message.role),
   el("span", { class: "text" }, quoted((message.tool ? `${message.tool}: ` : "") + beginning(message.text, 300))),
-  el("span", { class: "tokens" }, grouped.format(message.tokens),
-    isCut && el("small", {}, message.tokensAfter ? `→ ${grouped.format(message.tokensAfter)}` : "left out")));
+  el("span", { class: "tokens" }, say(message.tokens),
+    isCut && el("small", {}, message.tokensAfter ? `→ ${say(message.tokensAfter)}` : "left out")));
   node.style.transform = `translateY(${place * list.rowHeight}px)`;
   return node;
 }
@@ -113,8 +114,8 @@ function startMessages(onOpen, onMove) {
   const known = [...new Set(messages.map((message) => message.reason).filter(Boolean))];
   byId("state").append(
     option("", "Kept and cut"), option("cut", "All that was cut"),
-    ...states.map((state) => option(state, state[0].toUpperCase() + state.slice(1))),
-    ...known.map((reason) => option(reason, `Cut: ${reasons[reason] ?? reason}`)),
+    ...states.map((state) => option(state, capital(state))),
+    ...known.map((reason) => option(reason, `Cut: ${inWords(reason)}`)),
   );
   byId("search").addEventListener("input", () => {
     clearTimeout(list.waiting);

@@ -12,7 +12,7 @@ page.select = (number, { open = false, keepFocus = false } = {}) => {
   page.selected = Math.min(Math.max(number, 0), requests.length - 1);
   look(page.selected);
   byId("at").value = page.selected;
-  byId("at").setAttribute("aria-valuetext", inWords(requests[page.selected]));
+  byId("at").setAttribute("aria-valuetext", aboutRequest(requests[page.selected]));
   if (open || detail.request) {
     openRequest(requests[page.selected], { keepFocus: keepFocus || !open });
   }
@@ -27,49 +27,62 @@ function look(number) {
   page.setCharts(request.number);
   const fact = (name, value, kind) => el("span", { class: kind ?? "" }, `${name} `, el("b", {}, value));
   byId("readout").replaceChildren(...[
-    fact("request", `${grouped.format(request.number + 1)} of ${grouped.format(requests.length)}`),
-    fact("turn", grouped.format(request.turn)),
-    fact("before", grouped.format(request.tokensBefore)),
-    request.error ? el("span", { class: "bad" }, "cannot be sent") : fact("sent", grouped.format(request.tokensAfter)),
+    fact("request", `${say(request.number + 1)} of ${say(requests.length)}`),
+    fact("turn", say(request.turn)),
+    fact("before", say(request.tokensBefore)),
+    request.error ? el("span", { class: "bad" }, "cannot be sent") : fact("sent", say(request.tokensAfter)),
     !request.error && fact("reused", percent(request.reused, request.tokensAfter)),
-    request.cuts.length > 0 && fact("new cuts", grouped.format(request.cuts.length)),
+    request.cuts.length > 0 && fact("new cuts", say(request.cuts.length)),
   ].filter(Boolean));
 }
 
-function inWords(request) {
+function aboutRequest(request) {
+  const name = `Request ${request.number + 1} of ${requests.length}, turn ${request.turn}`;
   const sent = request.error ? "cannot be sent" : `${plural(request.tokensAfter, "token")} sent`;
   const cuts = request.cuts.length ? `, ${plural(request.cuts.length, "new cut")}` : "";
-  return `Request ${request.number + 1} of ${requests.length}, turn ${request.turn}: ${grouped.format(request.tokensBefore)} before, ${sent}${cuts}`;
+  return `${name}: ${say(request.tokensBefore)} before, ${sent}${cuts}`;
 }
 
-function figure(name, big, small, isBad) {
-  return el("div", { class: isBad ? "bad" : "" }, el("dt", {}, name), el("dd", { class: "big" }, big), el("dd", { class: "small" }, small));
+/** Returns the large numbers below the title: name, number, words, and whether it is a bad one. */
+function figures() {
+  const most = (name) => compact.format(largest(requests.map((request) => request[name])));
+  const total = (name) => sum(requests.map((request) => request[name]));
+  const failed = requests.filter((request) => request.error).length;
+  const over = requests.filter((request) => request.over).length - failed;
+  const fitted = requests.filter((request) => request.tokensBefore > report.window).length - failed;
+  const left = (state) => messages.filter((message) => message.state === state).length;
+  const problems = [failed && `${say(failed)} cannot be sent`, over && `${say(over)} in the room for the answer`];
+  return [
+    ["Conversation", plural(messages.length, "message"),
+      `${plural(messages.at(-1)?.turn ?? 0, "turn")}, ${plural(requests.length, "request")}`],
+    ["Largest request", most("tokensAfter"),
+      `of ${compact.format(report.budget)} allowed; ${most("tokensBefore")} uncompressed`],
+    ["Made to fit", plural(fitted, "request"), fitted ? "larger than the window before" : "none was larger than the window"],
+    ["Cut by now", plural(left("shortened") + left("left out"), "message"),
+      `${say(left("shortened"))} shortened, ${say(left("left out"))} left out`],
+    ["Cache reuse", percent(total("reused"), total("tokensAfter")), "of all tokens sent"],
+    ...(failed || over ? [["Too large", plural(failed + over, "request"), problems.filter(Boolean).join(", "), "bad"]] : []),
+  ];
 }
 
 function showHead() {
+  const counts = report.counted === "exact" ? "exact" : "estimates";
+  const hasPrompt = messages.some((message) => ["system", "developer"].includes(message.role));
   byId("name").append(quoted(report.name));
-  byId("facts").append(fill(document.createDocumentFragment(), [
-    quoted(report.model ?? "no model named"), ` · window ${grouped.format(report.window)} tokens · ${report.counted} counts`,
-  ]));
-  const failed = requests.filter((request) => request.error).length;
-  const over = requests.filter((request) => request.over).length - failed;
-  const most = (name) => largest(requests.map((request) => request[name]));
-  const sent = sum(requests.map((request) => request.tokensAfter));
-  const unsent = requests.filter((request) => request.tokensBefore > report.window).length;
-  const cut = messages.filter((message) => message.state !== "kept");
-  byId("figures").append(
-    figure("Conversation", plural(messages.length, "message"), `${plural(messages.at(-1)?.turn ?? 0, "turn")}, ${plural(requests.length, "request")}`),
-    figure("Largest request", compact.format(most("tokensAfter")), `of ${compact.format(report.budget)} allowed; ${compact.format(most("tokensBefore"))} uncompressed`),
-    figure("Made to fit", plural(unsent - failed, "request"), unsent > failed ? "larger than the window before" : "none was larger than the window"),
-    figure("Cut by now", plural(cut.length, "message"), `${grouped.format(cut.filter((message) => message.state === "shortened").length)} shortened, ${grouped.format(cut.filter((message) => message.state === "left out").length)} left out`),
-    figure("Cache reuse", percent(sum(requests.map((request) => request.reused)), sent), "of all tokens sent"),
-    ...(failed || over ? [figure("Too large", plural(failed + over, "request"), [failed && `${grouped.format(failed)} cannot be sent`, over && `${grouped.format(over)} in the room for the answer`].filter(Boolean).join(", "), true)] : []),
+  byId("facts").append(
+    quoted(report.model ?? "no model named"), ` · window ${say(report.window)} tokens · ${report.counted} counts`,
   );
+  byId("figures").append(...figures().map(([name, number, note, kind]) => el("div", { class: kind },
+    el("dt", {}, name), el("dd", { class: "big" }, number), el("dd", { class: "small" }, note))));
   const isThere = (_, part) => requests.some((request) => request.before[part]);
-  byId("legend").append(...report.parts.filter(isThere).map((part) => el("li", { class: `swatch-${part}` }, partNames[part])));
-  byId("footer").append(fill(document.createDocumentFragment(), [
-    "Replayed from ", quoted(report.source), ` by nanobot-context ${report.version}. Token counts are ${report.counted === "exact" ? "exact" : "estimates"}; no model was called.`,
-  ]));
+  const swatch = (part) => el("li", { class: `swatch-${part}` }, partNames[part]);
+  byId("legend").append(...report.parts.filter(isThere).map(swatch));
+  const note = "What stands here has no system prompt: what nanobot adds to a request is not counted.";
+  byId("footer").append(
+    "Replayed from ", quoted(report.source), ` by nanobot-context ${report.version}. `,
+    `Token counts are ${counts}; no model was called. `,
+    hasPrompt || !messages.length ? "" : note,
+  );
 }
 
 const themes = { "": "Auto", light: "Light", dark: "Dark" };

@@ -18,7 +18,15 @@ from typing import Any
 
 __all__ = ["page"]
 
-_SCRIPTS = ("basics.js", "charts.js", "messages.js", "details.js", "extras.js", "page.js")
+_SCRIPTS = (
+    "basics.js",
+    "bars.js",
+    "charts.js",
+    "messages.js",
+    "details.js",
+    "extras.js",
+    "page.js",
+)
 _STYLE = "page.css"
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
