@@ -11,6 +11,8 @@ def main() -> int:
     """Run the command line and return its exit code; say what is missing when it cannot run."""
     try:
         from nanobot_context.cli import run
+    except KeyboardInterrupt:
+        return 130
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich", "click"}:
             raise

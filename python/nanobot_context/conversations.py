@@ -107,8 +107,8 @@ def find_conversation(
             programs write, too: `app/user/id`.
         workspace: nanobot's workspace whose sessions are looked through; `None` is the configured
             one.
-        store: The URL of a session store to look in; without it and without `workspace` the
-            configured one, and nanobot's files.
+        store: The URL of a session store, where nothing else is looked through; without it and
+            without `workspace` the configured one comes before nanobot's files.
 
     Raises:
         SessionNotFoundError: There is no such file or session.
@@ -120,12 +120,11 @@ def find_conversation(
     if store is None and (session == STDIN or _is_file(session)):
         return read_conversation(session)
     looked: list[str] = []
-    if workspace is None:
-        url = store or configured().settings.session_store
-        if url is not None:
-            found = _from_store(url, session, looked)
-            if found is not None:
-                return found
+    url = store if store or workspace else configured().settings.session_store
+    if url is not None:
+        found = _from_store(url, session, looked)
+        if found is not None:
+            return found
     if store is None:
         files = nanobot_session_files(workspace)
         if session in files:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
@@ -58,6 +60,9 @@ app.add_typer(session_app, name="sessions", rich_help_panel="Keep sessions")
 
 def run() -> int:
     """Run the command line with the process's arguments and return the exit code."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by the shell: `>&-`
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # Where the locale has no sign for a character, a question mark is better than no answer.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]

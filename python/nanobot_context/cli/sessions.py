@@ -17,7 +17,7 @@ from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
 from nanobot_context.cli.output import Column, labelled, line, prose
 from nanobot_context.cli.places import Entry, Place, Stored, place_of
-from nanobot_context.conversations import Conversation, read_conversation
+from nanobot_context.conversations import Conversation, nanobot_session_files, read_conversation
 from nanobot_context.replay import message_text
 
 __all__ = ["HELP", "delete", "export", "import_", "list_", "prune", "show"]
@@ -293,11 +293,15 @@ def _delete(place: Place, entries: list[Entry], *, yes: bool, as_json: bool) -> 
     what = "this session" if len(entries) == 1 else f"these {len(entries):,} sessions"
     output.ask(f"delete {what} from {place.shown}?", yes=yes)
     gone = [entry.key for entry in entries if place.delete(entry.key)]
+    # Where nanobot began with files, and keeps its sessions in a store now.
+    left = nanobot_session_files()
     if as_json:
         output.print_json(gone)
         return
     for key in gone:
         line(f"deleted: {key}")
+        for path in left.get(key, []):
+            output.note(f"nanobot's file of it is still there: {path}")
 
 
 def _store_of(place: Place) -> Stored:

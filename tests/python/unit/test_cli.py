@@ -441,6 +441,26 @@ def test_sessions_are_deleted_on_request(home: Path, files: Path) -> None:
     assert [path.name for path in files.iterdir()] == ["telegram_7345.jsonl"]
 
 
+def test_a_file_that_a_store_has_taken_over_is_named_when_its_session_is_deleted(
+    home: Path, files: Path
+) -> None:
+    run(home, "sessions", "import", str(files), *STORE)
+    out, err = run(home, "sessions", "delete", "cli:direct", "-y", *STORE)
+    assert out == "deleted: cli:direct\n"
+    assert f"nanobot's file of it is still there: {files}/cli_direct.jsonl\n" in err
+    assert not list(home.glob("sessions.db-*"))
+
+
+def test_damaged_session_files_are_listed_and_can_be_deleted(home: Path, files: Path) -> None:
+    (files / "a_b.jsonl").write_bytes(b'{"_type": "metad')
+    (files / "c_d.jsonl").write_bytes(b"\xff\xfe\n{")
+    found = {one["key"]: one["messages"] for one in loaded(home, "sessions", "list")}
+    assert found == {"telegram:7345": 3, "cli:direct": len(MESSAGES), "a:b": 0, "c:d": 2}
+    assert "line 1, column 11: no valid JSON" in run(home, "inspect", "a:b", code=2)[1]
+    run(home, "sessions", "delete", "a:b", "c:d", "-y")
+    assert len(list(files.iterdir())) == 2
+
+
 def test_one_that_is_missing_keeps_the_others(home: Path, files: Path) -> None:
     run(home, "sessions", "delete", "cli:direct", "nosuch", "-y", code=2)
     assert len(loaded(home, "sessions", "list")) == 2
@@ -589,6 +609,28 @@ def test_a_reader_that_goes_away_is_no_error(home: Path, words: list[str], code:
         err = process.stderr.read()
         process.wait(100)
     assert (process.returncode, err) == (code, b"")
+
+
+def test_closed_and_full_outputs_are_told_in_one_line_or_not_at_all(home: Path) -> None:
+    command = f"{sys.executable} -m nanobot_context count chat.json"
+    for redirected, code, told in (
+        (">&-", 0, ""),
+        (">&- 2>&-", 0, ""),
+        (">/dev/full", 2, "error: no space left on device\n"),
+        ("--json >/dev/full", 2, "error: no space left on device\n"),
+    ):
+        environ = {**os.environ, "HOME": str(home)}
+        shell = ["sh", "-c", f"{command} {redirected}"]
+        done = subprocess.run(shell, cwd=home, env=environ, capture_output=True, text=True)
+        assert (done.returncode, done.stderr, done.stdout) == (code, told, ""), redirected
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m nanobot_context count - <&-"],
+        env=environ,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "there is nothing in it" in done.stderr
 
 
 def test_every_command_that_prints_has_json(home: Path, files: Path) -> None:
