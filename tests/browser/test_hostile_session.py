@@ -18,7 +18,7 @@ RUN = "window.ran = 1, alert(1)"
 
 HOSTILE = {
     "script": f"<script>{RUN}</script>",
-    "end of a script": f"</script><script>{RUN}</script>",
+    "end of a script": f"</script><script>{RUN}</script></SCRIPT x><script >{RUN}</script >",
     "escaped script": f"<!--<script></script>--><script>{RUN}</script>",
     "end of everything": f"]]></textarea></title></style></noscript><script>{RUN}</script>",
     "handler": f"<img src=x onerror='{RUN}'><svg onload='{RUN}'><body onload='{RUN}'>",

@@ -24,7 +24,7 @@ from nanobot_context.shim.stored_summary import mark_of
 Message = dict[str, Any]
 
 HOSTILE = (
-    "</script><script>alert(1)</script><!--<script>\u2028\u2029{{data}} ${1}\x00\ud800 & \u202e"
+    "</script x><script y>alert(1)</script><!--<script>\u2028\u2029{{data}} ${1}\x00\ud800 & \u202e"
 )
 
 
@@ -62,6 +62,8 @@ class Elements(HTMLParser):
     @property
     def data(self) -> dict[str, Any]:
         (text,) = [text for found, text in self.all("script") if found.get("id") == "data"]
+        # Nothing that ends the element, whatever a browser takes for that.
+        assert not set(text) & set("<>&\u2028\u2029")
         data = json.loads(text)
         assert isinstance(data, dict)
         return data
@@ -144,7 +146,7 @@ def test_no_text_of_a_conversation_is_markup() -> None:
     assert found.tags == plain.tags
     assert found.policy == plain.policy
     title, *_ = [text for attributes, text in found.all("title")]
-    assert title.startswith("</script><script>alert(1)")
+    assert title.startswith("</script x><script y>alert(1)")
     data = found.data
     assert data["name"] == data["source"] == HOSTILE
     assert HOSTILE in data["texts"]
