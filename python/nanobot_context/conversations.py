@@ -7,7 +7,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -41,7 +41,8 @@ __all__ = [
 
 STDIN = "-"
 _SQLITE = "sqlite:///"
-DEFAULT_WORKSPACE = "~/.nanobot/workspace"
+# What nanobot's metadata line says that it is.
+RECORD = "metadata"
 
 _EXPECTED = (
     "expected a JSON list of messages, an object with `messages`, or one message a line (JSONL)"
@@ -152,10 +153,8 @@ def nanobot_session_files(workspace: Path | None = None) -> dict[str, list[Path]
     found: dict[str, list[Path]] = {}
     for folder in _session_folders(workspace):
         for path in sorted(folder.glob("*.jsonl")):
-            key = _record_of(path).get("key")
-            found.setdefault(
-                key if isinstance(key, str) and key else key_of_name(path.name), []
-            ).append(path)
+            key = _key_of(_record_of(path)) or key_of_name(path.name)
+            found.setdefault(key, []).append(path)
     return found
 
 
@@ -166,14 +165,14 @@ def stored_conversation(session: StoredSession, source: str) -> Conversation:
         session: The session with all its events.
         source: What is shown of the store's URL.
     """
-    from nanobot_context.sessions.nanobot_files import META, METADATA, SessionFile
+    from nanobot_context.sessions.nanobot_files import META, SessionFile
 
     if META not in session.meta:
         return Conversation(session.id, session.messages, {}, source)
     file = SessionFile.of(session)
     lines = [json.loads(line) for line in file.messages]
     others = [json.loads(line) for _, line in file.others if line.strip()]
-    record: dict[str, Any] = next((one for one in others if one.get("_type") == METADATA), {})
+    record: dict[str, Any] = next((one for one in others if one.get("_type") == RECORD), {})
     messages = [line for line in lines if isinstance(line, dict) and "role" in line]
     return Conversation(session.id, messages, record, source)
 
@@ -258,6 +257,8 @@ def _session_folders(workspace: Path | None) -> Iterator[Path]:
 
 
 def _configured_workspace() -> Path:
+    from nanobot_context.shim.archives import DEFAULT_WORKSPACE
+
     try:
         named = configured().agent_defaults.get("workspace")
     except SettingsError:
@@ -272,7 +273,13 @@ def _record_of(path: Path) -> dict[str, Any]:
             record = json.loads(file.readline())
     except (OSError, ValueError, RecursionError):
         return {}
-    return record if isinstance(record, dict) and record.get("_type") == "metadata" else {}
+    return record if isinstance(record, dict) and record.get("_type") == RECORD else {}
+
+
+def _key_of(record: dict[str, Any]) -> str | None:
+    """Return the key that a metadata line says; those of the first releases say none."""
+    key = record.get("key")
+    return key if isinstance(key, str) and key else None
 
 
 class _Text:
@@ -296,10 +303,10 @@ class _Text:
         end = text.find("\n", start)
         has_more = end != -1 and skip_blank(text, end) < len(text)
         if has_more and isinstance(_or_none(text[start:end]), dict):
-            return self._of_lines(name)
+            return self._of_messages(self.objects("a message"), name)
         value = self._load(text)
         if isinstance(value, dict) and ("_type" in value or "role" in value):
-            return self._of_lines(name)
+            return self._of_messages([(value, start)], name)
         path: tuple[str, ...] = ()
         request: dict[str, Any] = {}
         if isinstance(value, dict) and "messages" in value:
@@ -308,29 +315,32 @@ class _Text:
             self._refuse(position_of(text, 0, *path), f"{_EXPECTED}; found {_kind(value)}")
         self._check(value, lambda index: position_of(text, 0, *path, index))
         tools, model = request.get("tools"), request.get("model")
+        # Where the request was made of a session: see `nanobot-context sessions show --json`.
+        record = request.get("metadata")
+        metadata = record if isinstance(record, dict) and record.get("_type") == RECORD else {}
         return Conversation(
-            name,
+            _key_of(metadata) or name,
             value,
-            {},
+            metadata,
             self._shown,
             tools=tools if isinstance(tools, list) else None,
             model=model if isinstance(model, str) else None,
         )
 
-    def _of_lines(self, name: str) -> Conversation:
+    def _of_messages(
+        self, objects: Iterable[tuple[dict[str, Any], int]], name: str
+    ) -> Conversation:
         metadata: dict[str, Any] = {}
         messages: list[Message] = []
         places: list[int] = []
-        for value, place in self.objects("a message"):
-            if value.get("_type") == "metadata":
+        for value, place in objects:
+            if value.get("_type") == RECORD:
                 metadata = value
             elif "_type" not in value:
                 messages.append(value)
                 places.append(place)
         self._check(messages, places.__getitem__)
-        key = metadata.get("key")
-        shown = key if isinstance(key, str) and key else name
-        return Conversation(shown, messages, metadata, self._shown)
+        return Conversation(_key_of(metadata) or name, messages, metadata, self._shown)
 
     def objects(self, expected: str) -> Iterator[tuple[dict[str, Any], int]]:
         """Yield the object of each line, and its place; blank lines have none."""
@@ -353,7 +363,7 @@ class _Text:
                 problem += "; it looks cut off"
             self._refuse(place + error.pos, f"no valid JSON: {problem}")
 
-    def _check(self, messages: list[Any], place_of: Any) -> None:
+    def _check(self, messages: list[Any], place_of: Callable[[int], int]) -> None:
         """Refuse messages that no provider would take."""
         try:
             find_last_user_index(messages)

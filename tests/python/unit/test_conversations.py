@@ -95,8 +95,18 @@ def test_a_conversation_without_messages_is_one(tmp_path: Path, content: str) ->
     assert read_conversation(written(tmp_path, content)).messages == []
 
 
-def test_a_single_message_is_a_conversation(tmp_path: Path) -> None:
-    assert read_conversation(written(tmp_path, json.dumps(MESSAGES[0]))).messages == MESSAGES[:1]
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_single_message_is_a_conversation(tmp_path: Path, indent: int | None) -> None:
+    path = written(tmp_path, json.dumps(MESSAGES[0], indent=indent))
+    assert read_conversation(path).messages == MESSAGES[:1]
+
+
+def test_a_request_made_of_a_session_is_still_that_session(tmp_path: Path) -> None:
+    path = written(tmp_path, json.dumps({"metadata": RECORD, "messages": MESSAGES}))
+    conversation = read_conversation(path)
+    assert (conversation.name, conversation.metadata) == ("cli:direct", RECORD)
+    path = written(tmp_path, json.dumps({"metadata": {"key": "mine"}, "messages": MESSAGES}))
+    assert (read_conversation(path).name, read_conversation(path).metadata) == ("chat.json", {})
 
 
 def test_a_lone_surrogate_is_text_as_any_other(tmp_path: Path) -> None:
