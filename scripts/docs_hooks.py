@@ -51,10 +51,7 @@ def _commands(name: str, group: Any) -> Iterator[str]:
             continue
         if examples:
             yield from ("```text", examples.strip(), "```", "")
-        yield from ("| | |", "|---|---|")
-        for parameter in command.params:
-            about = (parameter.help or "").replace("|", "\\|")
-            yield f"| {_spelling(parameter)} | {about} |"
+        yield from (f"- {_spelling(parameter)}: {parameter.help}" for parameter in command.params)
         yield ""
 
 
