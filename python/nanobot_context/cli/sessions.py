@@ -293,8 +293,8 @@ def _delete(place: Place, entries: list[Entry], *, yes: bool, as_json: bool) -> 
     what = "this session" if len(entries) == 1 else f"these {len(entries):,} sessions"
     output.ask(f"delete {what} from {place.shown}?", yes=yes)
     gone = [entry.key for entry in entries if place.delete(entry.key)]
-    # Where nanobot began with files, and keeps its sessions in a store now.
-    left = nanobot_session_files()
+    # nanobot may have begun with files, which stay when it goes over to a store.
+    left = nanobot_session_files() if isinstance(place, Stored) else {}
     if as_json:
         output.print_json(gone)
         return
@@ -320,7 +320,9 @@ def _refuse_other_forms(path: Path) -> None:
 
     conversation = read_conversation(path)
     file = SessionFile.parse(path.name, path.read_bytes())
-    if [json.loads(said) for said in file.messages] != conversation.messages:
+    values = map(json.loads, file.messages)
+    said = [one for one in values if not (isinstance(one, dict) and "_type" in one)]
+    if said != conversation.messages:
         output.fail(f"`{path}` is no session file of nanobot's: expected one message a line")
 
 

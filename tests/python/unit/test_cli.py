@@ -17,7 +17,6 @@ import pytest
 
 from nanobot_context import (
     Compressor,
-    Event,
     SessionService,
     count_tokens,
     emergency_compress,
@@ -471,8 +470,7 @@ def test_prune_deletes_what_is_old_and_frees_what_has_expired(home: Path, files:
     assert [one["key"] for one in loaded(home, "sessions", "list")] == ["telegram:7345"]
     url = f"sqlite:///{home}/sessions.db"
     with SessionService(url, session_ttl=0.001) as service:
-        session = service.create("nanobot", "default", "short")
-        service.append(session, [Event(MESSAGES[1])])
+        service.create("nanobot", "default", "short")
     with SessionService(url) as service:
         service.create("nanobot", "default", "long")
         # Until the clock has gone on.
@@ -548,6 +546,21 @@ def test_a_file_that_may_not_be_read_or_is_not_there_is_named(home: Path) -> Non
     assert run(home, "count", "nosuch", code=2)[1] == "error: `nosuch`: no such file or directory\n"
     _, err = run(home, "inspect", "nosuch", code=2)
     assert "there is no file and no session `nosuch`" in err
+
+
+def test_a_file_of_100_megabytes_is_counted(home: Path) -> None:
+    message = {"role": "user", "content": "disk full on node 7, 重试 " * 4_000}
+    line = json.dumps(message, ensure_ascii=False).encode() + b"\n"
+    times = 100_000_000 // len(line) + 1
+    (home / "huge.jsonl").write_bytes(line * times)
+    found = loaded(home, "count", "huge.jsonl")
+    start = count_tokens([])
+    assert found["tokens"] == start + times * (count_tokens([message]) - start)
+    (home / "huge.jsonl").write_bytes(line * (times - 1) + line[:-3])
+    assert (
+        f"`huge.jsonl`, line {times:,}, column 29: no"
+        in run(home, "count", "huge.jsonl", code=2)[1]
+    )
 
 
 def test_texts_cannot_command_the_terminal(home: Path) -> None:
