@@ -5,8 +5,6 @@ Says what each model call would have held at some window: no model is called, no
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,22 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
 from nanobot_context.errors import ContextOverflowError, InvalidArgumentError
-from nanobot_context.history import call_id, tool_calls_of
+from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
     from nanobot_context._core import _Archive
     from nanobot_context.types import Message
 
-__all__ = ["CutMark", "MessageFate", "Replay", "Request", "message_text", "removed_text", "replay"]
+__all__ = ["CutMark", "MessageFate", "Replay", "Request", "message_text", "replay"]
 
 # Which message of the conversation a message of a request was made of. Keys that nobody knows cost
 # no tokens, stay in edited messages, and are in none that are new.
 _INDEX = "nanobot_context.replay"
-
-# As `marks.rs` writes what is left of a tool result.
-_GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
-_ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 
 _INSTEAD_OF = {"developer": "system", "function": "tool"}
 
@@ -198,42 +192,6 @@ def replay(
     )
 
 
-def message_text(message: Mapping[str, Any]) -> str:
-    """Return everything that a message says, for a person: content, calls, thoughts."""
-    calls = (_call_text(call) for call in tool_calls_of(dict(message)))
-    said = (_content_text(message.get("content")), *calls, message.get("reasoning_content"))
-    return "\n".join(text for text in said if isinstance(text, str) and text)
-
-
-def removed_text(before: str, after: str) -> str:
-    """Return what `after` no longer has of `before`, its pieces apart by an empty line.
-
-    `after` is taken for pieces of `before` in their order, with marks or new words between them;
-    what cannot be found is taken for new. Costs one search of `before` for each such piece.
-    """
-    gone: list[str] = []
-    at = 0
-    for piece in _pieces(before, after):
-        found = before.find(piece, at)
-        if found < 0:
-            continue
-        gone.append(before[at:found])
-        at = found + len(piece)
-    gone.append(before[at:])
-    return "\n\n".join(text for text in (piece.strip("\n") for piece in gone) if text.strip())
-
-
-def _pieces(before: str, after: str) -> Iterator[str]:
-    """Yield what `after` may have of `before`: text between marks, whole or else by lines."""
-    for text in _GAP.split(after):
-        if not text.strip():
-            continue
-        if text in before:
-            yield text
-        else:
-            yield from (line for line in text.splitlines() if len(line.strip()) > 1)
-
-
 @dataclass(slots=True)
 class _Sent:
     """The last request that went out.
@@ -286,7 +244,7 @@ class _Run:
         start = count_tokens([], self.model)
         schemas = count_tokens([], self.model, tools=self.tools) - start
         self.framing = {"tools": schemas, "framing": start} if schemas else {"framing": start}
-        self.tool_names = _tool_names(self.given)
+        self.tool_names = tool_names(self.given)
 
     @property
     def budget_tokens(self) -> int:
@@ -428,7 +386,6 @@ class _Run:
                 self.cuts[index] = (cut.reason, since)
             text = message_text(self.arrived[index])
             sent_text = "" if sent is None else message_text(sent)
-            origin = _ORIGIN.search(sent_text)
             yield CutMark(
                 index=index,
                 tool=self.tool_names[index],
@@ -436,7 +393,7 @@ class _Run:
                 tokens_before=self.tokens[index],
                 tokens_after=0 if place is None else self.sent.tokens[place],
                 removed=text if sent is None else removed_text(text, sent_text),
-                kept_in=origin[1] if origin and origin[0] not in text else None,
+                kept_in=origin_of(sent_text, text),
             )
 
     def _is_whole(self, message: Message) -> bool:
@@ -475,56 +432,6 @@ def _freed(cut: Cut) -> int:
 def _role(message: Message) -> str:
     role: str = message["role"]
     return _INSTEAD_OF.get(role, role)
-
-
-def _tool_names(messages: Sequence[Message]) -> list[str | None]:
-    """Return for each message the tool whose result it is: as it says, or else its call."""
-    calls: dict[str, str] = {}
-    names: list[str | None] = []
-    for message in messages:
-        for call in tool_calls_of(message):
-            calls[call_id(call)] = _call_name(call)
-        name = None
-        if message.get("role") in ("tool", "function"):
-            name = message.get("name")
-            if not isinstance(name, str):
-                name = calls.get(str(message.get("tool_call_id")))
-        names.append(name)
-    return names
-
-
-def _function(call: Any) -> Mapping[str, Any]:
-    call = call if isinstance(call, dict) else {}
-    function = call.get("function")
-    return function if isinstance(function, dict) else call
-
-
-def _call_name(call: Any) -> str:
-    name = _function(call).get("name")
-    return name if isinstance(name, str) else "?"
-
-
-def _call_text(call: Any) -> str:
-    arguments = _function(call).get("arguments", "")
-    if not isinstance(arguments, str):
-        arguments = json.dumps(arguments, ensure_ascii=False, default=repr)
-    return f"{_call_name(call)}({arguments})"
-
-
-def _content_text(content: Any) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "\n".join(map(_part_text, content if isinstance(content, list) else [content]))
-
-
-def _part_text(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    text = part.get("text") if isinstance(part, dict) else None
-    if isinstance(text, str):
-        return text
-    kind = part.get("type") if isinstance(part, dict) else None
-    return f"[{kind}]" if isinstance(kind, str) else f"[{type(part).__name__}]"
 
 
 def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:

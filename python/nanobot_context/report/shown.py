@@ -10,7 +10,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import __version__
-from nanobot_context.replay import Replay, Request, message_text
+from nanobot_context.message_texts import message_text
+from nanobot_context.replay import Replay, Request
 
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanobot_context import ContextOverflowError, compress_messages, count_tokens
-from nanobot_context.replay import message_text, replay
+from nanobot_context.message_texts import message_text
+from nanobot_context.replay import replay
 
 from .histories import MODELS, Message, histories, tools
 

@@ -17,7 +17,8 @@ from nanobot_context import (
     compress_messages,
     count_tokens,
 )
-from nanobot_context.replay import Replay, message_text, removed_text, replay
+from nanobot_context.message_texts import message_text
+from nanobot_context.replay import Replay, replay
 from nanobot_context.settings import Settings
 
 Message = dict[str, Any]
@@ -281,29 +282,3 @@ def test_progress_is_told_after_each_request() -> None:
     replay(conversation(1, 2), WINDOW, on_request=lambda done, of: told.append((done, of)))
     assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert replay([], WINDOW).requests == ()
-
-
-def test_removed_text_is_what_lies_between_the_pieces_that_stay() -> None:
-    assert removed_text("one\ntwo\nthree\nfour", "one\n[... 2 lines ...]\nfour") == "two\nthree"
-    mark = "[... 1 line, 5 characters left out; all of it: a/0123456789abcdef.txt ...]"
-    assert removed_text("a\nb b\nc c\nd d\ne", f"a\n{mark}\nc c\n[... 3 characters ...]\ne") == (
-        "b b\n\nd d"
-    )
-    assert removed_text("all of it", "all of it") == ""
-    assert removed_text("all of it", "something else") == "all of it"
-    assert removed_text("lone \ud800 one\nand more", "lone \ud800 one\n[... 8 characters ...]") == (
-        "and more"
-    )
-
-
-def test_the_text_of_a_message_is_all_that_it_says() -> None:
-    call = {"id": "a", "function": {"name": "exec", "arguments": '{"command": "ls"}'}}
-    message = {
-        "role": "assistant",
-        "content": [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {}}, 7],
-        "tool_calls": [call, {"id": "b", "name": "flat", "arguments": {"x": 1}}, "no call"],
-        "reasoning_content": "Hm.",
-    }
-    assert message_text(message) == (
-        'Look:\n[image_url]\n[int]\nexec({"command": "ls"})\nflat({"x": 1})\n?()\nHm.'
-    )

@@ -1,0 +1,122 @@
+"""What messages say, for a person, and what of it is gone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nanobot_context.history import call_id, tool_calls_of
+
+if TYPE_CHECKING:
+    from nanobot_context.types import Message
+
+__all__ = ["message_text", "origin_of", "removed_text", "tool_names"]
+
+# As `src/compress/marks.rs` writes what is left of a text.
+_GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
+_ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
+
+
+def message_text(message: Mapping[str, Any]) -> str:
+    """Return everything that a message says: content, calls, thoughts."""
+    calls = (_call_text(call) for call in tool_calls_of(dict(message)))
+    said = (
+        _content_text(message.get("content")),
+        *calls,
+        message.get("reasoning_content"),
+        *_thoughts(message.get("thinking_blocks")),
+    )
+    return "\n".join(text for text in said if isinstance(text, str) and text)
+
+
+def removed_text(before: str, after: str) -> str:
+    """Return what `after` no longer has of `before`, its pieces apart by an empty line.
+
+    `after` is taken for pieces of `before` in their order, with marks or new words between them;
+    what cannot be found is taken for new. Costs one search of `before` for each such piece.
+    """
+    gone: list[str] = []
+    at, whole = 0, f"\n{before}\n"
+    for piece in _pieces(before, after):
+        found = whole.find(piece, at)
+        if found >= 0:
+            gone.append(whole[at:found])
+            # The end of this line begins the next one.
+            at = found + len(piece.rstrip("\n"))
+    gone.append(whole[at:])
+    return "\n\n".join(text for text in (piece.strip("\n") for piece in gone) if text.strip())
+
+
+def origin_of(after: str, before: str) -> str | None:
+    """Return the file that the mark in a shortened text names; `None` where it names none.
+
+    What the text quoted before it was shortened is no mark.
+    """
+    found = _ORIGIN.search(after)
+    return found[1] if found and found[0] not in before else None
+
+
+def tool_names(messages: Sequence[Message]) -> list[str | None]:
+    """Return for each message the tool whose result it is: as it says, or else its call."""
+    calls: dict[str, str] = {}
+    names: list[str | None] = []
+    for message in messages:
+        for call in tool_calls_of(message):
+            calls[call_id(call)] = _call_name(call)
+        name = None
+        if message.get("role") in ("tool", "function"):
+            name = message.get("name")
+            if not isinstance(name, str):
+                name = calls.get(str(message.get("tool_call_id")))
+        names.append(name)
+    return names
+
+
+def _pieces(before: str, after: str) -> Iterator[str]:
+    """Yield what `after` may have of `before`: text between marks, or else its whole lines."""
+    for text in _GAP.split(after):
+        if text.strip() and text in before:
+            yield text
+        else:
+            yield from (f"\n{line}\n" for line in text.splitlines() if line.strip())
+
+
+def _function(call: Any) -> Mapping[str, Any]:
+    call = call if isinstance(call, dict) else {}
+    function = call.get("function")
+    return function if isinstance(function, dict) else call
+
+
+def _call_name(call: Any) -> str:
+    name = _function(call).get("name")
+    return name if isinstance(name, str) else "?"
+
+
+def _call_text(call: Any) -> str:
+    arguments = _function(call).get("arguments", "")
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False, default=repr)
+    return f"{_call_name(call)}({arguments})"
+
+
+def _content_text(content: Any) -> str:
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(map(_part_text, content if isinstance(content, list) else [content]))
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    text = part.get("text") if isinstance(part, dict) else None
+    if isinstance(text, str):
+        return text
+    kind = part.get("type") if isinstance(part, dict) else None
+    return f"[{kind}]" if isinstance(kind, str) else f"[{type(part).__name__}]"
+
+
+def _thoughts(blocks: Any) -> Iterator[Any]:
+    for block in blocks if isinstance(blocks, list) else ():
+        yield block.get("thinking") if isinstance(block, dict) else None

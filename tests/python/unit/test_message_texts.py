@@ -1,0 +1,68 @@
+"""What messages say, for a person, and what of it is gone."""
+
+from __future__ import annotations
+
+from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
+
+
+def test_removed_text_is_what_lies_between_the_pieces_that_stay() -> None:
+    assert removed_text("one\ntwo\nthree\nfour", "one\n[... 2 lines ...]\nfour") == "two\nthree"
+    mark = "[... 1 line, 5 characters left out; all of it: a/0123456789abcdef.txt ...]"
+    assert removed_text("a\nb b\nc c\nd d\ne", f"a\n{mark}\nc c\n[... 3 characters ...]\ne") == (
+        "b b\n\nd d"
+    )
+    assert removed_text("all of it", "all of it") == ""
+    assert removed_text("all of it", "something else") == "all of it"
+    assert removed_text("lone \ud800 one\nand more", "lone \ud800 one\n[... 8 characters ...]") == (
+        "and more"
+    )
+
+
+def test_the_text_of_a_message_is_all_that_it_says() -> None:
+    call = {"id": "a", "function": {"name": "exec", "arguments": '{"command": "ls"}'}}
+    message = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "Look:"}, {"type": "image_url", "image_url": {}}, 7],
+        "tool_calls": [call, {"id": "b", "name": "flat", "arguments": {"x": 1}}, "no call"],
+        "reasoning_content": "Hm.",
+    }
+    assert message_text(message) == (
+        'Look:\n[image_url]\n[int]\nexec({"command": "ls"})\nflat({"x": 1})\n?()\nHm.'
+    )
+
+
+def test_thoughts_are_said_too() -> None:
+    blocks = [{"type": "thinking", "thinking": "Let me see."}, {"type": "redacted"}, "odd"]
+    assert message_text({"role": "assistant", "content": "A", "thinking_blocks": blocks}) == (
+        "A\nLet me see."
+    )
+    odd_ones: tuple[object, ...] = (None, 7, {}, "text")
+    for odd in odd_ones:
+        assert message_text({"role": "assistant", "thinking_blocks": odd}) == ""
+
+
+def test_a_line_that_stays_is_not_found_inside_of_another_one() -> None:
+    before = "{\n  first: 1\n  an end\n}\nend\nmore\nlast"
+    after = "{\n[... 2 lines ...]\nchanged\nend\n[... 1 line ...]\nlast"
+    assert removed_text(before, after) == "  first: 1\n  an end\n}\n\nmore"
+
+
+def test_the_file_of_an_original_is_named_by_a_mark_that_was_not_there_before() -> None:
+    mark = "[... 3 lines left out; all of it: .nanobot-context/results/0123456789abcdef.txt ...]"
+    assert origin_of(f"a\n{mark}\nb", "a\nb") == ".nanobot-context/results/0123456789abcdef.txt"
+    assert origin_of(f"a\n{mark}\nb", f"a\n{mark}\nc\nb") is None
+    assert origin_of("; all of it: somewhere.txt", "") is None
+
+
+def test_a_result_is_of_the_tool_that_it_names_or_that_was_called() -> None:
+    call = {"id": "a", "function": {"name": "exec"}}
+    assert tool_names(
+        [
+            {"role": "assistant", "tool_calls": [call, "odd", {"id": "b"}]},
+            {"role": "tool", "tool_call_id": "a"},
+            {"role": "tool", "tool_call_id": "b"},
+            {"role": "tool", "tool_call_id": "c", "name": "read_file"},
+            {"role": "tool", "tool_call_id": None, "name": 7},
+            {"role": "user", "name": "exec"},
+        ]
+    ) == [None, "exec", "?", "read_file", None, None]
