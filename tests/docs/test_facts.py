@@ -102,6 +102,17 @@ def test_every_problem_that_doctor_names_is_on_the_page() -> None:
     assert [text for text in longest if text not in quoted] == []
 
 
+def test_files_of_the_repository_that_pages_name_are_there() -> None:
+    folders = "src|python|tests|benches|scripts|examples|evaluation|training|licenses"
+    named = [
+        (page.name, found)
+        for page in [ROOT / "README.md", *DOCS.rglob("*.md")]
+        for found in re.findall(rf"`((?:{folders})/[\w./-]*)`", page.read_text("utf-8"))
+    ]
+    assert named
+    assert [pair for pair in named if not (ROOT / pair[1]).exists()] == []
+
+
 def test_the_settings_files_of_pages_are_named() -> None:
     untitled: list[Block] = [
         block
