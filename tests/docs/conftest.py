@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty home in which the process stands, and no settings but those of the page."""
     for name in list(os.environ):
         if name.startswith(("NANOBOT_", "OPENAI_")):
@@ -36,7 +37,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    events = logging.getLogger("nanobot_context.events")
+    level = events.level
+    yield tmp_path
+    events.setLevel(level)  # a page may have set it
 
 
 @pytest.fixture
