@@ -5,7 +5,7 @@
 const page = { selected: 0, setCharts: () => {} };
 
 /** Makes a request the one that is looked at; opens it where asked to, or where one is open. */
-page.select = (number, { open = false, keepFocus = false } = {}) => {
+page.select = (number, { open = false } = {}) => {
   if (!requests.length) {
     return;
   }
@@ -14,7 +14,7 @@ page.select = (number, { open = false, keepFocus = false } = {}) => {
   byId("at").value = page.selected;
   byId("at").setAttribute("aria-valuetext", aboutRequest(requests[page.selected]));
   if (open || detail.request) {
-    openRequest(requests[page.selected], { keepFocus: keepFocus || !open });
+    openRequest(requests[page.selected], { keepFocus: !open });
   }
 };
 
