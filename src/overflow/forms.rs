@@ -51,6 +51,12 @@ const INPUT: &[(&str, &str, Option<u64>, Option<u64>)] = &[
         Some(1_055_751),
     ),
     (
+        "openai, functions",
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 14551 tokens (10979 in the messages, 3572 in the functions). Please reduce the length of the messages or functions.",
+        Some(8_192),
+        Some(14_551),
+    ),
+    (
         "deepseek",
         "This model's maximum context length is 65536 tokens. However, you requested 70503 tokens (66407 in the messages, 4096 in the completion).",
         Some(65_536),

@@ -59,7 +59,7 @@ static ROOM: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:available_tokens:?|\[\d+,|at most|up to|less than or equal to|lower than|limit of|<=|\d >|between \d+ and|\d+ (?:\(inclusive\) )?to|最大值|不超过) ?(\d+)",
     )
 });
-static INPUT_PARTS: LazyLock<Regex> = LazyLock::new(|| compile(r"(\d+) of \w+ input"));
+static INPUT_PARTS: LazyLock<Regex> = LazyLock::new(|| compile(r"(\d+) (?:of \w+ input|in the (?:messages|functions|tools))"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| compile(r"\b(\d+)\b"));
 
 /// Returns the numbers of an overflow of the input.
@@ -134,7 +134,8 @@ pub(super) fn rate(text: &str) -> Numbers {
     (after("limit"), after("requested"))
 }
 
-/// The input as `OpenRouter` itemises it: "(8963 of text input, 13176 of tool input, 262144 in the output)".
+/// The input as it is itemised by `OpenRouter`, "(8963 of text input, 13176 of tool input, 262144 in the output)", and by
+/// OpenAI, "(10979 in the messages, 3572 in the functions)".
 fn input_parts(text: &[u8]) -> Option<u64> {
     let parts = INPUT_PARTS.captures_iter(text).filter_map(|found| value(found.get(1)?.as_bytes()));
     let total = parts.fold(0_u64, u64::saturating_add);
