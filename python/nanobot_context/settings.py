@@ -59,7 +59,7 @@ class Settings:
             nanobot 0 means that no window is known: nothing is cut ahead, overflows are still
             repaired.
         tool_result_soft_limit: Share of the window that one tool result may fill before its
-        middle goes.
+            middle goes.
         tool_result_hard_limit: Share of the window that all tool results may fill together when a
             request has to be cut.
         context_reserve_ratio: Share of the window that is kept free for the answer.
@@ -263,9 +263,9 @@ def load_settings(
         nanobot_config: nanobot's config file; `None` is `~/.nanobot/config.json`.
         environ: The environment to read; `None` is the process's own.
 
-    Raises: SettingsError: A file is no JSON object, a key is unknown or a value cannot be used.
-        The message
-            names the key's path (`agents.defaults.contextWindowOverride`).
+    Raises:
+        SettingsError: A file is no JSON object, a key is unknown or a value cannot be used. The
+            message names the key's path (`agents.defaults.contextWindowOverride`).
     """
     config = nanobot_config or Path.home() / ".nanobot" / "config.json"
     settings_file = config.parent / SETTINGS_FILE

@@ -61,9 +61,9 @@ def install(settings: Settings | None = None) -> Status:
     and nanobot stays exactly as it is. The same, without a warning, when the settings switch
     compression off.
 
-    Args: settings: The settings to use; `None` reads nanobot's config file,
-        `nanobot-context.json` beside it and
-            the environment, see `nanobot_context.settings`.
+    Args:
+        settings: The settings to use; `None` reads nanobot's config file, `nanobot-context.json`
+            beside it and the environment, see `nanobot_context.settings`.
     """
     global _installation, _last_refusal
     with _lock:

@@ -30,14 +30,16 @@ class PatchPoint:
 class Status:
     """The shim in this process.
 
-    Attributes: installed: Whether nanobot is patched. reason: Why it is not; empty when it is.
+    Attributes:
+        installed: Whether nanobot is patched.
+        reason: Why it is not; empty when it is.
         nanobot_version: The installed version of `nanobot-ai`; `None` when there is none.
         generation: The name of the matching generation of nanobot; `None` when none matches.
-        points: Every patch point that was looked at. settings: The settings in force; `None` when
-        they could not be read. sources: For each setting that is not at its default, the key that
-        set it. window_tokens: The window for the configured model; `None` when no model is
-        configured. 0 when the
-            settings say that none is known.
+        points: Every patch point that was looked at.
+        settings: The settings in force; `None` when they could not be read.
+        sources: For each setting that is not at its default, the key that set it.
+        window_tokens: The window for the configured model; `None` when no model is configured, 0
+            when the settings say that none is known.
         window_source: Where that number comes from.
         model: The model named in nanobot's config file.
         learned: What providers taught, by model: `window_tokens`, `output_tokens`, `ratio`.
