@@ -12,9 +12,8 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "nanobot"))
 
-from reader import Reader, install, make_environment, set_up_nanobot, wheel
-
 from counting import offline_ranks
+from reader import Reader, install, make_environment, set_up_nanobot, wheel
 from server import ModelServer, Request
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from blocks import ROOT, Block
-
 from nanobot_context.settings import load_settings
 from scenario import script
 from server import Call, ModelServer

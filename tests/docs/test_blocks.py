@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, fixtures_of, name_of, pages
-from reader import Reader
 
 import nanobot_context
+from blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, fixtures_of, name_of, pages
+from reader import Reader
 
 START = DOCS / "start-nanobot.md"  # followed by test_newcomer.py
 RUN = ("python", "sh", "console", "json")

@@ -9,8 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from blocks import DOCS, ROOT, Block, blocks_of
 
+from blocks import DOCS, ROOT, Block, blocks_of
 from nanobot_context import Settings, count_tokens, detect_overflow
 from nanobot_context.settings import camel_case, env_name
 

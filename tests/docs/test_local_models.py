@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from reader import Reader, set_up_nanobot
 
+from reader import Reader, set_up_nanobot
 from server import ModelServer
 
 TOO_SMALL = "The conversation is too long for the model"

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from blocks import DOCS, Block, blocks_of
 from reader import Reader, make_environment, set_up_nanobot
-
 from server import ModelServer
 
 WINDOW = 14_000

@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import typer
-from blocks import DOCS, ROOT
 
 import nanobot_context
+from blocks import DOCS, ROOT
 from nanobot_context.cli.app import app
 
 # No socket but to this machine, whatever a plugin would like to load.

@@ -157,7 +157,9 @@ def test_no_secret_of_an_address_is_kept(endpoint: str, name: str) -> None:
 def test_forget_removes_the_file_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nanobot_context.shim.config.nanobot_config_path", lambda: tmp_path / "c.json")
+    monkeypatch.setattr(
+        "nanobot_context.shim.config.nanobot_config_path", lambda: tmp_path / "c.json"
+    )
     file = learned_file(tmp_path / "c.json")
     Learned(file).window(NAME, 5_000)
     runner = CliRunner()
