@@ -1,0 +1,223 @@
+"""Conversations, receipts and replays as the commands print them: tables and JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from nanobot_context import Message, Receipt, count_tokens, fit_messages
+from nanobot_context.cli import output
+from nanobot_context.cli.output import Column, labelled, note
+from nanobot_context.conversations import Conversation
+from nanobot_context.replay import Replay, message_text
+
+__all__ = [
+    "as_counted",
+    "how_counted",
+    "number_of",
+    "print_each",
+    "print_fates",
+    "print_receipt",
+    "print_replay",
+    "receipt_dict",
+    "replay_dict",
+    "turns_of",
+]
+
+# How a cut's reason is said in a few words. Keys: `Cut.reason`.
+REASONS = {
+    "orphan_result": "result without a call",
+    "missing_result": "call without a result",
+    "malformed_call": "broken call",
+    "reasoning": "old reasoning",
+    "large_result": "large result",
+    "many_results": "many results",
+    "long_message": "long message",
+    "budget": "over budget",
+}
+# Names that a request no longer says: so many are printed; all of them are in the JSON.
+_LOST_SHOWN = 20
+# Terminals narrower than that have no column for the text.
+_WIDE = 100
+# Enough for any terminal.
+_TEXT_CHARS = 300
+
+
+def print_each(messages: Sequence[Message], each: Sequence[int]) -> None:
+    """Print a table of messages, whose tokens are `each`."""
+    whole = sum(each) or 1
+    columns = [
+        Column("#", "right", "dim"),
+        Column("turn", "right", "dim"),
+        Column("role", flexible=True),
+        Column("tokens", "right"),
+        Column("share", "right", "dim"),
+        Column("text", style="dim", flexible=True),
+    ]
+    rows = (
+        [
+            *(f"{index:,}", f"{turn:,}", message["role"], f"{own:,}", f"{own / whole:.1%}"),
+            message_text(message)[:_TEXT_CHARS],
+        ]
+        for index, (message, turn, own) in enumerate(
+            zip(messages, turns_of(messages), each, strict=True)
+        )
+    )
+    output.print_table(columns, rows)
+
+
+def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) -> None:
+    """Print a table of what became of each message; with `only_cuts`, of those that were cut."""
+    columns = [
+        Column("#", "right", "dim"),
+        Column("turn", "right", "dim"),
+        Column("role", flexible=True),
+        Column("tokens", "right"),
+        Column("sent", "right"),
+        Column("what would be cut, and why", style="yellow", flexible=True),
+    ]
+    has_text = output.width() >= _WIDE
+    if has_text:
+        columns.append(Column("text", style="dim", flexible=True))
+    rows = []
+    for fate in played.messages:
+        if only_cuts and fate.state == "kept":
+            continue
+        role = f"{fate.role} {fate.tool}" if fate.tool else fate.role
+        why = "" if fate.state == "kept" else f"{fate.state}: {_reason(fate.reason)}"
+        row = [f"{fate.index:,}", f"{fate.turn:,}", role, f"{fate.tokens:,}"]
+        row += [f"{fate.tokens_after:,}", why]
+        if has_text:
+            row.append(message_text(conversation.messages[fate.index])[:_TEXT_CHARS])
+        rows.append(row)
+    output.print_table(columns, rows)
+
+
+def print_replay(conversation: Conversation, played: Replay) -> None:
+    """Print what a replay came to: the window, the next request, and all of them together."""
+    requests, states = played.requests, Counter(fate.state for fate in played.messages)
+    counted = as_counted(played.model, played.counted)
+    labelled("conversation", f"{conversation.name} ({conversation.source})")
+    labelled(
+        "window",
+        f"{played.window_tokens:,} tokens ({counted}), "
+        f"{played.budget_tokens:,} for messages and tools",
+    )
+    if not requests:
+        labelled("requests", "none: there are no messages")
+        return
+    last = requests[-1]
+    labelled(
+        "next request",
+        f"{last.tokens_before:,} → {last.tokens_after:,} tokens; "
+        f"{states['shortened']:,} shortened, {states['left out']:,} left out "
+        f"of {number_of(len(played.messages), 'message')}",
+    )
+    failed = sum(request.error is not None for request in requests)
+    cutting = sum(bool(request.cuts) for request in requests)
+    sent = sum(request.tokens_after for request in requests)
+    reused = sum(request.reused_tokens for request in requests)
+    cannot = f", {failed:,} cannot be sent" if failed else ""
+    labelled("requests", f"{len(requests):,}, {cutting:,} of them cut anew{cannot}")
+    if sent:
+        labelled("reused", f"{reused / sent:.0%} of all that is sent begins as the request before")
+    if last.error is not None:
+        labelled("too large", last.error, "bold red")
+
+
+def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
+    """Print to standard error what was cut, and the first names that are no longer said."""
+    if made is None or not made.cuts:
+        note("nothing was cut")
+        return
+    for cut in made.cuts:
+        role = conversation.messages[cut.index]["role"]
+        note(
+            f"{cut.index:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
+            f"{_reason(cut.reason)}"
+        )
+    for lost in made.lost[:_LOST_SHOWN]:
+        note(f"{lost.index:>6,}  no longer said: {lost.kind} {output.one_line(lost.text)}")
+    if len(made.lost) > _LOST_SHOWN:
+        note(f"        and {len(made.lost) - _LOST_SHOWN:,} more that are no longer said")
+
+
+def receipt_dict(
+    conversation: Conversation, messages: list[Message], model: str | None, made: Receipt | None
+) -> dict[str, Any]:
+    """Return what a compression came to as JSON values."""
+
+    def counted(some: list[Message]) -> int:
+        return count_tokens(some, model, tools=conversation.tools)
+
+    cuts, lost = (made.cuts, made.lost) if made else ([], [])
+    return {
+        "model": model,
+        "counted": how_counted(model),
+        "tokens_before": counted(conversation.messages),
+        "tokens_after": counted(messages),
+        "cuts": [
+            {
+                "index": cut.index,
+                "role": conversation.messages[cut.index]["role"],
+                "reason": cut.reason,
+                "tokens_before": cut.tokens_before,
+                "tokens_after": cut.tokens_after,
+            }
+            for cut in cuts
+        ],
+        "lost": [{"index": one.index, "kind": one.kind, "text": one.text} for one in lost],
+    }
+
+
+def replay_dict(conversation: Conversation, played: Replay) -> dict[str, Any]:
+    """Return a replay as JSON values; without the texts, which are the report's."""
+    return {
+        "name": conversation.name,
+        "source": conversation.source,
+        "window_tokens": played.window_tokens,
+        "budget_tokens": played.budget_tokens,
+        "model": played.model,
+        "counted": played.counted,
+        "messages": [asdict(fate) for fate in played.messages],
+        "requests": [
+            {
+                "position": request.position,
+                "turn": request.turn,
+                "tokens_before": request.tokens_before,
+                "tokens_after": request.tokens_after,
+                "reused_tokens": request.reused_tokens,
+                "cuts": [cut.index for cut in request.cuts],
+                "over": request.over,
+                "error": request.error,
+            }
+            for request in played.requests
+        ],
+    }
+
+
+def turns_of(messages: Sequence[Message]) -> list[int]:
+    """Return for each message how many messages of the user there are up to it."""
+    turn = 0
+    return [turn := turn + (message["role"] == "user") for message in messages]
+
+
+def how_counted(model: str | None) -> str:
+    """Return whether counts for a model are `exact` or `estimated`."""
+    return fit_messages([], 1 << 40, model).receipt.source or "exact"
+
+
+def as_counted(model: str | None, counted: str) -> str:
+    """Return how tokens were counted, for people."""
+    return f"{model}, {counted}" if model else "no model named, o200k vocabulary"
+
+
+def _reason(reason: str | None) -> str:
+    return REASONS.get(reason or "", reason or "")
+
+
+def number_of(count: int, what: str) -> str:
+    """Return a number of things, in the singular for one."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
