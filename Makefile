@@ -26,8 +26,9 @@ export CARGO_TERM_COLOR ?= auto
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/terminal tests/docs tests/examples tests/browser)
-TYPED := $(wildcard python tests/python tests/conformance tests/terminal tests/browser scripts benches evaluation training) \
-	$(wildcard tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
+TYPED := $(wildcard python tests/python tests/conformance tests/terminal tests/browser scripts benches evaluation training)
+# By themselves: they take tests/nanobot's server, whose modules have names of those of the benches.
+TYPED_SHOWN := $(wildcard tests/docs tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
 # With what they show, which is in the environment of the examples.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
@@ -126,7 +127,7 @@ lint-python: setup $(VENV)/.docs.stamp
 	MYPYPATH=tests/conformance:tests/nanobot:tests/python/support:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
 	# By themselves: one run takes one `conftest.py`.
 	MYPYPATH=python:tests/conformance:tests/nanobot:tests/python/support $(BIN)/mypy --explicit-package-bases tests/nanobot
-	MYPYPATH=python:tests/docs:tests/nanobot $(BIN)/mypy --explicit-package-bases tests/docs
+	MYPYPATH=python:examples:tests/docs:tests/examples:tests/nanobot $(BIN)/mypy --explicit-package-bases $(TYPED_SHOWN)
 	$(PY) -m scripts.examples_env --pins
 	MYPYPATH=python:examples $(BIN)/mypy --explicit-package-bases --cache-dir .mypy_cache/examples \
 		--python-executable .cache/examples/bin/python $(EXAMPLES)
