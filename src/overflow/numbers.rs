@@ -59,7 +59,8 @@ static ROOM: LazyLock<Regex> = LazyLock::new(|| {
         r"(?:available_tokens:?|\[\d+,|at most|up to|less than or equal to|lower than|limit of|<=|\d >|between \d+ and|\d+ (?:\(inclusive\) )?to|最大值|不超过) ?(\d+)",
     )
 });
-static INPUT_PARTS: LazyLock<Regex> = LazyLock::new(|| compile(r"(\d+) (?:of \w+ input|in the (?:messages|functions|tools))"));
+static INPUT_PARTS: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"(\d+) (?:of \w+ input|in the (?:messages|functions|tools))"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| compile(r"\b(\d+)\b"));
 
 /// Returns the numbers of an overflow of the input.
