@@ -7,8 +7,9 @@ import difflib
 import json
 import re
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -25,7 +26,7 @@ from nanobot_context.settings import LoadedSettings, load_settings
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
-    from nanobot_context.sessions.records import StoredSession
+    from nanobot_context.sessions.records import SessionSummary, StoredSession
     from nanobot_context.sessions.service import SessionService
 
 __all__ = [
@@ -62,6 +63,8 @@ class Conversation:
         source: Where it was read from; of a store without user name and password.
         tools: The tool schemas that stand beside the messages, as in a request body.
         model: The model that stands there.
+        summaries: The summaries of all its contents that its store has, the oldest first, each with
+            the number of messages that it covers.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Conversation:
     source: str
     tools: list[Any] | None = field(default=None, kw_only=True)
     model: str | None = field(default=None, kw_only=True)
+    summaries: list[tuple[SessionSummary, int]] = field(default_factory=list, kw_only=True)
 
 
 def read_conversation(path: Path | str) -> Conversation:
@@ -228,7 +232,10 @@ def _from_store(url: str, session: str, looked: list[str]) -> Conversation | Non
         for key in keys:
             stored = service.get(*key, user_first="off")
             if stored is not None:
-                return stored_conversation(stored, shown)
+                seqs = [event.seq or 0 for event in stored.events if event.is_message]
+                newest_first = service.summaries(stored, "")
+                summaries = [(one, bisect_right(seqs, one.last_seq)) for one in newest_first[::-1]]
+                return replace(stored_conversation(stored, shown), summaries=summaries)
     looked.append(f"those in `{shown}`")
     return None
 

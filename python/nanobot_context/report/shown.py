@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,16 @@ def _summaries(
                 "text": _text(content.get("text")) if isinstance(content, dict) else None,
                 "error": _text(content.get("error")) if isinstance(content, dict) else None,
             }
+    for at, (stored, covers) in enumerate(conversation.summaries, start=1):
+        yield {
+            "at": datetime.fromtimestamp(stored.created, UTC).isoformat(timespec="seconds"),
+            "version": stored.version,
+            "covers": covers,
+            "made_by": _text(stored.record.get("made_by")),
+            "status": "in use" if at == len(conversation.summaries) else "stored",
+            "text": stored.text,
+            "error": _text(stored.record.get("error")),
+        }
     # Brings in the shim, which a conversation without a summary does not need.
     metadata = conversation.metadata.get("metadata", conversation.metadata)
     if not (isinstance(metadata, dict) and "summary" in metadata):

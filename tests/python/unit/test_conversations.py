@@ -19,6 +19,7 @@ from nanobot_context import (
     SessionNotFoundError,
     SessionService,
     SettingsError,
+    Summarizer,
 )
 from nanobot_context.conversations import (
     find_conversation,
@@ -26,7 +27,10 @@ from nanobot_context.conversations import (
     read_conversation,
     read_objects,
 )
+from nanobot_context.replay import replay
+from nanobot_context.report.shown import shown as shown_in_report
 from nanobot_context.sessions.nanobot_files import import_nanobot_file, name_of_key
+from nanobot_context.types import Message
 
 MESSAGES: list[dict[str, Any]] = [
     {"role": "user", "content": "Hello, 世界"},
@@ -303,6 +307,26 @@ def test_a_session_of_another_program_is_found_by_app_user_and_id(
     assert (found.messages, found.metadata, found.name) == (MESSAGES, {}, "id/with/slashes")
     with pytest.raises(SessionNotFoundError, match=r"among those in `sqlite:///"):
         find_conversation("app/user/else", store=url)
+
+
+def test_the_summaries_of_a_store_come_with_the_session(home: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'sessions.db'}"
+    with SessionService(url, summarizer=Summarizer(lambda request: "They talk.")) as service:
+        session = service.create("app", "user", "id")
+        for turn in range(2):
+            said: list[Message] = [
+                {"role": "user", "content": f"Question {turn}"},
+                {"role": "assistant", "content": f"Answer {turn}"},
+            ]
+            service.append(session, [Event(message) for message in said])
+            service.summarize(session, force=True)
+    conversation = find_conversation("app/user/id", store=url)
+    assert [(one.version, covers) for one, covers in conversation.summaries] == [(1, 2), (2, 4)]
+    shown = shown_in_report(conversation, replay(conversation.messages, 1_000), [], {})["summaries"]
+    told = [(one["version"], one["covers"], one["status"], one["made_by"]) for one in shown]
+    assert told == [(1, 2, "stored", "model"), (2, 4, "in use", "model")]
+    assert "They talk." in shown[1]["text"]
+    assert shown[1]["at"].startswith("20")
 
 
 def test_the_configured_store_comes_before_the_files(
