@@ -148,7 +148,7 @@ def replay(
 
     A request whose system messages, tool schemas and last message of the user need more than the
     window says so in its `error`. Costs one compression for each message of the assistant: 2,500
-    requests of up to 5,000 messages take ten to thirty seconds.
+    requests of up to 5,000 messages take ten seconds to a minute.
 
     Args:
         messages: The conversation from its start; not changed.
