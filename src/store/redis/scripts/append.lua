@@ -125,16 +125,18 @@ local function cut()
   end
   local rank = redis.call('ZCOUNT', ids, '-inf', '(' .. d(first)) + held - keep
   local at = redis.call('ZRANGE', ids, d(rank), d(rank), 'WITHSCORES')[2]
+  local wanted = 1 -- each is passed on with all its text
   while true do
-    local page = redis.call('XRANGE', events, at .. '-0', '+', 'COUNT', 8)
+    local page = redis.call('XRANGE', events, at .. '-0', '+', 'COUNT', wanted)
     for _, entry in ipairs(page) do
       if kind_of(entry[2][2]) ~= RESULT then -- results go with their call
         return tonumber(string.match(entry[1], '^%d+'))
       end
     end
-    if #page < 8 then
+    if #page < wanted then
       return seq + 1
     end
+    wanted = 8
     at = d(string.match(page[#page][1], '^%d+') + 1)
   end
 end
