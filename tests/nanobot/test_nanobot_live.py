@@ -64,8 +64,7 @@ def test_the_numbers_are_those_of_the_server(result: Result) -> None:
     overflows = told(result, "overflow")
     assert {event["limit_tokens"] for event in overflows} == {result["window"]}
     for event, request in zip(overflows, refused, strict=True):
-        # What the refusal states is without the tools.
-        assert 0.8 * request["prompt_tokens"] < event["used_tokens"] < request["prompt_tokens"]
+        assert event["used_tokens"] == request["prompt_tokens"]
     reported = [event["prompt_tokens"] for event in told(result, "answered")]
     assert sorted(reported) == sorted(request["prompt_tokens"] for request in answered)
 
