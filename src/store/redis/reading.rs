@@ -48,7 +48,7 @@ impl Redis {
         let wanted = window.last.unwrap_or(u64::MAX);
         // A page that is filtered may show fewer than are wanted, however few that are.
         let count = if window.since_ms.is_some() && wanted > 0 { page } else { wanted.min(page) };
-        let Some((mut told, early)) = self.tell(key, &keys, window, 0, &early(&keys, window.after, count))? else {
+        let Some((mut told, early)) = self.tell(key, &keys, window, 0, &in_front(&keys, window.after, count))? else {
             return Ok(Picture::None);
         };
         if count > 0 && window.after < told.head.seq {
@@ -197,7 +197,7 @@ fn is_marked(mut reply: Reply, head: &Head, cuts: &str) -> bool {
 
 /// Returns the commands that are sent in front of the script, which takes four times as long to pass events on: they read
 /// the marks of the session, and its newest events.
-fn early(keys: &[String], after: u64, count: u64) -> Vec<Cmd> {
+fn in_front(keys: &[String], after: u64, count: u64) -> Vec<Cmd> {
     if count == 0 {
         return Vec::new();
     }
