@@ -114,6 +114,7 @@ class Stored(Place):
 
     def __init__(self, service: SessionService, shown: str, app: str, user: str) -> None:
         self.service = service
+        self._source = shown
         self.shown = f"`{shown}`"
         self.app = app
         self.user = user
@@ -132,7 +133,7 @@ class Stored(Place):
         session = self.service.get(self.app, self.user, key, user_first="off")
         if session is None:
             raise SessionNotFoundError(f"there is no session `{key}` in {self.shown}")
-        return stored_conversation(session, self.shown.strip("`"))
+        return stored_conversation(session, self._source)
 
     def delete(self, key: str) -> bool:
         return self.service.delete(self.app, self.user, key)
