@@ -6,7 +6,6 @@ Imported by the commands that need it: the shim takes as long to import as all e
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from nanobot_context import get_context_window
@@ -15,6 +14,7 @@ from nanobot_context.settings import LoadedSettings, Settings
 from nanobot_context.shim.config import nanobot_config_path
 from nanobot_context.shim.event_file import KEPT
 from nanobot_context.shim.learned import Learned, learned_file
+from nanobot_context.shim.live import events_file
 from nanobot_context.shim.windows import Windows
 
 __all__ = ["InForce", "in_force"]
@@ -46,7 +46,7 @@ class InForce:
         """
         if self.settings.events is None:
             return []
-        path = self._loaded.nanobot_config.parent / Path(self.settings.events).expanduser()
+        path = events_file(self.settings.events, self._loaded.nanobot_config.parent)
         names = [*(f"{path.name}.{number}" for number in range(KEPT, 0, -1)), path.name]
         files = [file for name in names if (file := path.with_name(name)).exists()]
         return [event for file in files for event in read_objects(file)]
