@@ -43,8 +43,8 @@ pub struct Passage {
     pub analysis: Arc<Analysis>,
 }
 
-/// What the conversation knows of a term.
-#[derive(Debug, Clone, Copy, Default)]
+/// What the conversation knows of a term; 32 bytes, for facts lie all over the cache.
+#[derive(Debug, Clone, Copy)]
 struct Fact {
     term: Term,
     messages: u32,
@@ -55,11 +55,36 @@ struct Fact {
     /// Names in the text of the last mention.
     company: u32,
     voices: u8,
-    is_error: bool,
-    is_header: bool,
-    is_noise: bool,
-    relevance: f32,
+    /// Of the part of the last mention.
+    class: Class,
+    /// Whether the request is about it.
+    is_asked: bool,
+    /// Whether it is named in what stays for certain.
+    stays: bool,
+}
+
+impl Fact {
+    fn new(term: Term, is_asked: bool) -> Self {
+        Self {
+            term,
+            messages: 0,
+            mentions: 0,
+            uses: 0,
+            last_message: u32::MAX,
+            company: 0,
+            voices: 0,
+            class: Class::Plain,
+            is_asked,
+            stays: false,
+        }
+    }
+}
+
+/// How much the request is about a term, and the relevance of the most relevant part that names it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bearing {
     asked: f32,
+    relevance: f32,
 }
 
 /// A term of a conversation with what is known of it, and whether the next step used it.
@@ -87,6 +112,8 @@ pub struct Salience {
     ends: Vec<u32>,
     relevance: Vec<f32>,
     facts: Vec<Fact>,
+    /// By term.
+    bearings: Vec<Bearing>,
     known: Numbers,
     /// By term: the chance that the next step uses it.
     chances: Vec<f32>,
@@ -119,92 +146,105 @@ impl Salience {
             ends: Vec::new(),
             relevance: Vec::new(),
             facts: Vec::with_capacity(total / 4),
+            bearings: Vec::new(),
             known: Numbers::of(total),
             chances: Vec::new(),
             worths: Vec::new(),
-            covered: Vec::with_capacity(total / 4),
+            covered: Vec::new(),
             said: vec![0.0; messages],
             messages,
             named_again: if by.coverage { NAMED_AGAIN } else { 1.0 },
             has_classes: by.outline,
         };
-        this.gather();
-        this.relate();
+        let related = this.gather();
+        this.bearings = this.relate(&related);
         this.ask(question.filter(|_| by.relevance));
         let weights = if by.learned { &*LEARNED } else { &*BY_HAND };
         let logarithms = Logarithms::new();
-        this.chances = this.facts.iter().map(|fact| chance(fact, this.messages, weights, &logarithms)).collect();
+        let chance = |(fact, bearing)| chance(fact, bearing, this.messages, weights, &logarithms);
+        this.chances = this.facts.iter().zip(&this.bearings).map(chance).collect();
+        this.covered = this.facts.iter().map(|fact| fact.stays).collect();
         let worth = |(chance, covered): (&f32, &bool)| chance * if *covered { this.named_again } else { 1.0 };
         this.worths = this.chances.iter().zip(&this.covered).map(worth).collect();
         this
     }
 
-    /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them.
-    fn gather(&mut self) {
+    /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them; returns
+    /// the parts that name what the request is about, with how many terms each has.
+    fn gather(&mut self) -> Vec<(usize, usize)> {
         let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
         let asked = Asked::of(asking.flat_map(|passage| passage.analysis.terms.iter().copied()));
+        let mut related = Vec::new();
         for passage in &self.passages {
             self.offsets.push((self.numbers.len(), self.ends.len()));
             let (message, names) = (index(passage.message), index(passage.analysis.names()));
             let is_system = passage.voice == Voice::System;
             let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
             for (part, range) in passage.analysis.ranges() {
-                for &term in &passage.analysis.terms[range] {
+                let stays = passage.stays && !(is_system && part.has_time);
+                let mut is_related = false;
+                for &term in &passage.analysis.terms[range.clone()] {
                     // Most words are nothing to anyone.
                     if !term.kind().is_salient() && !asked.contains(term) {
                         continue;
                     }
-                    let id = self.known.number(term, &mut self.facts);
+                    let id = self.known.number(term, &mut self.facts, &asked);
                     self.numbers.push(id);
-                    if id as usize == self.covered.len() {
-                        self.covered.push(false);
-                    }
-                    self.covered[id as usize] |= passage.stays && !(is_system && part.has_time);
+                    let fact = &mut self.facts[id as usize];
+                    fact.stays |= stays;
+                    fact.class = part.class;
+                    is_related |= fact.is_asked;
                     if is_system {
                         continue;
                     }
-                    let fact = &mut self.facts[id as usize];
                     fact.messages += u32::from(fact.last_message != message);
                     fact.last_message = message;
                     fact.mentions += 1;
                     fact.uses += u32::from(is_use);
                     fact.company = names;
                     fact.voices |= 1 << passage.voice as u8;
-                    fact.asked = fact.asked.max(passage.asks);
+                }
+                if is_related {
+                    related.push((self.ends.len(), range.len()));
                 }
                 self.ends.push(index(self.numbers.len()));
             }
         }
         self.offsets.push((self.numbers.len(), self.ends.len()));
+        related
     }
 
-    /// Rates every part of results and calls by how much of what the request is about it names.
-    fn relate(&mut self) {
+    /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
+    fn relate(&mut self, related: &[(usize, usize)]) -> Vec<Bearing> {
+        let mut bearings = vec![Bearing::default(); self.facts.len()];
+        for (position, passage) in self.passages.iter().enumerate().filter(|(_, passage)| passage.asks > 0.0) {
+            for &id in &self.numbers[self.mentions(position)] {
+                let bearing = &mut bearings[id as usize];
+                bearing.asked = bearing.asked.max(passage.asks);
+            }
+        }
+        self.relevance = vec![0.0; self.ends.len()];
         let idf = Idf::of(self.messages);
-        let mut seen = vec![u32::MAX; self.facts.len()];
-        let mut start = 0;
-        let parts = self.passages.iter().flat_map(|passage| passage.analysis.ranges());
-        for (stamp, ((part, terms), end)) in (0..).zip(parts.zip(&self.ends)) {
-            let ids = &self.numbers[start..*end as usize];
-            start = *end as usize;
+        let mut seen = vec![usize::MAX; self.facts.len()];
+        for &(part, terms) in related {
+            let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let ids = &self.numbers[start as usize..self.ends[part] as usize];
             let mut sum = 0.0;
             for &id in ids {
-                let fact = &self.facts[id as usize];
-                if fact.asked > 0.0 && seen[id as usize] != stamp {
-                    seen[id as usize] = stamp;
-                    sum += fact.asked * idf.at(fact.messages);
+                let asked = bearings[id as usize].asked;
+                if asked > 0.0 && seen[id as usize] != part {
+                    seen[id as usize] = part;
+                    sum += asked * idf.at(self.facts[id as usize].messages);
                 }
             }
-            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms.len()));
+            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms));
             for &id in ids {
-                let fact = &mut self.facts[id as usize];
-                fact.relevance = fact.relevance.max(relevance);
-                fact.is_error = matches!(part.class, Class::Error | Class::NearError | Class::Outlier);
-                fact.is_header = part.class == Class::Header;
-                fact.is_noise = matches!(part.class, Class::Repeat | Class::Noise);
+                let bearing = &mut bearings[id as usize];
+                bearing.relevance = bearing.relevance.max(relevance);
             }
-            self.relevance.push(relevance);
+            self.relevance[part] = relevance;
         }
+        bearings
     }
 
     /// Rates what was said in words by BM25 for the question, with its neighbours.
@@ -367,8 +407,7 @@ impl Salience {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
                 if is_new && !self.covered[id] && term.kind().is_salient() {
-                    let fact = &self.facts[id];
-                    let features = features(fact, self.messages, &logarithms);
+                    let features = features(&self.facts[id], &self.bearings[id], self.messages, &logarithms);
                     examples.push(Example { kind: term.kind() as u8, features, is_used: used(term) });
                 }
             }
@@ -406,13 +445,13 @@ impl Numbers {
     }
 
     /// Returns the number of a term, a new one with facts of its own where it has none.
-    fn number(&mut self, term: Term, facts: &mut Vec<Fact>) -> u32 {
+    fn number(&mut self, term: Term, facts: &mut Vec<Fact>, asked: &Asked) -> u32 {
         let slot = match self.find(term, facts) {
             Ok(number) => return number,
             Err(slot) => slot,
         };
         let number = index(facts.len());
-        facts.push(Fact { term, last_message: u32::MAX, ..Fact::default() });
+        facts.push(Fact::new(term, asked.contains(term)));
         self.slots[slot] = number;
         if facts.len() * 4 > self.slots.len() * 3 {
             self.grow(facts);
@@ -524,7 +563,7 @@ impl Logarithms {
     }
 }
 
-fn features(fact: &Fact, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
+fn features(fact: &Fact, bearing: &Bearing, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
     let ln = |n: u32| logarithms.at(n as usize);
     let is = |condition: bool| f32::from(u8::from(condition));
     let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
@@ -537,19 +576,22 @@ fn features(fact: &Fact, messages: usize, logarithms: &Logarithms) -> [f32; FEAT
         by(Voice::Assistant),
         by(Voice::Call),
         ln(fact.company),
-        fact.relevance,
-        is(fact.asked > 0.0),
-        is(fact.is_error),
-        is(fact.is_header),
-        is(fact.is_noise),
+        bearing.relevance,
+        is(bearing.asked > 0.0),
+        is(matches!(fact.class, Class::Error | Class::NearError | Class::Outlier)),
+        is(fact.class == Class::Header),
+        is(matches!(fact.class, Class::Repeat | Class::Noise)),
         ln(fact.mentions),
     ]
 }
 
-fn chance(fact: &Fact, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
+fn chance(fact: &Fact, bearing: &Bearing, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
     let Some(weights) = &weights[fact.term.kind() as usize] else { return 0.0 };
-    let sum: f32 =
-        features(fact, messages, logarithms).iter().zip(weights).map(|(feature, weight)| feature * weight).sum();
+    let sum: f32 = features(fact, bearing, messages, logarithms)
+        .iter()
+        .zip(weights)
+        .map(|(feature, weight)| feature * weight)
+        .sum();
     1.0 / (1.0 + (-sum).exp())
 }
 
