@@ -1,6 +1,6 @@
 //! What may be taken, the best first.
 
-use super::estimate::{count, index};
+use super::estimate::index;
 
 /// A group or a unit, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub enum Item {
     Unit(u32),
 }
 
-/// Items in the order of their worth for a token, in steps of a hundredth: finer would order noise.
+/// Items in the order of their worth for a token, in steps of a hundredth or so: finer would order noise.
 ///
 /// Buckets rather than a heap, so that putting back and taking out cost the same however many there are. A bucket is a
 /// chain through the links, which are used again.
@@ -36,16 +36,15 @@ impl Default for Queue {
     }
 }
 
-/// Buckets for each doubling of the worth, and their number: from 2^-20 to 2^20 a token.
-const FINENESS: f32 = 64.0;
-const BUCKETS: usize = 2560;
+/// A bucket is a number's exponent and six bits of its mantissa: 64 buckets for each doubling, from 2^-20 to 2^20 a token.
+const BUCKETS: usize = 40 * 64;
+const LEAST: usize = (127 - 20) * 64;
 
 impl Queue {
     /// Returns the bucket of what is worth so much for a token.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped before
     pub fn bucket(worth: f32) -> usize {
-        let step = (worth.max(f32::MIN_POSITIVE).log2() + 20.0) * FINENESS;
-        step.clamp(0.0, count(BUCKETS - 1)) as usize
+        let step = (worth.max(0.0).to_bits() >> 17) as usize;
+        step.saturating_sub(LEAST).min(BUCKETS - 1)
     }
 
     /// Puts an item into a bucket.
