@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::bytes::is_word;
+use super::bytes::word;
 
 /// Words that make a sentence a rule: those of the plan's list, with the forms that people use for them.
 const RULE: &str = r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't)|(?:every|each) (?:answer|reply|response)|whole conversation)(?-u:\b)|(?-u:\b)rules?(?: for [^:]{1,40})?:[ \t]*\S|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起|规则：|每次回[答复]";
@@ -35,35 +35,64 @@ pub fn rules(text: &str) -> Vec<Range<usize>> {
 
 /// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
 pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let stops = text.char_indices().filter(|&(at, c)| ends(text, at, c)).map(|(at, c)| at + c.len_utf8());
+    let bytes = text.as_bytes();
+    let stops = (0..bytes.len()).filter_map(move |at| match bytes[at] {
+        b'\n' => Some(at + 1),
+        b'.' | b'!' | b'?' => text[at + 1..].chars().next().is_none_or(char::is_whitespace).then_some(at + 1),
+        // 。 ！ ？ ；
+        0xe3 | 0xef => {
+            matches!(bytes[at..], [0xe3, 0x80, 0x82, ..] | [0xef, 0xbc, 0x81 | 0x9f | 0x9b, ..]).then_some(at + 3)
+        }
+        _ => None,
+    });
     let mut start = 0;
     stops.chain([text.len()]).map(move |stop| std::mem::replace(&mut start, stop)..stop)
 }
 
+/// Words of [`RULE`], each with the ways in which it goes on; any way where there is none.
+const OPENINGS: [(&str, &[&str]); 14] = [
+    ("never", &[]),
+    ("always", &[]),
+    ("must", &[]),
+    ("mustn", &[]),
+    ("remember", &[]),
+    ("rule", &[]),
+    ("rules", &[]),
+    ("from", &[" now on"]),
+    ("please", &[" do"]),
+    ("every", &[" answer", " reply", " response"]),
+    ("each", &[" answer", " reply", " response"]),
+    ("whole", &[" conversation"]),
+    ("do", &[" not"]),
+    ("don", &["'t"]),
+];
+
 /// Returns whether a word of [`RULE`] is in a sentence, so that most sentences need no more than this look.
 fn may_be_rule(sentence: &str) -> bool {
-    const WORDS: [&str; 14] = [
-        "never", "always", "must", "mustn", "remember", "from", "please", "every", "each", "whole", "rule", "rules",
-        "do", "don",
-    ];
-    let is_opening = |word: &[u8]| {
-        matches!(word.len(), 2..=8) && WORDS.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+    let bytes = sentence.as_bytes();
+    let starts = |at: usize, start: &str| {
+        bytes.get(at..at + start.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
     };
-    if sentence.as_bytes().split(|byte| !is_word(*byte)).any(is_opening) {
-        return true;
+    let opens = |at: usize, end: usize| {
+        // By its first letter a word is told from most others.
+        OPENINGS.iter().any(|(word, ways)| {
+            word.as_bytes()[0] == bytes[at] | 0x20
+                && word.len() == end - at
+                && starts(at, word)
+                && (ways.is_empty() || ways.iter().any(|way| starts(end, way)))
+        })
+    };
+    let mut at = 0;
+    while at < bytes.len() {
+        let end = word::<true>(bytes, at).end;
+        if end > at && opens(at, end) {
+            return true;
+        }
+        at = end + 1;
     }
     // `ſ` is an `s` where case is ignored.
     let others = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则", "每次回", "ſ"];
     !sentence.is_ascii() && others.iter().any(|other| sentence.contains(other))
-}
-
-/// Returns whether a sentence ends with the character `c` at `at`.
-fn ends(text: &str, at: usize, c: char) -> bool {
-    match c {
-        '\n' | '。' | '！' | '？' | '；' => true,
-        '.' | '!' | '?' => text[at + 1..].chars().next().is_none_or(char::is_whitespace),
-        _ => false,
-    }
 }
 
 /// Returns a rule as it is compared with others: letters and digits only, in lower case.
