@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::tokens::ContentMemory;
 
 use super::outline::{Class, Kind, Outline};
-use super::terms::{self, Term};
+use super::terms::{self, Term, Terms};
 
 /// How a text is taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,12 @@ impl Analysis {
     }
 
     fn make(text: &str, form: Form) -> Self {
-        let outline = (form != Form::Whole).then(|| Outline::of(text));
+        let (outline, terms) = if form == Form::Whole {
+            (None, Terms::by_part(text, [text.len()].into_iter()))
+        } else {
+            let (outline, terms) = Outline::with_terms(text);
+            (Some(outline), terms)
+        };
         let mut parts: Vec<Part> = match &outline {
             None => vec![Part {
                 bytes: bytes(0..text.len()),
@@ -84,25 +89,10 @@ impl Analysis {
                 pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()
             }
         };
-        let mut terms = Vec::with_capacity(text.len() / 5);
-        let mut names = Vec::with_capacity(text.len() / 16);
-        let (mut current, mut end) = (0, parts.first().map_or(0, |part| part.bytes as usize));
-        terms::scan(text, |term, at| {
-            // A path comes behind the words in it, of which the last may be the next part's.
-            while at >= end && current + 1 < parts.len() {
-                parts[current].terms_end = bytes(0..terms.len());
-                current += 1;
-                end += parts[current].bytes as usize;
-            }
-            terms.push(term);
-            if term.kind().is_name() {
-                names.push(bytes(0..at));
-            }
-        });
-        for part in &mut parts[current..] {
-            part.terms_end = bytes(0..terms.len());
+        for (part, end) in parts.iter_mut().zip(&terms.ends) {
+            part.terms_end = *end;
         }
-        Self { outline, parts: parts.into(), terms: terms.into(), names: names.into() }
+        Self { outline, parts: parts.into(), terms: terms.all.into(), names: terms.names.into() }
     }
 
     /// Returns what the text is, where it was taken apart.

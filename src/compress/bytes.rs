@@ -43,6 +43,14 @@ pub struct Word {
     pub classes: u8,
     /// As [`hash_of_word`] or [`hash_of_name`] has it.
     pub hash: u64,
+    start: usize,
+}
+
+impl Word {
+    /// Returns its bytes.
+    pub fn length(&self) -> usize {
+        self.end - self.start
+    }
 }
 
 /// Returns the word that begins at `start`, an empty one where none does; its hash is that of a name if `NAME`.
@@ -50,18 +58,20 @@ pub struct Word {
 /// Eight bytes at a time: most words are shorter, so that there is one branch for a word and not one for each byte.
 #[inline]
 pub fn word<const NAME: bool>(bytes: &[u8], start: usize) -> Word {
-    let mut word = Word { end: start, classes: 0, hash: SEED };
+    let mut word = Word { end: start, classes: 0, hash: SEED, start };
     let mut before = 0;
     loop {
         let eight = match bytes.get(word.end..).and_then(|rest| rest.first_chunk()) {
             Some(chunk) => u64::from_le_bytes(*chunk),
             None => few(bytes.get(word.end..).unwrap_or_default()),
         };
+        let folded = eight | LOWER_CASE;
         let digits = within(eight, b'0', b'9');
-        let upper = within(eight, b'A', b'Z');
         let underscores = within(eight, b'_', b'_');
-        let lower = within(eight, b'a', b'z');
-        let length = (!(digits | upper | underscores | lower) & HIGH).trailing_zeros() / 8;
+        let letters = within(folded, b'a', b'z');
+        // The case of a letter is its bit 5, here moved to the high bit.
+        let (lower, upper) = (letters & eight << 2, letters & !(eight << 2));
+        let length = (!(digits | underscores | letters) & HIGH).trailing_zeros() / 8;
         let mask = u64::MAX.checked_shr(64 - 8 * length).unwrap_or(0);
         let humps = (lower << 8 | before) & upper;
         before = lower >> 56;
@@ -72,7 +82,7 @@ pub fn word<const NAME: bool>(bytes: &[u8], start: usize) -> Word {
             | has(lower, LOWER)
             | has(humps, HUMP);
         word.end += length as usize;
-        word.hash = mix(word.hash ^ (if NAME { eight | LOWER_CASE } else { eight } & mask));
+        word.hash = mix(word.hash ^ (if NAME { folded } else { eight } & mask));
         if length < 8 {
             return word;
         }
@@ -102,18 +112,26 @@ fn few(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns where a byte of ASCII is found first, eight bytes at a time: lines are too short for what the standard library
-/// does before and behind its loop.
+/// Returns where a byte of ASCII other than 0 is found first, eight bytes at a time: lines are too short for what the
+/// standard library does before and behind its loop.
 pub fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
     let (chunks, rest) = bytes.as_chunks();
+    let first = |eight: u64| {
+        let found = same(eight, wanted);
+        (found != 0).then(|| found.trailing_zeros() as usize / 8)
+    };
     for (i, chunk) in chunks.iter().enumerate() {
-        let found = within(u64::from_le_bytes(*chunk), wanted, wanted);
-        if found != 0 {
-            return Some(8 * i + found.trailing_zeros() as usize / 8);
+        if let Some(at) = first(u64::from_le_bytes(*chunk)) {
+            return Some(8 * i + at);
         }
     }
-    let at = rest.iter().position(|&byte| byte == wanted)?;
-    Some(8 * chunks.len() + at)
+    Some(8 * chunks.len() + first(few(rest))?)
+}
+
+/// Sets the high bit of the first of eight bytes that is `wanted`, and maybe of some behind it; of none where none is.
+fn same(bytes: u64, wanted: u8) -> u64 {
+    let zeros = bytes ^ (EACH * u64::from(wanted));
+    zeros.wrapping_sub(EACH) & !zeros & HIGH
 }
 
 /// Iterates over the lines of a text, their ends included.
@@ -127,9 +145,35 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether one of a few bytes is among `bytes`; without a branch for each, which is quick where none is.
-pub fn has_any<const N: usize>(bytes: &[u8], few: [u8; N]) -> bool {
-    bytes.iter().fold(false, |found, byte| found | few.contains(byte))
+/// As [`str::trim`]; most lines begin and end in ASCII, which needs no table.
+pub fn trim(line: &str) -> &str {
+    trim_start(trim_end(line))
+}
+
+/// As [`str::trim_start`].
+pub fn trim_start(line: &str) -> &str {
+    let spaces = line.bytes().take_while(|&byte| is_space(byte)).count();
+    let line = &line[spaces..];
+    if line.as_bytes().first().is_some_and(|first| !first.is_ascii()) { line.trim_start() } else { line }
+}
+
+/// As [`str::trim_end`].
+pub fn trim_end(line: &str) -> &str {
+    let spaces = line.bytes().rev().take_while(|&byte| is_space(byte)).count();
+    let line = &line[..line.len() - spaces];
+    if line.as_bytes().last().is_some_and(|last| !last.is_ascii()) { line.trim_end() } else { line }
+}
+
+/// Returns whether a byte is a space as Unicode has it.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// Returns whether one of the `wanted` bytes, none of them 0, is among `bytes`; eight at a time.
+pub fn has_any<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> bool {
+    let (chunks, rest) = bytes.as_chunks();
+    let found = |eight: u64| wanted.iter().fold(0, |found, &byte| found | same(eight, byte)) != 0;
+    chunks.iter().any(|chunk| found(u64::from_le_bytes(*chunk))) || found(few(rest))
 }
 
 /// Folds the product of 128 bits into 64, in which every bit of `value` tells.
@@ -202,9 +246,23 @@ mod tests {
             ["", "\n", "a", "a\n\nb\r\n", "日志日志\n错误\n", "one line that is longer than eight\nand another"];
         for text in texts {
             assert_eq!(lines(text).collect::<Vec<_>>(), text.split_inclusive('\n').collect::<Vec<_>>());
-            for wanted in 0..0x80 {
+            for wanted in 1..0x80 {
                 let expected = text.bytes().position(|byte| byte == wanted);
                 assert_eq!(position(text.as_bytes(), wanted), expected, "{text:?} {wanted}");
+                assert_eq!(has_any(text.as_bytes(), [wanted, 0x7f]), expected.is_some(), "{text:?} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_trimmed_as_the_standard_library_does() {
+        for byte in 0..0x80_u8 {
+            for other in ["", "\u{3000}", "\u{85}", "é", "\u{a0} "] {
+                let space = char::from(byte);
+                for text in [format!("{space}{other}{space}a b{space}{other} {space}"), format!("{other}{space}")] {
+                    assert_eq!((trim(&text), trim_start(&text)), (text.trim(), text.trim_start()), "{text:?}");
+                    assert_eq!(trim_end(&text), text.trim_end(), "{text:?}");
+                }
             }
         }
     }

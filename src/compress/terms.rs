@@ -4,6 +4,7 @@
 //! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`.
 
 use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word};
+use super::estimate::index;
 
 /// What a term is. The order is that of the low bits of [`Term`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,19 +73,131 @@ fn joins(byte: u8) -> bool {
     matches!(byte, b'.' | b'/' | b':' | b'-' | b'@' | b'#' | b'+' | b'~' | b'\\')
 }
 
-/// Calls `found` with every term of `text`, in order, and the index of its first byte. O(n).
-pub fn scan(text: &str, mut found: impl FnMut(Term, usize)) {
+/// Is told what stands in a text, from its start to its end.
+pub trait Reader {
+    /// Whether it asks for terms.
+    const TERMS: bool = true;
+
+    /// A word begins at `start`; of one behind `\n`, `\r` or `\t` the letter of the escape is no part.
+    fn word(&mut self, _start: usize, _word: &Word) {}
+
+    /// At `at` is a quotation mark that is not escaped, or a character that is not ASCII.
+    fn character(&mut self, _at: usize, _c: char) {}
+
+    /// A term begins at `start`, behind the words in it.
+    fn term(&mut self, _term: Term, _start: usize) {}
+}
+
+/// Tells `reader` what stands in `text`. O(n).
+pub fn read(text: &str, reader: &mut impl Reader) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
         if is_word(byte) {
-            at = chunk(bytes, at, &mut found);
+            at = chunk(bytes, at, reader);
         } else if byte < 0x80 {
+            if byte == b'"' && !is_escaped(bytes, at) {
+                reader.character(at, '"');
+            }
             at += 1;
         } else {
-            at = wide(text, at, &mut found);
+            at = wide(text, at, reader);
         }
+    }
+}
+
+/// Returns whether a backslash stands before, which is not escaped itself.
+fn is_escaped(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes[..at], [.., b'\\']) && !matches!(bytes[..at], [.., b'\\', b'\\'])
+}
+
+/// Calls `found` with every term of `text`, in order, and the index of its first byte. O(n).
+pub fn scan(text: &str, found: impl FnMut(Term, usize)) {
+    struct Found<F>(F);
+    impl<F: FnMut(Term, usize)> Reader for Found<F> {
+        fn term(&mut self, term: Term, start: usize) {
+            self.0(term, start);
+        }
+    }
+    read(text, &mut Found(found));
+}
+
+/// The terms of a text by its parts.
+#[derive(Debug, Default)]
+pub struct Terms {
+    /// In order.
+    pub all: Vec<Term>,
+    /// Where the names among them start in the text: identifiers, paths, numbers, repeats included.
+    pub names: Vec<u32>,
+    /// By part: how many there are up to its end. A term belongs to the part in which its last word starts.
+    pub ends: Vec<u32>,
+}
+
+impl Terms {
+    /// Returns an empty list for a text of so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        let (all, names) = (Vec::with_capacity(bytes / 5), Vec::with_capacity(bytes / 16));
+        Self { all, names, ends: Vec::new() }
+    }
+
+    /// Returns the terms of `text`, whose parts end at `ends`. O(n).
+    pub fn by_part(text: &str, ends: impl Iterator<Item = usize>) -> Self {
+        let mut parts = Parts { terms: Self::with_room(text.len()), end: 0, ends };
+        parts.end = parts.ends.next().unwrap_or(usize::MAX);
+        read(text, &mut parts);
+        while parts.end != usize::MAX {
+            parts.close();
+        }
+        parts.terms
+    }
+
+    /// Adds a term to the part under way.
+    pub fn push(&mut self, term: Term, start: usize) {
+        self.all.push(term);
+        if term.kind().is_name() {
+            self.names.push(index(start));
+        }
+    }
+
+    /// Ends the part under way.
+    pub fn close(&mut self) {
+        self.ends.push(index(self.all.len()));
+    }
+}
+
+/// Reads terms by parts.
+struct Parts<I> {
+    terms: Terms,
+    /// Where the part under way ends; [`usize::MAX`] behind the last.
+    end: usize,
+    ends: I,
+}
+
+impl<I: Iterator<Item = usize>> Parts<I> {
+    fn close(&mut self) {
+        self.terms.close();
+        self.end = self.ends.next().unwrap_or(usize::MAX);
+    }
+
+    fn reach(&mut self, at: usize) {
+        while at >= self.end {
+            self.close();
+        }
+    }
+}
+
+impl<I: Iterator<Item = usize>> Reader for Parts<I> {
+    fn word(&mut self, start: usize, _word: &Word) {
+        self.reach(start);
+    }
+
+    fn character(&mut self, at: usize, _c: char) {
+        self.reach(at);
+    }
+
+    fn term(&mut self, term: Term, start: usize) {
+        self.terms.push(term, start);
     }
 }
 
@@ -92,7 +205,7 @@ pub fn scan(text: &str, mut found: impl FnMut(Term, usize)) {
 const MAX_JOINED: usize = 200;
 
 /// Scans words joined by punctuation, from `start`; returns the index behind them.
-fn chunk(bytes: &[u8], start: usize, found: &mut impl FnMut(Term, usize)) -> usize {
+fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
     let mut at = start;
     let (mut words, mut slash, mut other, mut end) = (0, false, false, start);
     // where the last segment of a path starts
@@ -103,7 +216,17 @@ fn chunk(bytes: &[u8], start: usize, found: &mut impl FnMut(Term, usize)) -> usi
         if word.end == at {
             break;
         }
-        simple(&bytes[at..word.end], &word, at, found);
+        if matches!(bytes[at], b'n' | b'r' | b't') && is_escaped(bytes, at) {
+            let behind = self::word::<true>(bytes, at + 1);
+            if behind.end > at + 1 {
+                reader.word(at + 1, &behind);
+            }
+        } else {
+            reader.word(at, &word);
+        }
+        if R::TERMS {
+            simple(&bytes[at..word.end], &word, at, reader);
+        }
         at = word.end;
         words += 1;
         base_words += 1;
@@ -121,35 +244,53 @@ fn chunk(bytes: &[u8], start: usize, found: &mut impl FnMut(Term, usize)) -> usi
             other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
         }
     }
-    if words > 1 && (slash || other) && end - start <= MAX_JOINED {
+    if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
         let kind = if slash { TermKind::Path } else { TermKind::Joined };
-        found(Term::new(hash(&bytes[start..end]), kind), start);
+        reader.term(Term::new(hash(&bytes[start..end]), kind), start);
         if slash && base_words > 1 && base > start {
-            found(Term::new(hash(&bytes[base..end]), TermKind::Joined), base);
+            reader.term(Term::new(hash(&bytes[base..end]), TermKind::Joined), base);
         }
     }
     end.max(start + 1)
 }
 
-/// Reports one word, and the parts of it where it is an identifier.
-fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, found: &mut impl FnMut(Term, usize)) {
-    if word.len() < 2 || word.len() > MAX_JOINED {
-        return;
-    }
-    if classes == DIGIT {
-        let kind = if word.len() >= 4 { TermKind::Number } else { TermKind::Part };
-        found(Term::new(whole, kind), start);
-        return;
-    }
-    if classes & (UNDERSCORE | HUMP | DIGIT) == 0 {
-        if word.len() > 2 {
-            let kind = if word.len() < 8 { TermKind::Word } else { TermKind::LongWord };
-            found(Term::new(whole, kind), start);
+/// Letters from which on a word is a long one.
+const LONG: usize = 8;
+
+/// By the classes of a word and its length, up to [`LONG`]: what it is. A table, for the branches would be hard to foretell.
+const WORD_KINDS: [[Option<TermKind>; LONG + 1]; 32] = {
+    let mut kinds = [[None; LONG + 1]; 32];
+    let mut classes = 1;
+    while classes < kinds.len() {
+        let mut length = 2;
+        while length <= LONG {
+            kinds[classes][length] = if classes == DIGIT as usize {
+                Some(if length >= 4 { TermKind::Number } else { TermKind::Part })
+            } else if classes & (UNDERSCORE | HUMP | DIGIT) as usize != 0 {
+                Some(if length >= 4 { TermKind::Ident } else { TermKind::Part })
+            } else if length == LONG {
+                Some(TermKind::LongWord)
+            } else if length > 2 {
+                Some(TermKind::Word)
+            } else {
+                None
+            };
+            length += 1;
         }
+        classes += 1;
+    }
+    kinds
+};
+
+/// Reports one word, and the parts of it where it is an identifier.
+fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, reader: &mut impl Reader) {
+    if word.len() > MAX_JOINED {
         return;
     }
-    found(Term::new(whole, if word.len() >= 4 { TermKind::Ident } else { TermKind::Part }), start);
-    if classes & (UNDERSCORE | HUMP) == 0 {
+    if let Some(kind) = WORD_KINDS[usize::from(classes)][word.len().min(LONG)] {
+        reader.term(Term::new(whole, kind), start);
+    }
+    if classes & (UNDERSCORE | HUMP) == 0 || word.len() < 2 {
         return;
     }
     let mut from = 0;
@@ -161,7 +302,7 @@ fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, 
         if cut {
             let part = &word[from..at];
             if part.len() >= 3 && part.len() < word.len() && part[0] != b'_' {
-                found(Term::new(hash(part), TermKind::Part), start + from);
+                reader.term(Term::new(hash(part), TermKind::Part), start + from);
             }
             from = at;
         }
@@ -169,7 +310,7 @@ fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, 
 }
 
 /// Scans a run of letters that are not ASCII, from `start`; returns the index behind it.
-fn wide(text: &str, start: usize, found: &mut impl FnMut(Term, usize)) -> usize {
+fn wide(text: &str, start: usize, reader: &mut impl Reader) -> usize {
     let mut before: Option<(char, usize)> = None;
     let mut word = (0_u64, 0_usize);
     let mut end = start;
@@ -178,9 +319,10 @@ fn wide(text: &str, start: usize, found: &mut impl FnMut(Term, usize)) -> usize 
             break;
         }
         end = start + offset + c.len_utf8();
+        reader.character(start + offset, c);
         if is_han(c) {
             if let Some((first, at)) = before {
-                found(Term::new(of_char(of_char(0, first), c), TermKind::Pair), at);
+                reader.term(Term::new(of_char(of_char(0, first), c), TermKind::Pair), at);
             }
             before = Some((c, start + offset));
         } else {
@@ -193,7 +335,7 @@ fn wide(text: &str, start: usize, found: &mut impl FnMut(Term, usize)) -> usize 
         }
     }
     if word.1 >= 3 {
-        found(Term::new(word.0, if word.1 > 6 { TermKind::LongWord } else { TermKind::Word }), start);
+        reader.term(Term::new(word.0, if word.1 > 6 { TermKind::LongWord } else { TermKind::Word }), start);
     }
     end
 }

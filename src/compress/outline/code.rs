@@ -3,8 +3,8 @@
 use super::Class;
 use super::log;
 use super::units::Unit;
-use super::words::{Level, scan};
-use crate::compress::bytes::is_word;
+use super::words::{Level, Scan};
+use crate::compress::bytes::{position, trim, word};
 
 /// Returns a line without the number that `cat -n` and tools that read files put before it: `  12\t`, `  12→`, `12: `,
 /// `12|`, `12-`.
@@ -114,7 +114,7 @@ pub fn is_code(lines: &[&str]) -> bool {
     }
     let (mut code, mut quotes, mut signatures) = (0, 0, 0);
     for (i, line) in lines.iter().enumerate() {
-        let trimmed = line.trim();
+        let trimmed = trim(line);
         let is_signature = is_signature(trimmed);
         signatures += usize::from(is_signature);
         code += usize::from(is_signature || is_code_line(line, trimmed));
@@ -141,12 +141,20 @@ fn is_code_line(line: &str, trimmed: &str) -> bool {
             && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
         || is_comment(trimmed)
         || (line.starts_with([' ', '\t'])
-            && (trimmed.ends_with(')') && trimmed.contains('(') || trimmed.contains(" = ")))
+            && (trimmed.ends_with(')') && trimmed.contains('(') || is_assignment(trimmed)))
+}
+
+/// Returns whether ` = ` is in a line.
+fn is_assignment(trimmed: &str) -> bool {
+    let bytes = trimmed.as_bytes();
+    position(bytes, b'=').is_some_and(|first| bytes[first.saturating_sub(1)..].windows(3).any(|three| three == b" = "))
 }
 
 fn first_word(trimmed: &str) -> &str {
-    let is_in_word = |byte: &u8| is_word(*byte) || matches!(byte, b'#' | b'!');
-    let end = trimmed.bytes().take_while(is_in_word).count();
+    let mut end = word::<false>(trimmed.as_bytes(), 0).end;
+    while let Some(b'#' | b'!') = trimmed.as_bytes().get(end) {
+        end = word::<false>(trimmed.as_bytes(), end + 1).end;
+    }
     match trimmed.as_bytes().get(end) {
         Some(b'.' | b'(') if end > 0 => &trimmed[..=end],
         _ => &trimmed[..end],
@@ -181,15 +189,14 @@ fn is_comment(trimmed: &str) -> bool {
 }
 
 /// Classes the units of code. A line of code that names an error reports none; a compiler's line between them does.
-pub fn classes(text: &str, units: &[Unit], is_numbered: bool) -> Vec<Class> {
+pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let mut class = Class::Plain;
     let mut classes: Vec<Class> = units
         .iter()
-        .map(|unit| {
-            let line = unit.line(text);
+        .zip(scans)
+        .map(|(unit, scan)| {
             if unit.opens {
-                let bare = without_number(line).filter(|_| is_numbered).unwrap_or(line);
-                class = of_line(bare);
+                class = of_line(unit.line(text), scan);
             }
             class
         })
@@ -199,8 +206,8 @@ pub fn classes(text: &str, units: &[Unit], is_numbered: bool) -> Vec<Class> {
     classes
 }
 
-fn of_line(line: &str) -> Class {
-    let trimmed = line.trim();
+fn of_line(line: &str, scan: &Scan) -> Class {
+    let trimmed = trim(line);
     match () {
         () if trimmed.is_empty() => Class::Noise,
         () if is_signature(trimmed) || trimmed.starts_with('@') => Class::Header,
@@ -208,13 +215,13 @@ fn of_line(line: &str) -> Class {
             let is_note = ["TODO", "FIXME", "XXX", "HACK", "SAFETY", "NOTE"].iter().any(|note| trimmed.contains(note));
             if is_note { Class::Plain } else { Class::Noise }
         }
-        () if is_report(line) => Class::Error,
+        () if is_report(line, scan) => Class::Error,
         () => Class::Plain,
     }
 }
 
 /// `error[E0308]: …`, `Traceback …`, `E   …`: what a compiler or a test prints at the start of a line.
-fn is_report(line: &str) -> bool {
+fn is_report(line: &str, scan: &Scan) -> bool {
     let starts = ["error", "Error", "ERROR", "warning", "Traceback", "E  ", "FAIL", "fatal", "panic"];
-    starts.iter().any(|start| line.starts_with(start)) && scan(line.as_bytes(), false).level == Level::Leading
+    scan.level == Level::Leading && starts.iter().any(|start| line.starts_with(start))
 }

@@ -7,7 +7,7 @@ use super::log::Rules;
 use super::markup;
 use super::table;
 use super::words::Level;
-use crate::compress::bytes::{self, has_any};
+use crate::compress::bytes::{self, has_any, is_word, position, trim_end, trim_start};
 
 /// What the sample tells.
 #[derive(Debug)]
@@ -20,6 +20,17 @@ pub struct Form {
 }
 
 impl Form {
+    /// Returns the bytes of the number or the place of a hit that stands before a line.
+    pub fn before(&self, line: &str) -> usize {
+        let line = without_end(line);
+        let said = match self.kind {
+            Kind::Search => is_hit(line).map(|(_, said)| said),
+            _ if self.is_numbered => code::without_number(line),
+            _ => None,
+        };
+        said.map_or(0, |said| line.len() - said.len())
+    }
+
     /// Returns how lines are classed where a text has no structure of its own.
     pub fn rules(&self) -> Rules {
         let is_log = self.kind == Kind::Log;
@@ -38,6 +49,8 @@ impl Form {
 
 /// Lines that are looked at: from the start, the middle and the end.
 const SAMPLE: [usize; 3] = [40, 24, 16];
+/// Lines of which a third tells whether any is of a kind.
+const MANY: usize = 24;
 /// Bytes of a line that are looked at.
 const LINE_BYTES: usize = 400;
 
@@ -64,7 +77,7 @@ pub fn form(text: &str) -> Form {
         return plain(Kind::Log);
     }
     let bare = lines.iter().map(|line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line));
-    let bare: Vec<&str> = bare.filter(|line| !line.trim().is_empty()).collect();
+    let bare: Vec<&str> = bare.filter(|line| !trim_start(line).is_empty()).collect();
     if code::is_code(&bare) {
         return Form { kind: Kind::Code, is_numbered, is_prose: false };
     }
@@ -81,8 +94,12 @@ pub fn form(text: &str) -> Form {
     Form { kind: Kind::Plain, is_numbered: false, is_prose: is_prose(&lines) }
 }
 
-/// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes.
+/// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes; where none of each
+/// third of many passes, the others are taken to be no different.
 fn reaches(lines: &[&str], percent: usize, test: &dyn Fn(&str) -> bool) -> bool {
+    if lines.len() >= MANY && !lines.iter().step_by(3).any(|line| test(line)) {
+        return false;
+    }
     let needed = (lines.len() * percent).div_ceil(100);
     let (mut passed, mut left) = (0, lines.len());
     for line in lines {
@@ -174,14 +191,32 @@ fn is_level(word: &[u8]) -> bool {
 
 /// Returns whether a line looks printed by a program while it runs: a time, a level, a test's verdict, a prompt.
 fn is_log_line(line: &str) -> bool {
-    let start = line.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '$' && c != '✓' && c != '✗');
+    let opens = |&byte: &u8| byte.is_ascii_alphanumeric() || byte == b'$' || !byte.is_ascii();
+    let start = &line[line.bytes().position(|byte| opens(&byte)).unwrap_or(line.len())..];
+    let start = match start.as_bytes().first() {
+        Some(0x80..) => start.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '$' && c != '✓' && c != '✗'),
+        _ => start,
+    };
     let start = &start[..boundary(start, 80)];
-    if has_time(start.as_bytes()) || start.starts_with("$ ") || start.starts_with(['✓', '✗']) {
-        return true;
+    has_time(start.as_bytes())
+        || start.starts_with("$ ")
+        || start.starts_with(['✓', '✗'])
+        || has_level(start.as_bytes())
+        || is_result(trim_start(line))
+}
+
+/// Returns whether one of the first five words is a level.
+fn has_level(start: &[u8]) -> bool {
+    let mut at = 0;
+    for _ in 0..5 {
+        let Some(space) = start[at..].iter().position(|&byte| is_word(byte)) else { return false };
+        let word = at + space;
+        at = bytes::word::<false>(start, word).end;
+        if is_level(&start[word..at]) {
+            return true;
+        }
     }
-    let words = start.as_bytes().split(|byte| !byte.is_ascii_alphanumeric());
-    let mut words = words.filter(|word| !word.is_empty()).take(5);
-    words.any(is_level) || is_result(line.trim_start())
+    false
 }
 
 /// What tests, installers and compilers print.
@@ -203,24 +238,18 @@ fn is_result(line: &str) -> bool {
     };
     // By its first byte most lines are none of them.
     (line.starts_with(['-', '=', 't', 'T', 'n', 'C', 'D']) && starts())
-        || line.trim_end().ends_with("... ok")
+        || trim_end(line).ends_with("... ok")
         || has_verdict(line.as_bytes())
 }
 
-/// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line: one look for all three.
+/// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line.
 fn has_verdict(line: &[u8]) -> bool {
-    // A capital in each of them, and not in many other lines; fewer have a word with such a capital first.
-    let opens = |found, (&before, &next)| found | (before == b' ' && matches!(next, b'P' | b'F' | b'T'));
+    // Capitals that not many other lines have.
     has_any(line, [b'D', b'T'])
-        && line.iter().zip(line.iter().skip(1)).fold(false, opens)
-        && (0..line.len()).any(|at| {
-            line[at] == b' '
-                && match &line[at + 1..] {
-                    [b'P', rest @ ..] => rest.starts_with(b"ASSED"),
-                    [b'F', rest @ ..] => rest.starts_with(b"AILED"),
-                    [b'T', b'S', ..] => line[..at].ends_with(b"error"),
-                    _ => false,
-                }
+        && line.iter().enumerate().any(|(at, byte)| match byte {
+            b'D' => line[..at].ends_with(b" PASSE") || line[..at].ends_with(b" FAILE"),
+            b'T' => line[..at].ends_with(b"error ") && line.get(at + 1) == Some(&b'S'),
+            _ => false,
         })
 }
 
@@ -229,14 +258,20 @@ fn has_time(start: &[u8]) -> bool {
     let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
     let is_date = digits(0, 4) && matches!(start.get(4), Some(b'-' | b'/')) && digits(5, 2);
     let is_clock = |at: usize| digits(at, 2) && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
-    is_date || (has_any(start, [b':']) && (2..start.len()).any(|colon| start[colon] == b':' && is_clock(colon - 2)))
+    let mut from = 0;
+    let mut colons = std::iter::from_fn(|| {
+        let colon = from + position(start.get(from..)?, b':')?;
+        from = colon + 1;
+        Some(colon)
+    });
+    is_date || colons.any(|colon| colon.checked_sub(2).is_some_and(is_clock))
 }
 
 /// Sentences: long lines, or lines that end as sentences do.
 fn is_prose(lines: &[&str]) -> bool {
     let bytes: usize = lines.iter().map(|line| line.len()).sum();
     let sentences =
-        lines.iter().filter(|line| line.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”'])).count();
+        lines.iter().filter(|line| trim_end(line).ends_with(['.', '!', '?', '。', '！', '？', '"', '”'])).count();
     bytes / lines.len() > 160 || sentences * 2 > lines.len()
 }
 

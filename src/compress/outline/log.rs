@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::Class;
 use super::detect::is_hit;
 use super::units::Unit;
-use super::words::{Level, scan};
+use super::words::{Level, Scan};
 use crate::compress::bytes::has_any;
 
 /// How lines are classed.
@@ -39,19 +39,17 @@ const FRAMES: usize = 40;
 /// Where more than one line in this many is an error, their neighbours tell nothing.
 const DENSE: usize = 3;
 
-/// Classes the units of a text. O(n).
-pub fn classes(text: &str, units: &[Unit], rules: &Rules) -> Vec<Class> {
+/// Classes the units of a text by what each says. O(n).
+pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec<Class> {
     let mut seen: HashMap<u64, u32, BuildHasherDefault<AsIs>> =
         HashMap::with_capacity_and_hasher(units.len().min(SEEN), BuildHasherDefault::default());
     let (mut path, mut frames) = ("", Frames::None);
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
-    for &unit in units {
+    for (&unit, scan) in units.iter().zip(scans) {
         let line = unit.of(text);
-        let hit_and_said = if rules.is_search && unit.opens { is_hit(line) } else { None };
-        let (hit, said) = hit_and_said.map_or((None, line), |(hit, said)| (Some(hit), said));
-        let scan = scan(said.as_bytes(), rules.mask_quotes);
+        let hit = if rules.is_search && unit.opens { is_hit(line).map(|(path, _)| path) } else { None };
         // A long line outside of logs is prose, as are the parts of one.
-        let is_said = rules.mask_quotes || said.len() <= LINE_BYTES;
+        let is_said = rules.mask_quotes || unit.said(text).len() <= LINE_BYTES;
         let least = if is_said { rules.least } else { rules.least.max(Level::Strong) };
         let class = match () {
             () if scan.words == 0 => Class::Noise,

@@ -1,11 +1,10 @@
 //! HTML, XML and Markdown.
 
 use super::Class;
-use super::code::without_number;
 use super::log;
 use super::units::Unit;
-use super::words::{Level, scan};
-use crate::compress::bytes::has_any;
+use super::words::{Level, Scan};
+use crate::compress::bytes::{has_any, trim_start};
 
 /// Returns whether a text is HTML or XML: it says so, or most of its lines have tags.
 pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
@@ -26,11 +25,12 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
 const NOISE: [&str; 9] = ["script", "style", "nav", "svg", "noscript", "footer", "head", "iframe", "template"];
 
 /// Classes the units of a page: what scripts, styles and navigation have is noise, as are tags without text.
-pub fn html_classes(text: &str, units: &[Unit]) -> Vec<Class> {
+pub fn html_classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let mut inside: Option<&str> = None;
     let mut classes: Vec<Class> = units
         .iter()
-        .map(|unit| {
+        .zip(scans)
+        .map(|(unit, scan)| {
             let source = unit.of(text);
             let (was_inside, is_title) = (inside.is_some(), has_tag(source, &["title", "h1", "h2", "h3", "h4"]));
             inside = after(source, inside);
@@ -39,7 +39,7 @@ pub fn html_classes(text: &str, units: &[Unit]) -> Vec<Class> {
                 () if was_inside && inside.is_some() => Class::Noise,
                 () if text_bytes(source) < 3 => Class::Noise,
                 () if inside.is_some() && text_bytes(source) < 20 => Class::Noise,
-                () if scan(source.as_bytes(), false).level >= Level::Strong => Class::Error,
+                () if scan.level >= Level::Strong => Class::Error,
                 () => Class::Plain,
             }
         })
@@ -90,12 +90,15 @@ fn text_bytes(source: &str) -> usize {
 
 /// Returns whether sampled lines have headings, lists or fences, so many that it is no accident.
 pub fn is_markdown(lines: &[&str]) -> bool {
-    let headings = lines.iter().filter(|line| is_heading(line)).count();
-    let fences = lines.iter().filter(|line| line.trim_start().starts_with("```")).count();
-    let items = lines.iter().filter(|line| is_item(line)).count();
+    let (mut headings, mut fences, mut items, mut bold) = (0, 0, 0, 0);
     let may_be_bold = |line: &str| has_any(line.as_bytes(), [b'*', b']']);
-    let is_bold = |line: &str| may_be_bold(line) && (line.contains("**") || line.contains("](http"));
-    let bold = lines.iter().filter(|line| is_bold(line)).count();
+    for line in lines {
+        let trimmed = trim_start(line);
+        headings += usize::from(is_heading(line));
+        fences += usize::from(trimmed.starts_with("```"));
+        items += usize::from(is_item(trimmed));
+        bold += usize::from(may_be_bold(line) && (line.contains("**") || line.contains("](http")));
+    }
     let marked = headings + fences + items + bold;
     (headings > 0 || fences > 1 || bold > 1) && marked * 5 >= lines.len() && (headings + fences + bold) > 1
 }
@@ -106,27 +109,25 @@ fn is_heading(line: &str) -> bool {
 }
 
 fn is_item(line: &str) -> bool {
-    let line = line.trim_start();
     line.starts_with("- ") || line.starts_with("* ") || line.starts_with("+ ") || {
         let digits = line.bytes().take_while(u8::is_ascii_digit).count();
         (1..=3).contains(&digits) && line[digits..].starts_with(". ")
     }
 }
 
-/// Classes the units of Markdown; `is_numbered` as in code.
-pub fn markdown_classes(text: &str, units: &[Unit], is_numbered: bool) -> Vec<Class> {
+/// Classes the units of Markdown.
+pub fn markdown_classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let mut in_fence = false;
     let mut classes: Vec<Class> = units
         .iter()
-        .map(|unit| {
+        .zip(scans)
+        .map(|(unit, scan)| {
             let line = unit.line(text);
-            let line = without_number(line).filter(|_| is_numbered && unit.opens).unwrap_or(line);
             let trimmed = line.trim();
             if unit.opens && trimmed.starts_with("```") {
                 in_fence = !in_fence;
                 return Class::Plain;
             }
-            let scan = scan(line.as_bytes(), false);
             match () {
                 () if unit.opens && !in_fence && is_heading(line) => Class::Header,
                 () if scan.words == 0 => Class::Noise,

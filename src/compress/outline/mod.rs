@@ -22,6 +22,8 @@ use std::ops::Range;
 
 use json::Tree;
 
+use super::terms::Terms;
+
 /// What a piece is, by its form alone; the fit turns this into weight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -120,21 +122,34 @@ pub struct Outline {
 impl Outline {
     /// Takes `text` apart. O(n), the same for the same text, and for any text at all.
     pub fn of(text: &str) -> Self {
+        Self::with_terms(text).0
+    }
+
+    /// As [`Outline::of`], with the terms of each piece: words are looked at once for both.
+    pub fn with_terms(text: &str) -> (Self, Terms) {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::outline(text) {
-            return Self { kind: Kind::Json, pieces, tree: Some(tree) };
+            let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize));
+            return (Self { kind: Kind::Json, pieces, tree: Some(tree) }, terms);
         }
         let form = detect::form(text);
-        let units = units::units(text, form.kind == Kind::Html);
+        let units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
+        let rules = form.rules();
+        let (scans, mut terms) = words::scans_and_terms(text, &units, rules.mask_quotes);
         let classes = match form.kind {
-            Kind::Log | Kind::Plain | Kind::Search | Kind::Json => log::classes(text, &units, &form.rules()),
-            Kind::Code => code::classes(text, &units, form.is_numbered),
+            Kind::Log | Kind::Plain | Kind::Search | Kind::Json => log::classes(text, &units, &scans, &rules),
+            Kind::Code => code::classes(text, &units, &scans),
             Kind::Diff => diff::classes(text, &units),
-            Kind::Table => table::classes(text, &units),
-            Kind::Html => markup::html_classes(text, &units),
-            Kind::Markdown => markup::markdown_classes(text, &units, form.is_numbered),
+            Kind::Table => table::classes(text, &units, &scans),
+            Kind::Html => markup::html_classes(text, &units, &scans),
+            Kind::Markdown => markup::markdown_classes(text, &units, &scans),
         };
-        Self { kind: form.kind, pieces: units::join(text, &units, &classes), tree: None }
+        let pieces = units::join(text, &units, &classes);
+        // A piece ends where one of its units does.
+        let mut ends = units.iter().zip(&terms.ends);
+        let end = |piece: &Piece| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
+        terms.ends = pieces.iter().map(end).collect();
+        (Self { kind: form.kind, pieces, tree: None }, terms)
     }
 
     /// Returns what the text is.
@@ -169,7 +184,7 @@ impl Outline {
 
 /// Returns whether a line of a result reports an error.
 pub fn is_error(line: &str) -> bool {
-    words::scan(line.as_bytes(), true).level >= words::Level::Weak
+    words::scan(line, true).level >= words::Level::Weak
 }
 
 /// Returns the part of a text that pieces can address: all of it, below 4 GiB.

@@ -4,7 +4,7 @@ use super::Class;
 use super::columns::Columns;
 use super::log;
 use super::units::Unit;
-use super::words::{Level, scan};
+use super::words::{Level, Scan};
 use crate::compress::bytes::position;
 
 /// What stands between the cells.
@@ -84,16 +84,15 @@ fn cells(line: &str, between: Between) -> impl Iterator<Item = &str> {
 }
 
 /// Classes the units of a table: its head, rows that differ, rows that repeat, the first and last.
-pub fn classes(text: &str, units: &[Unit]) -> Vec<Class> {
+pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let sample: Vec<&str> =
         units.iter().map(|unit| unit.line(text)).filter(|line| !line.trim().is_empty()).take(60).collect();
     let between = between(&sample).unwrap_or(Between::Comma);
     let mut columns = Columns::default();
     let mut rows: Vec<(usize, u32)> = Vec::new();
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
-    for (i, unit) in units.iter().enumerate() {
+    for (i, (unit, scan)) in units.iter().zip(scans).enumerate() {
         let line = unit.line(text);
-        let scan = scan(line.as_bytes(), false);
         classes.push(match () {
             () if scan.words == 0 => Class::Noise,
             () if rows.is_empty() && classes.iter().all(|class| *class != Class::Header) && unit.opens => Class::Header,

@@ -8,19 +8,31 @@ use crate::compress::marks;
 #[derive(Copy, Clone, Debug)]
 pub struct Unit {
     pub start: u32,
+    /// Where it begins to say something, behind the number or the place of a hit that stands before the line.
+    pub says: u32,
     pub end: u32,
     /// It begins where a line does.
     pub opens: bool,
 }
 
 impl Unit {
+    /// Returns a line as a unit.
+    pub fn of_line(line: std::ops::Range<usize>) -> Self {
+        Self { start: at(line.start), says: at(line.start), end: at(line.end), opens: true }
+    }
+
     pub fn of(self, text: &str) -> &str {
         &text[self.start as usize..self.end as usize]
     }
 
-    /// The unit without its line end.
+    /// What it says.
+    pub fn said(self, text: &str) -> &str {
+        &text[self.says as usize..self.end as usize]
+    }
+
+    /// What it says, without its line end.
     pub fn line(self, text: &str) -> &str {
-        self.of(text).trim_end_matches(['\n', '\r'])
+        self.said(text).trim_end_matches(['\n', '\r'])
     }
 }
 
@@ -35,17 +47,20 @@ const SHORT_BYTES: u32 = 40;
 /// Pieces that a text may have beside one for every [`SHORT_BYTES`].
 const FREE_PIECES: usize = 8;
 
-/// Cuts a text into lines, and lines above the limit into parts; `tags` cuts between tags, too.
-pub fn units(text: &str, tags: bool) -> Vec<Unit> {
+/// Cuts a text into lines, and lines above the limit into parts; `tags` cuts between tags, too. `before` returns what
+/// stands before the words of a line, in bytes.
+pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit> {
     let mut units = Vec::with_capacity(text.len() / 64);
     let mut start = 0;
     for line in lines(text) {
         let end = start + line.len();
+        let first = units.len();
         if line.len() <= PART_BYTES.1 {
-            units.push(Unit { start: at(start), end: at(end), opens: true });
+            units.push(Unit::of_line(start..end));
         } else {
             parts(text, start..end, Style { escaped: false, tags }, &mut units);
         }
+        units[first].says = at(start + before(line)).min(units[first].end);
         start = end;
     }
     units
@@ -74,7 +89,7 @@ pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut
         // The line's end is no part of its own, behind a mark neither.
         let is_end = line.end - end <= 2 && text[end..line.end].trim().is_empty();
         let end = if is_end { line.end } else { end };
-        units.push(Unit { start: at(from), end: at(end), opens: from == line.start });
+        units.push(Unit { opens: from == line.start, ..Unit::of_line(from..end) });
         from = end;
         if from == mark.end && from < line.end {
             mark = find(from);

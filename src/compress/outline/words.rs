@@ -1,12 +1,14 @@
 //! What a line says: whether something went wrong, and which template it was printed from.
 
-use crate::compress::bytes::{self, DIGIT};
+use super::units::Unit;
+use crate::compress::bytes::{DIGIT, Word};
+use crate::compress::terms::{Reader, Term, Terms, read};
 
 /// What one look at a line tells.
 #[derive(Copy, Clone, Debug)]
 pub struct Scan {
-    /// Hash of the line without what changes from one printing to the next: every word with a digit in it (numbers,
-    /// hashes, UUIDs, times), and quoted strings where asked. Runs of spaces count as one.
+    /// Hash of the line's words without what changes from one printing to the next: every word with a digit in it
+    /// (numbers, hashes, UUIDs, times), and quoted strings where asked. What stands between words does not count.
     pub template: u64,
     /// How surely the line reports an error.
     pub level: Level,
@@ -27,51 +29,147 @@ pub enum Level {
 }
 
 /// Looks at a line once. O(n); nothing is allocated.
-pub fn scan(line: &[u8], mask_quotes: bool) -> Scan {
-    let mut scan = Scan { template: 0, level: Level::None, words: 0 };
-    let (mut hash, mut in_quotes, mut position) = (SEED, false, 0);
-    while let Some(&byte) = line.get(position) {
-        match byte {
-            b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'_' => {
-                let word = word_at(line, position);
-                scan.words += 1;
-                if !in_quotes {
-                    hash = mix(hash, word.hash);
-                }
-                if word.is_hint {
-                    scan.level = scan.level.max(judge(line, position, word.end));
-                }
-                position = word.end;
-                continue;
-            }
-            b' ' | b'\t' | b'\r' | b'\n' => {
-                while matches!(line.get(position + 1), Some(b' ' | b'\t' | b'\r' | b'\n')) {
-                    position += 1;
-                }
-                hash = if in_quotes || position + 1 == line.len() { hash } else { mix(hash, u64::from(b' ')) };
-            }
-            b'"' if mask_quotes => {
-                in_quotes = !in_quotes;
-                hash = mix(hash, u64::from(b'"'));
-            }
-            b'\\' if matches!(line.get(position + 1), Some(b'n' | b'r' | b't' | b'"' | b'\\')) => position += 1,
-            0xe4..=0xe9 => {
-                scan.words += 1;
-                scan.level = scan.level.max(judge_chinese(line, position));
-                hash = if in_quotes { hash } else { mix(hash, u64::from(byte)) };
-            }
-            _ => {
-                scan.words += u32::from(byte >= 0xc0);
-                hash = if in_quotes { hash } else { mix(hash, u64::from(byte)) };
-            }
+pub fn scan(line: &str, mask_quotes: bool) -> Scan {
+    struct Line<'t>(Looking<'t>);
+    impl Reader for Line<'_> {
+        const TERMS: bool = false;
+
+        fn word(&mut self, start: usize, word: &Word) {
+            self.0.word(start, word);
         }
-        position += 1;
+
+        fn character(&mut self, at: usize, c: char) {
+            self.0.character(at, c);
+        }
     }
-    if line.starts_with(b"E   ") {
-        scan.level = Level::Leading;
+    let mut reader = Line(Looking::at(line, mask_quotes));
+    read(line, &mut reader);
+    reader.0.scan()
+}
+
+/// Looks at each unit of a text, the terms of which are gathered by units. O(n).
+pub fn scans_and_terms(text: &str, units: &[Unit], mask_quotes: bool) -> (Vec<Scan>, Terms) {
+    let mut lines = Lines {
+        text,
+        units: units.iter(),
+        mask_quotes,
+        says: 0,
+        end: usize::MAX,
+        now: Looking::at("", mask_quotes),
+        scans: Vec::with_capacity(units.len()),
+        terms: Terms::with_room(text.len()),
+    };
+    lines.open();
+    read(text, &mut lines);
+    while lines.end != usize::MAX {
+        lines.close();
     }
-    scan.template = hash;
-    scan
+    (lines.scans, lines.terms)
+}
+
+/// Reads a text unit by unit.
+struct Lines<'t> {
+    text: &'t str,
+    units: std::slice::Iter<'t, Unit>,
+    mask_quotes: bool,
+    /// Where the line's own words begin in the unit under way.
+    says: usize,
+    /// Where that unit ends; [`usize::MAX`] behind the last.
+    end: usize,
+    now: Looking<'t>,
+    scans: Vec<Scan>,
+    terms: Terms,
+}
+
+impl Lines<'_> {
+    fn open(&mut self) {
+        self.end = usize::MAX;
+        if let Some(unit) = self.units.next() {
+            (self.says, self.end) = (unit.says as usize, unit.end as usize);
+            self.now = Looking::at(unit.said(self.text), self.mask_quotes);
+        }
+    }
+
+    fn close(&mut self) {
+        self.scans.push(self.now.scan());
+        self.terms.close();
+        self.open();
+    }
+
+    fn reach(&mut self, at: usize) {
+        while at >= self.end {
+            self.close();
+        }
+    }
+}
+
+impl Reader for Lines<'_> {
+    fn word(&mut self, start: usize, word: &Word) {
+        self.reach(start);
+        if let Some(at) = start.checked_sub(self.says) {
+            self.now.word(at, word);
+        }
+    }
+
+    fn character(&mut self, at: usize, c: char) {
+        self.reach(at);
+        if let Some(at) = at.checked_sub(self.says) {
+            self.now.character(at, c);
+        }
+    }
+
+    fn term(&mut self, term: Term, start: usize) {
+        self.terms.push(term, start);
+    }
+}
+
+/// A line that is looked at.
+struct Looking<'t> {
+    line: &'t str,
+    mask_quotes: bool,
+    in_quotes: bool,
+    hash: u64,
+    level: Level,
+    words: u32,
+}
+
+impl<'t> Looking<'t> {
+    fn at(line: &'t str, mask_quotes: bool) -> Self {
+        Self { line, mask_quotes, in_quotes: false, hash: SEED, level: Level::None, words: 0 }
+    }
+
+    fn word(&mut self, start: usize, word: &Word) {
+        self.words += 1;
+        let has_digit = word.classes & DIGIT != 0;
+        if !self.in_quotes {
+            self.hash = mix(self.hash, if has_digit { u64::from(b'#') } else { word.hash });
+        }
+        let line = self.line.as_bytes();
+        // A unit may end within a word that is as long as it.
+        let end = (start + word.length()).min(line.len());
+        if !has_digit && is_hint(&line[start..end]) {
+            self.level = self.level.max(judge(line, start, end));
+        }
+    }
+
+    fn character(&mut self, at: usize, c: char) {
+        if c == '"' {
+            self.in_quotes ^= self.mask_quotes;
+            return;
+        }
+        self.words += 1;
+        if is_chinese(c) {
+            self.level = self.level.max(judge_chinese(self.line.as_bytes(), at));
+        }
+        if !self.in_quotes {
+            self.hash = mix(self.hash, u64::from(c));
+        }
+    }
+
+    fn scan(&self) -> Scan {
+        let level = if self.line.starts_with("E   ") { Level::Leading } else { self.level };
+        Scan { template: self.hash, level, words: self.words }
+    }
 }
 
 /// Odd numbers without pattern, as in `FxHash` of rustc.
@@ -81,30 +179,15 @@ fn mix(hash: u64, value: u64) -> u64 {
     (hash.rotate_left(5) ^ value).wrapping_mul(SEED)
 }
 
-struct Word {
-    end: usize,
-    /// Of its bytes, or of any other with a digit in it.
-    hash: u64,
-    /// It may be one of the words that [`judge`] knows.
-    is_hint: bool,
-}
-
-fn word_at(line: &[u8], start: usize) -> Word {
-    let bytes::Word { end, classes, hash } = bytes::word::<false>(line, start);
-    let (word, has_digit) = (&line[start..end], classes & DIGIT != 0);
-    let first = (word[0] | 0x20).wrapping_sub(b'a');
-    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or(0);
-    let by_first = word.len() < 16 && lengths >> word.len() & 1 == 1;
-    Word {
-        end,
-        hash: if has_digit { u64::from(b'#') } else { hash },
-        is_hint: !has_digit && (by_first || is_camel_tail(word)),
-    }
+/// Returns whether a word of letters may be one of those that [`judge`] knows.
+fn is_hint(word: &[u8]) -> bool {
+    starts_as_known(word) || is_camel_tail(word)
 }
 
 /// `TypeError`, `IOException`, `DeprecationWarning`.
 fn is_camel_tail(word: &[u8]) -> bool {
     word.len() > 6
+        && word[0].is_ascii_uppercase()
         && matches!(word, [.., b'r', b'r', b'o', b'r'] | [.., b't', b'i', b'o', b'n'] | [.., b'n', b'i', b'n', b'g'])
 }
 
@@ -159,16 +242,25 @@ const WORDS: [&[u8]; 47] = [
     b"critical",
 ];
 
-/// By first letter: the lengths that words of [`WORDS`] have, a bit each.
-const LENGTHS: [u16; 26] = {
-    let mut lengths = [0; 26];
+/// By first letter: the lengths that words of [`WORDS`] have, and their second letters, a bit each.
+const STARTS: [(u16, u32); 26] = {
+    let mut starts = [(0, 0); 26];
     let mut i = 0;
     while i < WORDS.len() {
-        lengths[(WORDS[i][0] - b'a') as usize] |= 1 << WORDS[i].len();
+        let start = &mut starts[(WORDS[i][0] - b'a') as usize];
+        start.0 |= 1 << WORDS[i].len();
+        start.1 |= 1 << (WORDS[i][1] - b'a');
         i += 1;
     }
-    lengths
+    starts
 };
+
+/// Returns whether a word of letters is as long as one of [`WORDS`] and begins as that does, so that few others are judged.
+fn starts_as_known(word: &[u8]) -> bool {
+    let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a');
+    let (lengths, seconds) = STARTS.get(usize::from(letter(word[0]))).copied().unwrap_or_default();
+    word.len() < 16 && lengths >> word.len() & 1 == 1 && seconds >> letter(word[1]) & 1 == 1
+}
 
 /// Says whether the word from `start` to `end` reports an error.
 #[cold]
@@ -272,9 +364,15 @@ fn number_after(after: &[u8]) -> Option<&[u8]> {
 const CHINESE: [&str; 12] =
     ["错误", "失败", "异常", "警告", "拒绝", "超时", "无法", "崩溃", "报错", "致命", "出错", "中断"];
 
+/// Returns whether a character may begin one of [`CHINESE`].
+fn is_chinese(c: char) -> bool {
+    matches!(c, '\u{4000}'..='\u{9fff}')
+}
+
 fn judge_chinese(line: &[u8], position: usize) -> Level {
     let Some(word) = line.get(position..position + 6) else { return Level::None };
-    if !CHINESE.iter().any(|known| known.as_bytes() == word) {
+    // By its middle a character is told from most others without a call.
+    if !CHINESE.iter().any(|known| known.as_bytes()[1] == word[1] && known.as_bytes() == word) {
         return Level::None;
     }
     let before = &line[..position];
@@ -297,7 +395,7 @@ mod tests {
     use super::*;
 
     fn level(line: &str) -> Level {
-        scan(line.as_bytes(), true).level
+        scan(line, true).level
     }
 
     #[test]
@@ -354,8 +452,42 @@ mod tests {
     }
 
     #[test]
+    fn an_escape_is_no_part_of_the_word_behind_it() {
+        for line in [r"a\nerror: no space", r"a\tValueError: x", r"a\r\nfatal: gone"] {
+            assert!(level(line) > Level::None, "{line}");
+        }
+        assert_eq!(level(r"a\\nerror: no space"), Level::None, "a backslash, spelled out, and then a letter");
+        assert_eq!(scan(r"x\n12", false).words, 2);
+    }
+
+    #[test]
+    fn what_stands_between_words_makes_no_other_template() {
+        let template = |line: &str, mask_quotes| scan(line, mask_quotes).template;
+        assert_eq!(template("batch done, took 3 ms", false), template("batch done took 12 ms\n", false));
+        assert_ne!(template(r#"key "a b""#, false), template(r#"key "c""#, false));
+        assert_eq!(template(r#"key "a b""#, true), template(r#"key "c \" d""#, true));
+    }
+
+    #[test]
+    fn units_are_looked_at_as_lines_by_themselves() {
+        let text = "1: error: no space\n2: \"half a quotation\n错误：x\n\nwaits at src/a.rs";
+        let mut units = super::super::units::units(text, false, |line| line.find(": ").map_or(0, |at| at + 2));
+        units[0].end -= 4;
+        units.insert(1, Unit { opens: false, ..Unit::of_line(15..19) });
+        let (scans, terms) = scans_and_terms(text, &units, true);
+        let alone: Vec<Scan> = units.iter().map(|unit| scan(unit.said(text), true)).collect();
+        let known = |scans: &[Scan]| scans.iter().map(|scan| (scan.level, scan.words)).collect::<Vec<_>>();
+        // Of the word that is cut in two the first half has all.
+        let mut expected = known(&alone);
+        expected[1].1 = 0;
+        assert_eq!(known(&scans), expected);
+        assert_eq!(terms.ends.len(), units.len());
+        assert_eq!(terms.ends.last().copied(), u32::try_from(terms.all.len()).ok());
+    }
+
+    #[test]
     fn a_template_has_no_numbers_times_and_quotations() {
-        let template = |line: &str| scan(line.as_bytes(), true).template;
+        let template = |line: &str| scan(line, true).template;
         assert_eq!(
             template("2026-05-01T10:10:00 INFO worker-1 processed batch 7 of \"a b\""),
             template("2026-11-21T23:59:59 INFO worker-12 processed  batch 1000 of \"cde\"\n")

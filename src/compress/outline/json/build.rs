@@ -7,7 +7,7 @@ use super::rows::{Rows, class_of};
 use super::{Node, Shape, Tree};
 use crate::compress::outline::log::{self, Rules};
 use crate::compress::outline::units::{self, Style, Unit, escape_end};
-use crate::compress::outline::words::Level;
+use crate::compress::outline::words::{Level, Scan, scan};
 use crate::compress::outline::{Class, Piece, at};
 
 /// A row larger than this is opened; below, its cells say more together.
@@ -49,13 +49,18 @@ fn after_lines(text: &str) -> Option<(usize, (Vec<Node>, usize))> {
 
 /// Makes pieces of the lines of `text[from..]`, which stand around JSON.
 fn lines_around(text: &str, from: usize) -> Vec<Piece> {
-    let mut units = units::units(&text[from..], false);
+    let mut units = units::units(&text[from..], false, |_| 0);
     for unit in &mut units {
         unit.start += at(from);
+        unit.says += at(from);
         unit.end += at(from);
     }
     let rules = Rules { least: Level::Weak, mask_quotes: false, is_search: false, edges: (MAX_LINES_BEFORE, 0) };
-    units::join(text, &units, &log::classes(text, &units, &rules))
+    units::join(text, &units, &log::classes(text, &units, &scans(text, &units), &rules))
+}
+
+fn scans(text: &str, units: &[Unit]) -> Vec<Scan> {
+    units.iter().map(|unit| scan(unit.said(text), false)).collect()
 }
 
 struct Build<'t> {
@@ -163,7 +168,7 @@ impl Build<'_> {
         let mut units: Vec<Unit> = Vec::new();
         for line in lines(self.text, body.clone()) {
             if line.len() <= units::PART_BYTES.1 {
-                units.push(Unit { start: at(line.start), end: at(line.end), opens: true });
+                units.push(Unit::of_line(line));
             } else {
                 units::parts(self.text, line, Style { escaped: true, tags: false }, &mut units);
             }
@@ -171,7 +176,7 @@ impl Build<'_> {
         let is_listing = units.len() as u64 * 200 > body.len() as u64 * 3 / 2;
         let least = if is_listing { Level::Weak } else { Level::Strong };
         let rules = Rules { least, mask_quotes: false, is_search: false, edges: (2, 2) };
-        let classes = log::classes(self.text, &units, &rules);
+        let classes = log::classes(self.text, &units, &scans(self.text, &units), &rules);
         let first = self.pieces.len();
         self.pieces.extend(units::join(self.text, &units, &classes));
         // The key and what opens before it belong to the first part.

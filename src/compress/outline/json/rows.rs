@@ -29,11 +29,12 @@ pub struct Rows {
 impl Rows {
     /// Adds the values that lie one behind the other in `text[range]`, valid JSON; returns the number of the first.
     pub fn add(&mut self, text: &str, range: Range<usize>) -> u32 {
-        let bytes = &text.as_bytes()[..range.end];
+        let text = &text[..range.end];
+        let bytes = text.as_bytes();
         let (mut position, mut first) = (range.start, None);
         while position < range.end {
             let end = value_end(bytes, position);
-            let row = self.row(bytes, position..end);
+            let row = self.row(text, position..end);
             first = first.or(Some(row));
             position = skip_spaces(bytes, end);
             if bytes.get(position) == Some(&b',') {
@@ -43,7 +44,8 @@ impl Rows {
         first.unwrap_or(0)
     }
 
-    fn row(&mut self, bytes: &[u8], range: Range<usize>) -> u32 {
+    fn row(&mut self, text: &str, range: Range<usize>) -> u32 {
+        let bytes = text.as_bytes();
         let is_object = bytes[range.start] == b'{';
         let is_container = is_object || bytes[range.start] == b'[';
         let mut cells: Vec<(usize, Range<usize>)> = Vec::with_capacity(self.order.len());
@@ -61,7 +63,7 @@ impl Rows {
             }
             let end = value_end(bytes, position);
             if bytes[position] == b'"' {
-                is_error |= scan(&bytes[position + 1..end - 1], false).level >= Level::Weak;
+                is_error |= scan(&text[position + 1..end - 1], false).level >= Level::Weak;
             }
             if column < MAX_COLUMNS && !matches!(bytes[position], b'{' | b'[') {
                 cells.push((column, position..end));
@@ -135,11 +137,11 @@ pub fn class_of(source: &str, parent: Shape) -> Class {
             continue;
         }
         let end = string_end(bytes, position).unwrap_or(bytes.len());
-        let inner = bytes.get(position + 1..end - 1).unwrap_or_default();
+        let inner = source.get(position + 1..end - 1).unwrap_or_default();
         let behind = skip_spaces(bytes, end);
         if parent == Shape::Object && bytes.get(behind) == Some(&b':') {
             position = skip_spaces(bytes, behind + 1);
-            if is_failure(inner, &bytes[position.min(bytes.len())..]) {
+            if is_failure(inner.as_bytes(), &bytes[position.min(bytes.len())..]) {
                 return Class::Error;
             }
             continue;
