@@ -509,11 +509,12 @@ impl Asked {
 const K1: f32 = 1.2;
 const B: f32 = 0.75;
 
-/// Words that ask for nothing: those of three letters and more in the usual English lists.
+/// Words that ask for nothing: those of three letters and more in the usual English lists, but for "same", which has the
+/// stem of a name.
 static STOP_WORDS: LazyLock<HashSet<Term>> = LazyLock::new(|| {
     let words = "about after all also and any are because been before being between both but can could did does doing down \
         during each few for from further get had has have having her here hers him his how into its just let may me might \
-        more most much must not now off once only other our out over own please same she should some such tell than that \
+        more most much must not now off once only other our out over own please she should some such tell than that \
         the their them then there these they this those through too under until very was were what when where which while \
         who whom whose why will with would yes you your";
     let mut terms = HashSet::new();

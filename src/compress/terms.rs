@@ -1,7 +1,8 @@
 //! What a text names: identifiers, paths, numbers, words, pairs of Chinese characters.
 //!
 //! A term is a hash, so that conversations are compared without keeping their text. Case is ignored. An identifier is a
-//! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`.
+//! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word
+//! is a term by its stem, so that who asks for what `arrived` is told of what `arrives`.
 
 use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word};
 use super::estimate::index;
@@ -12,9 +13,9 @@ use super::estimate::index;
 pub enum TermKind {
     /// Part of an identifier: for relevance only.
     Part,
-    /// A word of up to seven letters.
+    /// The stem of a word of letters: for relevance only.
     Word,
-    /// A longer word.
+    /// A word of eight letters or more.
     LongWord,
     /// A word with a digit, an underscore or a hump.
     Ident,
@@ -254,6 +255,20 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
     end.max(start + 1)
 }
 
+/// Returns how much of a word of letters is its stem, so that `arrive`, `arrives`, `arrived` and `arriving` are one term,
+/// as are `query` and `queries`; the endings of English, without its exceptions.
+fn stem(word: &[u8]) -> usize {
+    let last = |n: usize| word.len().checked_sub(n).map_or(0, |at| word[at] | 0x20);
+    let ending = match (last(3), last(2), last(1)) {
+        (b'i', b'n', b'g') | (b'i', b'e', b's' | b'd') => 3,
+        (_, b'e', b's' | b'd') => 2,
+        (_, b's', b's') => 0,
+        (_, _, b's' | b'e' | b'y') => 1,
+        _ => 0,
+    };
+    if word.len() < ending + 3 { word.len() } else { word.len() - ending }
+}
+
 /// Letters from which on a word is a long one.
 const LONG: usize = 8;
 
@@ -288,7 +303,14 @@ fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, 
         return;
     }
     if let Some(kind) = WORD_KINDS[usize::from(classes)][word.len().min(LONG)] {
-        reader.term(Term::new(whole, kind), start);
+        if kind != TermKind::Word {
+            reader.term(Term::new(whole, kind), start);
+        }
+        if matches!(kind, TermKind::Word | TermKind::LongWord) {
+            let stem = stem(word);
+            let hash = if stem == word.len() { whole } else { hash(&word[..stem]) };
+            reader.term(Term::new(hash, TermKind::Word), start);
+        }
     }
     if classes & (UNDERSCORE | HUMP) == 0 || word.len() < 2 {
         return;
@@ -361,6 +383,8 @@ pub fn text_at(text: &str, start: usize, term: Term) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     fn found(text: &str) -> Vec<(TermKind, usize)> {
@@ -380,7 +404,7 @@ mod tests {
         use TermKind::{Ident, Joined, LongWord, Number, Pair, Part, Path, Word};
         for (text, expected) in [
             ("a word", vec![(Word, 2)]),
-            ("an exception", vec![(LongWord, 3)]),
+            ("an exception", vec![(LongWord, 3), (Word, 3)]),
             ("job_7f3a", vec![(Ident, 0), (Part, 0), (Part, 4)]),
             ("loadConfig", vec![(Ident, 0), (Part, 0), (Part, 4)]),
             ("10.0.0.7:8080", vec![(Part, 0), (Number, 9), (Joined, 0)]),
@@ -422,6 +446,20 @@ mod tests {
         assert_eq!(terms("Timeout"), terms("timeout"));
         assert_ne!(terms("日志"), terms("志日"));
         assert_ne!(terms("src/a"), terms("src.a"));
+    }
+
+    #[test]
+    fn a_word_is_found_by_its_stem() {
+        for forms in ["arrive arrives Arrived arriving", "query queries queried", "glass glasses glassed"] {
+            let found = terms(forms);
+            let stems: HashSet<&Term> = found.iter().filter(|term| term.kind() == TermKind::Word).collect();
+            assert_eq!((stems.len(), found.len() >= 3), (1, true), "{forms}");
+        }
+        for (one, other) in [("class", "clash"), ("sing", "king"), ("use", "used_by")] {
+            assert_ne!(terms(one), terms(other), "{one} {other}");
+        }
+        assert_eq!(terms("red ring bus ted"), terms("RED RING BUS TED"));
+        assert_eq!(terms("requests").len(), 2, "a long word counts as it is, too");
     }
 
     #[test]
