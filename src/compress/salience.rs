@@ -6,17 +6,22 @@
 //! ([`FEATURES`]); its weights were fitted to recorded agent runs (`training/`). What people and the model said in words is
 //! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
 
+mod chances;
+mod facts;
+
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use crate::tokens::BuildMixedHasher;
-
 use super::Mechanisms;
 use super::analysis::Analysis;
 use super::estimate::{count, index};
-use super::outline::Class;
-use super::terms::{KINDS, Term};
+use super::terms::Term;
+
+use chances::{BY_HAND, LEARNED, Logarithms, chance, features};
+use facts::{Asked, Bearing, Fact, Numbers};
+
+pub use chances::FEATURES;
 
 /// Who brought a text into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,50 +48,6 @@ pub struct Passage {
     pub analysis: Arc<Analysis>,
 }
 
-/// What the conversation knows of a term; 32 bytes, for facts lie all over the cache.
-#[derive(Debug, Clone, Copy)]
-struct Fact {
-    term: Term,
-    messages: u32,
-    mentions: u32,
-    /// Mentions by the model, in words or in calls.
-    uses: u32,
-    last_message: u32,
-    /// Names in the text of the last mention.
-    company: u32,
-    voices: u8,
-    /// Of the part of the last mention.
-    class: Class,
-    /// Whether the request is about it.
-    is_asked: bool,
-    /// Whether it is named in what stays for certain.
-    stays: bool,
-}
-
-impl Fact {
-    fn new(term: Term, is_asked: bool) -> Self {
-        Self {
-            term,
-            messages: 0,
-            mentions: 0,
-            uses: 0,
-            last_message: u32::MAX,
-            company: 0,
-            voices: 0,
-            class: Class::Plain,
-            is_asked,
-            stays: false,
-        }
-    }
-}
-
-/// How much the request is about a term, and the relevance of the most relevant part that names it.
-#[derive(Debug, Clone, Copy, Default)]
-struct Bearing {
-    asked: f32,
-    relevance: f32,
-}
-
 /// A term of a conversation with what is known of it, and whether the next step used it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Example {
@@ -97,9 +58,6 @@ pub struct Example {
     /// Whether it was used.
     pub is_used: bool,
 }
-
-/// Features of a term.
-pub const FEATURES: usize = 14;
 
 /// Scores of a conversation's parts.
 pub struct Salience {
@@ -416,94 +374,6 @@ impl Salience {
     }
 }
 
-/// Terms numbered as they come, by their facts, in about a third of the memory of a map: what is touched for the first
-/// time is what costs.
-struct Numbers {
-    /// Numbers from the place on that a term's hash names, [`Self::FREE`] behind the last.
-    slots: Vec<u32>,
-}
-
-impl Numbers {
-    const FREE: u32 = u32::MAX;
-
-    /// Returns an empty table with room for a quarter of `mentions`: most terms are mentioned again or count for nothing.
-    fn of(mentions: usize) -> Self {
-        Self { slots: vec![Self::FREE; (mentions / 4).max(8).next_power_of_two()] }
-    }
-
-    /// Returns the number of a term, or the slot that it should have.
-    fn find(&self, term: Term, facts: &[Fact]) -> Result<u32, usize> {
-        let mask = self.slots.len() - 1;
-        let mut slot = usize_of(term.0 >> 3) & mask;
-        loop {
-            match self.slots[slot] {
-                Self::FREE => return Err(slot),
-                number if facts[number as usize].term == term => return Ok(number),
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    /// Returns the number of a term, a new one with facts of its own where it has none.
-    fn number(&mut self, term: Term, facts: &mut Vec<Fact>, asked: &Asked) -> u32 {
-        let slot = match self.find(term, facts) {
-            Ok(number) => return number,
-            Err(slot) => slot,
-        };
-        let number = index(facts.len());
-        facts.push(Fact::new(term, asked.contains(term)));
-        self.slots[slot] = number;
-        if facts.len() * 4 > self.slots.len() * 3 {
-            self.grow(facts);
-        }
-        number
-    }
-
-    fn grow(&mut self, facts: &[Fact]) {
-        self.slots = vec![Self::FREE; self.slots.len() * 2];
-        for (number, fact) in facts.iter().enumerate() {
-            if let Err(slot) = self.find(fact.term, facts) {
-                self.slots[slot] = index(number);
-            }
-        }
-    }
-}
-
-#[allow(clippy::cast_possible_truncation)] // a few bits of a hash are as good as all
-fn usize_of(hash: u64) -> usize {
-    hash as usize
-}
-
-/// The terms that the request is about, behind a filter that tells most others at one look.
-struct Asked {
-    terms: HashSet<Term, BuildMixedHasher>,
-    /// By some bits of a term: whether one of the terms has these.
-    filter: [u64; Self::BITS / 64],
-}
-
-impl Asked {
-    const BITS: usize = 1 << 15;
-
-    fn of(terms: impl Iterator<Item = Term>) -> Self {
-        let terms: HashSet<Term, BuildMixedHasher> = terms.collect();
-        let mut filter = [0; Self::BITS / 64];
-        for term in &terms {
-            let bit = Self::bit(*term);
-            filter[bit / 64] |= 1 << (bit % 64);
-        }
-        Self { terms, filter }
-    }
-
-    fn bit(term: Term) -> usize {
-        usize_of(term.0 >> 8) % Self::BITS
-    }
-
-    fn contains(&self, term: Term) -> bool {
-        let bit = Self::bit(term);
-        self.filter[bit / 64] >> (bit % 64) & 1 == 1 && self.terms.contains(&term)
-    }
-}
-
 /// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
 /// Relevance Framework" (2009), section 3.
 const K1: f32 = 1.2;
@@ -551,107 +421,10 @@ impl Idf {
     }
 }
 
-/// Logarithms of one more than whole numbers; those of the small ones, which most are, from a table.
-struct Logarithms([f32; 512]);
-
-impl Logarithms {
-    fn new() -> Self {
-        Self(std::array::from_fn(|n| count(n).ln_1p()))
-    }
-
-    fn at(&self, n: usize) -> f32 {
-        self.0.get(n).copied().unwrap_or_else(|| count(n).ln_1p())
-    }
-}
-
-fn features(fact: &Fact, bearing: &Bearing, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
-    let ln = |n: u32| logarithms.at(n as usize);
-    let is = |condition: bool| f32::from(u8::from(condition));
-    let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
-    [
-        1.0,
-        ln(fact.messages),
-        logarithms.at(messages.saturating_sub(fact.last_message as usize)),
-        ln(fact.uses),
-        by(Voice::User),
-        by(Voice::Assistant),
-        by(Voice::Call),
-        ln(fact.company),
-        bearing.relevance,
-        is(bearing.asked > 0.0),
-        is(matches!(fact.class, Class::Error | Class::NearError | Class::Outlier)),
-        is(fact.class == Class::Header),
-        is(matches!(fact.class, Class::Repeat | Class::Noise)),
-        ln(fact.mentions),
-    ]
-}
-
-fn chance(fact: &Fact, bearing: &Bearing, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
-    let Some(weights) = &weights[fact.term.kind() as usize] else { return 0.0 };
-    let sum: f32 = features(fact, bearing, messages, logarithms)
-        .iter()
-        .zip(weights)
-        .map(|(feature, weight)| feature * weight)
-        .sum();
-    1.0 / (1.0 + (-sum).exp())
-}
-
-/// By kind of term, the weight of each feature; `None` for kinds that are not worth keeping for their own sake.
-type Weights = [Option<[f32; FEATURES]>; KINDS];
-
-/// Fitted to recorded agent runs: see `training/README.md`.
-static LEARNED: LazyLock<Weights> = LazyLock::new(|| weights(include_str!("salience.tsv")));
-
-/// What one would guess: names more than words, the recent and the used more than others. The ablation of [`LEARNED`].
-static BY_HAND: LazyLock<Weights> = LazyLock::new(|| {
-    let guess = |bias: f32| {
-        let mut weights = [0.0; FEATURES];
-        (weights[0], weights[2], weights[3]) = (bias, -0.5, 0.5);
-        Some(weights)
-    };
-    let name = guess(-3.0);
-    [None, None, guess(-4.0), name, name, name, name, guess(-5.0)]
-});
-
-/// Reads a table of weights: a row for each kind of term, a column for each feature.
-fn weights(table: &str) -> Weights {
-    const NAMES: [&str; KINDS] = ["part", "word", "long_word", "ident", "joined", "path", "number", "pair"];
-    let mut weights = [None; KINDS];
-    for row in table.lines().filter(|line| !line.starts_with('#')) {
-        let mut cells = row.split('\t');
-        let kind = cells.next().and_then(|name| NAMES.iter().position(|known| *known == name));
-        let row: Vec<f32> = cells.filter_map(|cell| cell.trim().parse().ok()).collect();
-        if let (Some(kind), Ok(row)) = (kind, row.try_into()) {
-            weights[kind] = Some(row);
-        }
-    }
-    weights
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compress::analysis::Form;
-
-    #[test]
-    fn every_kind_that_is_salient_has_weights() {
-        let salient = [false, false, true, true, true, true, true, true];
-        for weights in [&*LEARNED, &*BY_HAND] {
-            assert_eq!(weights.map(|row| row.is_some()), salient);
-        }
-    }
-
-    #[test]
-    fn the_table_has_a_number_for_every_feature_of_every_salient_kind() {
-        let rows = include_str!("salience.tsv").lines().filter(|row| !row.starts_with('#'));
-        let rows: Vec<Vec<&str>> = rows.map(|row| row.split('\t').collect()).collect();
-        assert_eq!(rows[0].len(), FEATURES + 1, "{:?}", rows[0]);
-        assert_eq!(rows.len(), 1 + LEARNED.iter().flatten().count());
-        for row in &rows[1..] {
-            let numbers = row[1..].iter().filter(|cell| cell.parse().is_ok_and(f32::is_finite));
-            assert_eq!(numbers.count(), FEATURES, "{row:?}");
-        }
-    }
 
     /// Returns the salience of texts, each a message of its own.
     fn salience(texts: &[(Voice, &str)]) -> Salience {
