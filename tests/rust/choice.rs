@@ -247,7 +247,10 @@ fn paths_and_identifiers() -> Vec<Owned> {
 #[test]
 fn every_mechanism_changes_what_stays_where_it_has_a_say() {
     let log = conversation(&[("exec", "{}", &log())], "What happened?");
-    let expired = conversation(&[("exec", "{}", &Kind::Logs.text(6_000, 1)), ("exec", "{}", "done")], "And now?");
+    // What was asked again makes room for what was not.
+    let logs = [1, 2].map(|seed| Kind::Logs.text(6_000, seed));
+    let results = [("exec", "{}", &*logs[0]), ("exec", r#"{"command": "make"}"#, &*logs[1]), ("exec", "{}", "done")];
+    let expired = conversation(&results, "And now?");
     let rule = with_rules(&[RULE]);
     for (mechanism, messages, percent) in [
         ("learned", paths_and_identifiers(), 40),
