@@ -314,7 +314,7 @@ def source_table(steps: Sequence[Step], examples: Examples) -> tuple[list[str], 
 def about(date: str, checksum: str) -> list[str]:
     return [
         "How likely the next step of an agent uses a term, by the kind of the term: the weights of",
-        "a logistic regression, in the order of `features()` in salience/chances.rs. Not edited by hand.",
+        "a logistic regression, in the order of `features()` in chances.rs. Not edited by hand.",
         f"Fitted to recordings of {date} (SHA-256 {checksum}): make train EVAL_DATA=<folder>",
         "The recordings are public, under MIT and Apache-2.0, and are not part of this repository;",
         "the weights hold nothing of their text. See training/README.md.",
