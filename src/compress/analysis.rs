@@ -63,7 +63,7 @@ impl Analysis {
 
     fn make(text: &str, form: Form) -> Self {
         let (outline, terms) = if form == Form::Whole {
-            (None, Terms::by_part(text, [text.len()].into_iter()))
+            (None, Terms::by_part(text, std::iter::once(text.len()), &mut ()))
         } else {
             let (outline, terms) = Outline::with_terms(text);
             (Some(outline), terms)

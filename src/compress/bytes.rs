@@ -41,24 +41,16 @@ pub struct Word {
     pub end: usize,
     /// What its bytes are, and [`HUMP`].
     pub classes: u8,
-    /// As [`hash_of_word`] or [`hash_of_name`] has it.
+    /// As [`hash_of_name`] has it.
     pub hash: u64,
-    start: usize,
 }
 
-impl Word {
-    /// Returns its bytes.
-    pub fn length(&self) -> usize {
-        self.end - self.start
-    }
-}
-
-/// Returns the word that begins at `start`, an empty one where none does; its hash is that of a name if `NAME`.
+/// Returns the word that begins at `start`, an empty one where none does.
 ///
 /// Eight bytes at a time: most words are shorter, so that there is one branch for a word and not one for each byte.
 #[inline]
-pub fn word<const NAME: bool>(bytes: &[u8], start: usize) -> Word {
-    let mut word = Word { end: start, classes: 0, hash: SEED, start };
+pub fn word(bytes: &[u8], start: usize) -> Word {
+    let mut word = Word { end: start, classes: 0, hash: SEED };
     let mut before = 0;
     loop {
         let eight = match bytes.get(word.end..).and_then(|rest| rest.first_chunk()) {
@@ -82,7 +74,7 @@ pub fn word<const NAME: bool>(bytes: &[u8], start: usize) -> Word {
             | has(lower, LOWER)
             | has(humps, HUMP);
         word.end += length as usize;
-        word.hash = mix(word.hash ^ (if NAME { folded } else { eight } & mask));
+        word.hash = mix(word.hash ^ (folded & mask));
         if length < 8 {
             return word;
         }
@@ -112,8 +104,8 @@ fn few(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns where a byte of ASCII other than 0 is found first, eight bytes at a time: lines are too short for what the
-/// standard library does before and behind its loop.
+/// Returns where a byte of ASCII is found first, eight bytes at a time: lines are too short for what the standard library
+/// does before and behind its loop.
 pub fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
     let (chunks, rest) = bytes.as_chunks();
     let first = |eight: u64| {
@@ -125,7 +117,9 @@ pub fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
             return Some(8 * i + at);
         }
     }
-    Some(8 * chunks.len() + first(few(rest))?)
+    // Behind the rest are zeros.
+    let at = first(few(rest)).filter(|&at| at < rest.len())?;
+    Some(8 * chunks.len() + at)
 }
 
 /// Sets the high bit of the first of eight bytes that is `wanted`, and maybe of some behind it; of none where none is.
@@ -188,29 +182,18 @@ fn low(product: u128) -> u64 {
     product as u64
 }
 
-/// Returns the hash of a word.
-#[cfg(test)]
-fn hash_of_word(word: &[u8]) -> u64 {
-    hash::<false>(word)
-}
-
-/// Returns the hash of a name of ASCII characters, whatever their case.
-pub fn hash_of_name(name: &[u8]) -> u64 {
-    hash::<true>(name)
-}
-
 /// Of letters, digits and what stands in paths and the like, only the two cases of a letter differ in this bit.
 const LOWER_CASE: u64 = 0x20 * EACH;
 /// Any odd number without a pattern.
 const SEED: u64 = 0x517c_c1b7_2722_0a95;
 
-/// Eight bytes at a time, and then fewer than that, maybe none.
-fn hash<const NAME: bool>(bytes: &[u8]) -> u64 {
-    let (chunks, rest) = bytes.as_chunks();
-    let cased = |eight: u64, mask: u64| if NAME { eight | LOWER_CASE & mask } else { eight };
-    let hash = chunks.iter().fold(SEED, |hash, chunk| mix(hash ^ cased(u64::from_le_bytes(*chunk), u64::MAX)));
+/// Returns the hash of a name of ASCII characters, whatever their case: eight bytes at a time, and then fewer than that,
+/// maybe none.
+pub fn hash_of_name(name: &[u8]) -> u64 {
+    let (chunks, rest) = name.as_chunks();
+    let hash = chunks.iter().fold(SEED, |hash, chunk| mix(hash ^ (u64::from_le_bytes(*chunk) | LOWER_CASE)));
     let mask = (1 << (8 * rest.len())) - 1;
-    mix(hash ^ cased(few(rest), mask))
+    mix(hash ^ (few(rest) | LOWER_CASE & mask))
 }
 
 #[cfg(test)]
@@ -230,14 +213,13 @@ mod tests {
                 let end = length + usize::from(is_in_word);
                 for behind in [&b""[..], b"; x", b"; and some more, behind the end"] {
                     let text = [before, &[byte], behind].concat();
-                    let (name, word) = (word::<true>(&text, 0), word::<false>(&text, 0));
-                    assert_eq!((name.end, name.classes), (end, classes), "{byte} {length}");
+                    let word = word(&text, 0);
                     assert_eq!((word.end, word.classes), (end, classes), "{byte} {length}");
-                    assert_eq!((name.hash, word.hash), (hash_of_name(&text[..end]), hash_of_word(&text[..end])));
+                    assert_eq!(word.hash, hash_of_name(&text[..end]));
                 }
             }
         }
-        assert_eq!(word::<true>(b"a", 1).end, 1);
+        assert_eq!(word(b"a", 1).end, 1);
     }
 
     #[test]
@@ -246,10 +228,11 @@ mod tests {
             ["", "\n", "a", "a\n\nb\r\n", "日志日志\n错误\n", "one line that is longer than eight\nand another"];
         for text in texts {
             assert_eq!(lines(text).collect::<Vec<_>>(), text.split_inclusive('\n').collect::<Vec<_>>());
-            for wanted in 1..0x80 {
+            for wanted in 0..0x80 {
                 let expected = text.bytes().position(|byte| byte == wanted);
                 assert_eq!(position(text.as_bytes(), wanted), expected, "{text:?} {wanted}");
-                assert_eq!(has_any(text.as_bytes(), [wanted, 0x7f]), expected.is_some(), "{text:?} {wanted}");
+                let is_found = wanted > 0 && has_any(text.as_bytes(), [wanted, 0x7f]);
+                assert_eq!(is_found, expected.is_some(), "{text:?} {wanted}");
             }
         }
     }
@@ -272,11 +255,10 @@ mod tests {
         let text = b"abcdefghijklmnopqrstuvwxyz";
         for length in 1..=text.len() {
             let word = &text[..length];
-            assert_ne!(hash_of_word(word), hash_of_word(&text[..length - 1]));
+            assert_ne!(hash_of_name(word), hash_of_name(&text[..length - 1]));
             for at in 0..length {
                 let mut other = word.to_vec();
                 other[at] = b'_';
-                assert_ne!(hash_of_word(word), hash_of_word(&other), "{length} {at}");
                 assert_ne!(hash_of_name(word), hash_of_name(&other), "{length} {at}");
             }
         }
@@ -285,7 +267,7 @@ mod tests {
     #[test]
     fn short_words_of_different_lengths_are_different() {
         let numbers: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
-        let hashes: HashSet<u64> = numbers.iter().map(|number| hash_of_word(number.as_bytes())).collect();
+        let hashes: HashSet<u64> = numbers.iter().map(|number| hash_of_name(number.as_bytes())).collect();
         assert_eq!(hashes.len(), numbers.len());
     }
 
@@ -293,7 +275,6 @@ mod tests {
     fn names_are_the_same_in_either_case() {
         let name = b"C:\\Users\\Me/src_01.PY@v2#x~+-";
         assert_eq!(hash_of_name(name), hash_of_name(&name.to_ascii_lowercase()));
-        assert_ne!(hash_of_word(name), hash_of_word(&name.to_ascii_lowercase()));
         let joins = b"./:-@#+~\\_09az";
         for (i, a) in joins.iter().enumerate() {
             assert!(joins[..i].iter().all(|b| hash_of_name(&[*a]) != hash_of_name(&[*b])), "{a}");

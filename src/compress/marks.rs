@@ -104,9 +104,9 @@ pub const MAX_GAP_BYTES: usize = 512;
 ///
 /// Spaces and line ends around the mark are ignored. Looks at no more than five bytes of a text that is no mark.
 pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
-    let text = &text[text.bytes().position(|byte| !matches!(byte, b' ' | b'\n'))?..];
-    // By its first byte a text is told from most marks without a call.
-    if text.as_bytes()[0] != GAP_OPEN.as_bytes()[0] || !text.starts_with(GAP_OPEN) || text.len() > MAX_GAP_BYTES {
+    let spaces = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\n')).count();
+    let text = &text[spaces..];
+    if !text.starts_with(GAP_OPEN) || text.len() > MAX_GAP_BYTES {
         return None;
     }
     let inner = text.trim_end().strip_prefix(GAP_OPEN)?.strip_suffix(GAP_CLOSE)?;

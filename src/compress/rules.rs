@@ -84,7 +84,7 @@ fn may_be_rule(sentence: &str) -> bool {
     };
     let mut at = 0;
     while at < bytes.len() {
-        let end = word::<true>(bytes, at).end;
+        let end = word(bytes, at).end;
         if end > at && opens(at, end) {
             return true;
         }

@@ -4,7 +4,9 @@
 //! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word
 //! is a term by its stem, so that who asks for what `arrived` is told of what `arrives`.
 
-use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word};
+use std::iter::Peekable;
+
+use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word as word_at};
 use super::estimate::index;
 
 /// What a term is. The order is that of the low bits of [`Term`].
@@ -87,7 +89,13 @@ pub trait Reader {
 
     /// A term begins at `start`, behind the words in it.
     fn term(&mut self, _term: Term, _start: usize) {}
+
+    /// The part under way ends, where a text is read by parts.
+    fn part_ends(&mut self) {}
 }
+
+/// Asks for nothing.
+impl Reader for () {}
 
 /// Tells `reader` what stands in `text`. O(n).
 pub fn read(text: &str, reader: &mut impl Reader) {
@@ -125,7 +133,6 @@ pub fn scan(text: &str, found: impl FnMut(Term, usize)) {
 }
 
 /// The terms of a text by its parts.
-#[derive(Debug, Default)]
 pub struct Terms {
     /// In order.
     pub all: Vec<Term>,
@@ -136,69 +143,51 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns an empty list for a text of so many bytes.
-    pub fn with_room(bytes: usize) -> Self {
-        let (all, names) = (Vec::with_capacity(bytes / 5), Vec::with_capacity(bytes / 16));
-        Self { all, names, ends: Vec::new() }
-    }
-
-    /// Returns the terms of `text`, whose parts end at `ends`. O(n).
-    pub fn by_part(text: &str, ends: impl Iterator<Item = usize>) -> Self {
-        let mut parts = Parts { terms: Self::with_room(text.len()), end: 0, ends };
-        parts.end = parts.ends.next().unwrap_or(usize::MAX);
+    /// Returns the terms of `text`, whose parts end at `ends`; `reader` is told the words and characters of each part, and
+    /// when it ends. O(n).
+    pub fn by_part(text: &str, ends: impl Iterator<Item = usize>, reader: &mut impl Reader) -> Self {
+        let (all, names) = (Vec::with_capacity(text.len() / 5), Vec::with_capacity(text.len() / 16));
+        let mut parts = Parts { terms: Self { all, names, ends: Vec::new() }, ends: ends.peekable(), reader };
         read(text, &mut parts);
-        while parts.end != usize::MAX {
-            parts.close();
-        }
+        parts.reach(usize::MAX);
         parts.terms
-    }
-
-    /// Adds a term to the part under way.
-    pub fn push(&mut self, term: Term, start: usize) {
-        self.all.push(term);
-        if term.kind().is_name() {
-            self.names.push(index(start));
-        }
-    }
-
-    /// Ends the part under way.
-    pub fn close(&mut self) {
-        self.ends.push(index(self.all.len()));
     }
 }
 
 /// Reads terms by parts.
-struct Parts<I> {
+struct Parts<'r, I: Iterator<Item = usize>, R> {
     terms: Terms,
-    /// Where the part under way ends; [`usize::MAX`] behind the last.
-    end: usize,
-    ends: I,
+    /// Of the part under way and those behind it.
+    ends: Peekable<I>,
+    reader: &'r mut R,
 }
 
-impl<I: Iterator<Item = usize>> Parts<I> {
-    fn close(&mut self) {
-        self.terms.close();
-        self.end = self.ends.next().unwrap_or(usize::MAX);
-    }
-
+impl<I: Iterator<Item = usize>, R: Reader> Parts<'_, I, R> {
+    /// Ends the parts that end at `at` or before.
     fn reach(&mut self, at: usize) {
-        while at >= self.end {
-            self.close();
+        while self.ends.next_if(|&end| end <= at).is_some() {
+            self.terms.ends.push(index(self.terms.all.len()));
+            self.reader.part_ends();
         }
     }
 }
 
-impl<I: Iterator<Item = usize>> Reader for Parts<I> {
-    fn word(&mut self, start: usize, _word: &Word) {
+impl<I: Iterator<Item = usize>, R: Reader> Reader for Parts<'_, I, R> {
+    fn word(&mut self, start: usize, word: &Word) {
         self.reach(start);
+        self.reader.word(start, word);
     }
 
-    fn character(&mut self, at: usize, _c: char) {
+    fn character(&mut self, at: usize, c: char) {
         self.reach(at);
+        self.reader.character(at, c);
     }
 
     fn term(&mut self, term: Term, start: usize) {
-        self.terms.push(term, start);
+        self.terms.all.push(term);
+        if term.kind().is_name() {
+            self.terms.names.push(index(start));
+        }
     }
 }
 
@@ -213,12 +202,12 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
     let mut base = start;
     let mut base_words = 0;
     loop {
-        let word = word::<true>(bytes, at);
+        let word = word_at(bytes, at);
         if word.end == at {
             break;
         }
         if matches!(bytes[at], b'n' | b'r' | b't') && is_escaped(bytes, at) {
-            let behind = self::word::<true>(bytes, at + 1);
+            let behind = word_at(bytes, at + 1);
             if behind.end > at + 1 {
                 reader.word(at + 1, &behind);
             }
@@ -272,37 +261,26 @@ fn stem(word: &[u8]) -> usize {
 /// Letters from which on a word is a long one.
 const LONG: usize = 8;
 
-/// By the classes of a word and its length, up to [`LONG`]: what it is. A table, for the branches would be hard to foretell.
-const WORD_KINDS: [[Option<TermKind>; LONG + 1]; 32] = {
-    let mut kinds = [[None; LONG + 1]; 32];
-    let mut classes = 1;
-    while classes < kinds.len() {
-        let mut length = 2;
-        while length <= LONG {
-            kinds[classes][length] = if classes == DIGIT as usize {
-                Some(if length >= 4 { TermKind::Number } else { TermKind::Part })
-            } else if classes & (UNDERSCORE | HUMP | DIGIT) as usize != 0 {
-                Some(if length >= 4 { TermKind::Ident } else { TermKind::Part })
-            } else if length == LONG {
-                Some(TermKind::LongWord)
-            } else if length > 2 {
-                Some(TermKind::Word)
-            } else {
-                None
-            };
-            length += 1;
+/// Returns what a word of such bytes and length is; `None` where it is too short to name anything.
+fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
+    match length {
+        0 | 1 => None,
+        _ if classes == DIGIT => Some(if length >= 4 { TermKind::Number } else { TermKind::Part }),
+        _ if classes & (UNDERSCORE | HUMP | DIGIT) != 0 => {
+            Some(if length >= 4 { TermKind::Ident } else { TermKind::Part })
         }
-        classes += 1;
+        2 => None,
+        3..LONG => Some(TermKind::Word),
+        _ => Some(TermKind::LongWord),
     }
-    kinds
-};
+}
 
 /// Reports one word, and the parts of it where it is an identifier.
 fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, reader: &mut impl Reader) {
     if word.len() > MAX_JOINED {
         return;
     }
-    if let Some(kind) = WORD_KINDS[usize::from(classes)][word.len().min(LONG)] {
+    if let Some(kind) = kind_of(classes, word.len()) {
         if kind != TermKind::Word {
             reader.term(Term::new(whole, kind), start);
         }
@@ -312,7 +290,7 @@ fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, 
             reader.term(Term::new(hash, TermKind::Word), start);
         }
     }
-    if classes & (UNDERSCORE | HUMP) == 0 || word.len() < 2 {
+    if classes & (UNDERSCORE | HUMP) == 0 {
         return;
     }
     let mut from = 0;

@@ -4,7 +4,7 @@ use super::Class;
 use super::log;
 use super::units::Unit;
 use super::words::{Level, Scan};
-use crate::compress::bytes::{position, trim, word};
+use crate::compress::bytes::{trim, word};
 
 /// Returns a line without the number that `cat -n` and tools that read files put before it: `  12\t`, `  12→`, `12: `,
 /// `12|`, `12-`.
@@ -141,19 +141,13 @@ fn is_code_line(line: &str, trimmed: &str) -> bool {
             && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
         || is_comment(trimmed)
         || (line.starts_with([' ', '\t'])
-            && (trimmed.ends_with(')') && trimmed.contains('(') || is_assignment(trimmed)))
-}
-
-/// Returns whether ` = ` is in a line.
-fn is_assignment(trimmed: &str) -> bool {
-    let bytes = trimmed.as_bytes();
-    position(bytes, b'=').is_some_and(|first| bytes[first.saturating_sub(1)..].windows(3).any(|three| three == b" = "))
+            && (trimmed.ends_with(')') && trimmed.contains('(') || trimmed.contains(" = ")))
 }
 
 fn first_word(trimmed: &str) -> &str {
-    let mut end = word::<false>(trimmed.as_bytes(), 0).end;
+    let mut end = word(trimmed.as_bytes(), 0).end;
     while let Some(b'#' | b'!') = trimmed.as_bytes().get(end) {
-        end = word::<false>(trimmed.as_bytes(), end + 1).end;
+        end = word(trimmed.as_bytes(), end + 1).end;
     }
     match trimmed.as_bytes().get(end) {
         Some(b'.' | b'(') if end > 0 => &trimmed[..=end],

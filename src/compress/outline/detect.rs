@@ -191,8 +191,8 @@ fn is_level(word: &[u8]) -> bool {
 
 /// Returns whether a line looks printed by a program while it runs: a time, a level, a test's verdict, a prompt.
 fn is_log_line(line: &str) -> bool {
-    let opens = |&byte: &u8| byte.is_ascii_alphanumeric() || byte == b'$' || !byte.is_ascii();
-    let start = &line[line.bytes().position(|byte| opens(&byte)).unwrap_or(line.len())..];
+    let opens = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'$' || !byte.is_ascii();
+    let start = &line[line.bytes().position(opens).unwrap_or(line.len())..];
     let start = match start.as_bytes().first() {
         Some(0x80..) => start.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '$' && c != '✓' && c != '✗'),
         _ => start,
@@ -211,7 +211,7 @@ fn has_level(start: &[u8]) -> bool {
     for _ in 0..5 {
         let Some(space) = start[at..].iter().position(|&byte| is_word(byte)) else { return false };
         let word = at + space;
-        at = bytes::word::<false>(start, word).end;
+        at = bytes::word(start, word).end;
         if is_level(&start[word..at]) {
             return true;
         }

@@ -129,7 +129,7 @@ impl Outline {
     pub fn with_terms(text: &str) -> (Self, Terms) {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::outline(text) {
-            let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize));
+            let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
             return (Self { kind: Kind::Json, pieces, tree: Some(tree) }, terms);
         }
         let form = detect::form(text);

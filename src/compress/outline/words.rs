@@ -2,7 +2,7 @@
 
 use super::units::Unit;
 use crate::compress::bytes::{DIGIT, Word};
-use crate::compress::terms::{Reader, Term, Terms, read};
+use crate::compress::terms::{Reader, Terms, read};
 
 /// What one look at a line tells.
 #[derive(Copy, Clone, Debug)]
@@ -30,102 +30,58 @@ pub enum Level {
 
 /// Looks at a line once. O(n); nothing is allocated.
 pub fn scan(line: &str, mask_quotes: bool) -> Scan {
-    struct Line<'t>(Looking<'t>);
-    impl Reader for Line<'_> {
-        const TERMS: bool = false;
-
-        fn word(&mut self, start: usize, word: &Word) {
-            self.0.word(start, word);
-        }
-
-        fn character(&mut self, at: usize, c: char) {
-            self.0.character(at, c);
-        }
-    }
-    let mut reader = Line(Looking::at(line, mask_quotes));
-    read(line, &mut reader);
-    reader.0.scan()
+    let mut looking = Looking::at(line, 0, mask_quotes);
+    read(line, &mut looking);
+    looking.scan()
 }
 
 /// Looks at each unit of a text, the terms of which are gathered by units. O(n).
 pub fn scans_and_terms(text: &str, units: &[Unit], mask_quotes: bool) -> (Vec<Scan>, Terms) {
-    let mut lines = Lines {
-        text,
-        units: units.iter(),
-        mask_quotes,
-        says: 0,
-        end: usize::MAX,
-        now: Looking::at("", mask_quotes),
-        scans: Vec::with_capacity(units.len()),
-        terms: Terms::with_room(text.len()),
-    };
+    let scans = Vec::with_capacity(units.len());
+    let mut lines = Lines { text, units: units.iter(), mask_quotes, now: Looking::at("", 0, mask_quotes), scans };
     lines.open();
-    read(text, &mut lines);
-    while lines.end != usize::MAX {
-        lines.close();
-    }
-    (lines.scans, lines.terms)
+    let terms = Terms::by_part(text, units.iter().map(|unit| unit.end as usize), &mut lines);
+    (lines.scans, terms)
 }
 
-/// Reads a text unit by unit.
+/// Looks at a text unit by unit.
 struct Lines<'t> {
     text: &'t str,
+    /// Behind the unit under way.
     units: std::slice::Iter<'t, Unit>,
     mask_quotes: bool,
-    /// Where the line's own words begin in the unit under way.
-    says: usize,
-    /// Where that unit ends; [`usize::MAX`] behind the last.
-    end: usize,
     now: Looking<'t>,
     scans: Vec<Scan>,
-    terms: Terms,
 }
 
 impl Lines<'_> {
     fn open(&mut self) {
-        self.end = usize::MAX;
         if let Some(unit) = self.units.next() {
-            (self.says, self.end) = (unit.says as usize, unit.end as usize);
-            self.now = Looking::at(unit.said(self.text), self.mask_quotes);
-        }
-    }
-
-    fn close(&mut self) {
-        self.scans.push(self.now.scan());
-        self.terms.close();
-        self.open();
-    }
-
-    fn reach(&mut self, at: usize) {
-        while at >= self.end {
-            self.close();
+            self.now = Looking::at(unit.said(self.text), unit.says as usize, self.mask_quotes);
         }
     }
 }
 
 impl Reader for Lines<'_> {
     fn word(&mut self, start: usize, word: &Word) {
-        self.reach(start);
-        if let Some(at) = start.checked_sub(self.says) {
-            self.now.word(at, word);
-        }
+        self.now.word(start, word);
     }
 
     fn character(&mut self, at: usize, c: char) {
-        self.reach(at);
-        if let Some(at) = at.checked_sub(self.says) {
-            self.now.character(at, c);
-        }
+        self.now.character(at, c);
     }
 
-    fn term(&mut self, term: Term, start: usize) {
-        self.terms.push(term, start);
+    fn part_ends(&mut self) {
+        self.scans.push(self.now.scan());
+        self.open();
     }
 }
 
 /// A line that is looked at.
 struct Looking<'t> {
     line: &'t str,
+    /// Where it begins in the text that is read; what stands before is not looked at.
+    from: usize,
     mask_quotes: bool,
     in_quotes: bool,
     hash: u64,
@@ -134,11 +90,21 @@ struct Looking<'t> {
 }
 
 impl<'t> Looking<'t> {
-    fn at(line: &'t str, mask_quotes: bool) -> Self {
-        Self { line, mask_quotes, in_quotes: false, hash: SEED, level: Level::None, words: 0 }
+    fn at(line: &'t str, from: usize, mask_quotes: bool) -> Self {
+        Self { line, from, mask_quotes, in_quotes: false, hash: SEED, level: Level::None, words: 0 }
     }
 
+    fn scan(&self) -> Scan {
+        let level = if self.line.starts_with("E   ") { Level::Leading } else { self.level };
+        Scan { template: self.hash, level, words: self.words }
+    }
+}
+
+impl Reader for Looking<'_> {
+    const TERMS: bool = false;
+
     fn word(&mut self, start: usize, word: &Word) {
+        let Some(start) = start.checked_sub(self.from) else { return };
         self.words += 1;
         let has_digit = word.classes & DIGIT != 0;
         if !self.in_quotes {
@@ -146,13 +112,14 @@ impl<'t> Looking<'t> {
         }
         let line = self.line.as_bytes();
         // A unit may end within a word that is as long as it.
-        let end = (start + word.length()).min(line.len());
+        let end = (word.end - self.from).min(line.len());
         if !has_digit && is_hint(&line[start..end]) {
             self.level = self.level.max(judge(line, start, end));
         }
     }
 
     fn character(&mut self, at: usize, c: char) {
+        let Some(at) = at.checked_sub(self.from) else { return };
         if c == '"' {
             self.in_quotes ^= self.mask_quotes;
             return;
@@ -164,11 +131,6 @@ impl<'t> Looking<'t> {
         if !self.in_quotes {
             self.hash = mix(self.hash, u64::from(c));
         }
-    }
-
-    fn scan(&self) -> Scan {
-        let level = if self.line.starts_with("E   ") { Level::Leading } else { self.level };
-        Scan { template: self.hash, level, words: self.words }
     }
 }
 
