@@ -133,7 +133,8 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>() + self.ledger_tokens()
     }
 
-    fn ledger_tokens(&self) -> u64 {
+    /// Returns the tokens of the message that lists what is left out.
+    pub fn ledger_tokens(&self) -> u64 {
         self.ledger.as_ref().map_or(0, |ledger| self.counter.message(&Message::new(Role::User, ledger)))
     }
 

@@ -128,14 +128,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         self.protect(&mut choice);
-        let mut room = self.room - ledger;
-        for round in 0..ROUNDS {
-            if round == 1 {
-                room += ledger;
-                if ledger > 0.0 {
-                    self.keep_ledger(&mut choice, ledger);
-                }
-            }
+        // What is left out is known from estimates already; counting comes last, for it costs most.
+        choice.grow_all(self.room - ledger);
+        let mut room = self.room;
+        if ledger > 0.0 {
+            self.keep_ledger(&mut choice, ledger);
+            room -= float(self.draft.ledger_tokens());
+        }
+        for _ in 0..ROUNDS {
             choice.grow_all(room);
             let mut used = self.apply(&mut choice);
             while used > self.budget_tokens && !choice.is_settled() {
@@ -143,7 +143,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 used = self.apply(&mut choice);
             }
             let left = self.budget_tokens.saturating_sub(used);
-            if round > 0 && left * 64 <= self.budget_tokens {
+            if left * 64 <= self.budget_tokens {
                 break;
             }
             // What was taken turned out smaller than it looked.
@@ -414,8 +414,8 @@ const SURE: f32 = 0.9;
 /// Share of the room that rules of the user may have.
 const PINNED_SHARE: f32 = 0.04;
 
-/// Times that the choice goes on after its estimates were checked by counting.
-const ROUNDS: usize = 4;
+/// Times that the choice is checked by counting, and goes on where its estimates were too high.
+const ROUNDS: usize = 3;
 
 fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Option<&str>) -> Error {
     parts.sort_by_key(|&(_, tokens)| std::cmp::Reverse(tokens));
