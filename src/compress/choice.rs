@@ -368,8 +368,7 @@ impl<'s> Choice<'s> {
     }
 
     fn take_from(&mut self, queue: &mut Queue, room: f32) {
-        while self.used + LEAST <= room {
-            let Some((item, bucket)) = queue.pop() else { break };
+        while let Some((item, bucket)) = queue.pop() {
             if self.is_taken(item) || self.is_shut[self.group_of(item)] {
                 continue;
             }
@@ -379,9 +378,16 @@ impl<'s> Choice<'s> {
                 queue.push(item, now);
                 continue;
             }
-            if self.used + tokens > room {
-                self.left.push(item);
-                continue;
+            // What stands in a gap of its size is cheaper than the mark for it, and needs no room.
+            if tokens > 0.0 {
+                if self.used + LEAST > room {
+                    queue.push(item, bucket);
+                    break;
+                }
+                if self.used + tokens > room {
+                    self.left.push(item);
+                    continue;
+                }
             }
             match item {
                 Item::Group(group) => {

@@ -140,14 +140,16 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let mut used = self.apply(&mut choice);
             while used > self.budget_tokens && !choice.is_settled() {
                 choice.shrink(float(used - self.budget_tokens));
+                // What takes the place of a mark costs nothing.
+                choice.grow_all(choice.used());
                 used = self.apply(&mut choice);
             }
-            let left = self.budget_tokens.saturating_sub(used);
-            if left * 64 <= self.budget_tokens {
+            let left = float(self.budget_tokens.saturating_sub(used));
+            if left * 64.0 <= self.room {
                 break;
             }
             // What was taken turned out smaller than it looked.
-            room = choice.used() + float(left);
+            room = choice.used() + left;
         }
         self.top_up(&choice);
     }
