@@ -43,6 +43,15 @@ pub struct Word {
     pub classes: u8,
     /// As [`hash_of_name`] has it.
     pub hash: u64,
+    /// What stands behind its last whole eight bytes, letters in lower case: all of most words.
+    rest: u64,
+}
+
+impl Word {
+    /// Returns the hash of the first `length` bytes of a word of fewer than eight, as [`hash_of_name`] has it.
+    pub fn hash_of_start(&self, length: usize) -> u64 {
+        mix(SEED ^ (self.rest & ((1 << (8 * length)) - 1)))
+    }
 }
 
 /// Returns the word that begins at `start`, an empty one where none does.
@@ -50,7 +59,7 @@ pub struct Word {
 /// Eight bytes at a time: most words are shorter, so that there is one branch for a word and not one for each byte.
 #[inline]
 pub fn word(bytes: &[u8], start: usize) -> Word {
-    let mut word = Word { end: start, classes: 0, hash: SEED };
+    let mut word = Word { end: start, classes: 0, hash: SEED, rest: 0 };
     let mut before = 0;
     loop {
         let eight = match bytes.get(word.end..).and_then(|rest| rest.first_chunk()) {
@@ -74,7 +83,8 @@ pub fn word(bytes: &[u8], start: usize) -> Word {
             | has(lower, LOWER)
             | has(humps, HUMP);
         word.end += length as usize;
-        word.hash = mix(word.hash ^ (folded & mask));
+        word.rest = folded & mask;
+        word.hash = mix(word.hash ^ word.rest);
         if length < 8 {
             return word;
         }
@@ -90,6 +100,29 @@ fn within(bytes: u64, first: u8, last: u8) -> u64 {
     let low = bytes & !HIGH;
     let from = |least: u8| low + EACH * u64::from(0x80 - least);
     from(first) & !from(last + 1) & !bytes & HIGH
+}
+
+/// Words, told from most others by their hash, which may take another word for one of them.
+pub struct Filter<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Filter<WORDS> {
+    /// Returns the filter for things of such hashes.
+    pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
+        let mut bits = [0; WORDS];
+        for hash in hashes {
+            bits[Self::word(hash)] |= 1 << (hash % 64);
+        }
+        Self(bits)
+    }
+
+    /// Returns whether a thing of such a hash may be one of them.
+    pub fn may_have(&self, hash: u64) -> bool {
+        self.0[Self::word(hash)] >> (hash % 64) & 1 == 1
+    }
+
+    fn word(hash: u64) -> usize {
+        usize_of(hash >> 6) % WORDS
+    }
 }
 
 /// Returns up to seven bytes as a number, zeros behind.
@@ -182,6 +215,12 @@ fn low(product: u128) -> u64 {
     product as u64
 }
 
+/// Returns a hash as an index: a few bits of it are as good as all.
+#[allow(clippy::cast_possible_truncation)]
+pub fn usize_of(hash: u64) -> usize {
+    hash as usize
+}
+
 /// Of letters, digits and what stands in paths and the like, only the two cases of a letter differ in this bit.
 const LOWER_CASE: u64 = 0x20 * EACH;
 /// Any odd number without a pattern.
@@ -216,6 +255,9 @@ mod tests {
                     let word = word(&text, 0);
                     assert_eq!((word.end, word.classes), (end, classes), "{byte} {length}");
                     assert_eq!(word.hash, hash_of_name(&text[..end]));
+                    for start in 0..end.min(8) {
+                        assert!(end >= 8 || word.hash_of_start(start) == hash_of_name(&text[..start]));
+                    }
                 }
             }
         }
@@ -248,6 +290,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_filter_has_its_words_and_few_others() {
+        let names: Vec<String> = (0..1_000).map(|n| format!("name_{n}")).collect();
+        let hashes = || names.iter().map(|name| hash_of_name(name.as_bytes()));
+        let filter = Filter::<64>::of(hashes().take(40));
+        assert!(hashes().take(40).all(|hash| filter.may_have(hash)));
+        assert!(hashes().skip(40).filter(|&hash| filter.may_have(hash)).count() < 30);
     }
 
     #[test]

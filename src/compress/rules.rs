@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::bytes::word;
+use super::bytes::{Filter, hash_of_name, word};
 
 /// Words that make a sentence a rule: those of the plan's list, with the forms that people use for them.
 const RULE: &str = r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't)|(?:every|each) (?:answer|reply|response)|whole conversation)(?-u:\b)|(?-u:\b)rules?(?: for [^:]{1,40})?:[ \t]*\S|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起|规则：|每次回[答复]";
@@ -67,6 +67,10 @@ const OPENINGS: [(&str, &[&str]); 14] = [
     ("don", &["'t"]),
 ];
 
+/// Tells most other words from [`OPENINGS`].
+static OPENING: LazyLock<Filter<64>> =
+    LazyLock::new(|| Filter::of(OPENINGS.map(|(word, _)| hash_of_name(word.as_bytes()))));
+
 /// Returns whether a word of [`RULE`] is in a sentence, so that most sentences need no more than this look.
 fn may_be_rule(sentence: &str) -> bool {
     let bytes = sentence.as_bytes();
@@ -74,21 +78,18 @@ fn may_be_rule(sentence: &str) -> bool {
         bytes.get(at..at + start.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
     };
     let opens = |at: usize, end: usize| {
-        // By its first letter a word is told from most others.
         OPENINGS.iter().any(|(word, ways)| {
-            word.as_bytes()[0] == bytes[at] | 0x20
-                && word.len() == end - at
-                && starts(at, word)
-                && (ways.is_empty() || ways.iter().any(|way| starts(end, way)))
+            word.len() == end - at && starts(at, word) && (ways.is_empty() || ways.iter().any(|way| starts(end, way)))
         })
     };
+    let opening = &*OPENING;
     let mut at = 0;
     while at < bytes.len() {
-        let end = word(bytes, at).end;
-        if end > at && opens(at, end) {
+        let read = word(bytes, at);
+        if opening.may_have(read.hash) && opens(at, read.end) {
             return true;
         }
-        at = end + 1;
+        at = read.end + 1;
     }
     // `ſ` is an `s` where case is ignored.
     let others = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则", "每次回", "ſ"];

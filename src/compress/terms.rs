@@ -244,17 +244,17 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
     end.max(start + 1)
 }
 
-/// Returns how much of a word of letters is its stem, so that `arrive`, `arrives`, `arrived` and `arriving` are one term,
-/// as are `query` and `queries`; the endings of English, without its exceptions.
+/// Returns how much of a word of letters, three or more, is its stem, so that `arrive`, `arrives`, `arrived` and `arriving`
+/// are one term, as are `query` and `queries`; the endings of English, without its exceptions.
 fn stem(word: &[u8]) -> usize {
-    let last = |n: usize| word.len().checked_sub(n).map_or(0, |at| word[at] | 0x20);
-    let ending = match (last(3), last(2), last(1)) {
-        (b'i', b'n', b'g') | (b'i', b'e', b's' | b'd') => 3,
-        (_, b'e', b's' | b'd') => 2,
-        (_, b's', b's') => 0,
-        (_, _, b's' | b'e' | b'y') => 1,
-        _ => 0,
-    };
+    let &[.., third, second, last] = word else { return word.len() };
+    let (third, second, last) = (third | 0x20, second | 0x20, last | 0x20);
+    // Without a branch for each of them: endings come as they like.
+    let (s, d) = (last == b's', last == b'd');
+    let es = (second == b'e') & (s | d);
+    let three = (third == b'i') & (es | ((second == b'n') & (last == b'g')));
+    let one = (s & (second != b's')) | (last == b'e') | (last == b'y');
+    let ending = usize::from(one).max(2 * usize::from(es)).max(3 * usize::from(three));
     if word.len() < ending + 3 { word.len() } else { word.len() - ending }
 }
 
@@ -262,7 +262,7 @@ fn stem(word: &[u8]) -> usize {
 const LONG: usize = 8;
 
 /// Returns what a word of such bytes and length is; `None` where it is too short to name anything.
-fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
+const fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
     match length {
         0 | 1 => None,
         _ if classes == DIGIT => Some(if length >= 4 { TermKind::Number } else { TermKind::Part }),
@@ -275,22 +275,35 @@ fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
     }
 }
 
+/// [`kind_of`] by classes and length, up to where nothing changes any more.
+static KIND_OF: [[Option<TermKind>; LONG + 1]; 2 * HUMP as usize] = {
+    let mut kinds = [[None; LONG + 1]; 2 * HUMP as usize];
+    let mut i = 0;
+    while i < kinds.len() * (LONG + 1) {
+        kinds[i / (LONG + 1)][i % (LONG + 1)] = kind_of((i / (LONG + 1)) as u8, i % (LONG + 1));
+        i += 1;
+    }
+    kinds
+};
+
 /// Reports one word, and the parts of it where it is an identifier.
-fn simple(word: &[u8], &Word { classes, hash: whole, .. }: &Word, start: usize, reader: &mut impl Reader) {
+fn simple(word: &[u8], read: &Word, start: usize, reader: &mut impl Reader) {
     if word.len() > MAX_JOINED {
         return;
     }
-    if let Some(kind) = kind_of(classes, word.len()) {
-        if kind != TermKind::Word {
-            reader.term(Term::new(whole, kind), start);
+    match KIND_OF[usize::from(read.classes)][word.len().min(LONG)] {
+        None => {}
+        Some(TermKind::Word) => {
+            reader.term(Term::new(read.hash_of_start(stem(word)), TermKind::Word), start);
         }
-        if matches!(kind, TermKind::Word | TermKind::LongWord) {
-            let stem = stem(word);
-            let hash = if stem == word.len() { whole } else { hash(&word[..stem]) };
-            reader.term(Term::new(hash, TermKind::Word), start);
+        Some(kind) => {
+            reader.term(Term::new(read.hash, kind), start);
+            if kind == TermKind::LongWord {
+                reader.term(Term::new(hash(&word[..stem(word)]), TermKind::Word), start);
+            }
         }
     }
-    if classes & (UNDERSCORE | HUMP) == 0 {
+    if read.classes & (UNDERSCORE | HUMP) == 0 {
         return;
     }
     let mut from = 0;

@@ -1,7 +1,9 @@
 //! What a line says: whether something went wrong, and which template it was printed from.
 
+use std::sync::LazyLock;
+
 use super::units::Unit;
-use crate::compress::bytes::{DIGIT, Word};
+use crate::compress::bytes::{DIGIT, Filter, UPPER, Word, hash_of_name};
 use crate::compress::terms::{Reader, Terms, read};
 
 /// What one look at a line tells.
@@ -87,11 +89,12 @@ struct Looking<'t> {
     hash: u64,
     level: Level,
     words: u32,
+    known: &'static Filter<64>,
 }
 
 impl<'t> Looking<'t> {
     fn at(line: &'t str, from: usize, mask_quotes: bool) -> Self {
-        Self { line, from, mask_quotes, in_quotes: false, hash: SEED, level: Level::None, words: 0 }
+        Self { line, from, mask_quotes, in_quotes: false, hash: SEED, level: Level::None, words: 0, known: &KNOWN }
     }
 
     fn scan(&self) -> Scan {
@@ -113,7 +116,7 @@ impl Reader for Looking<'_> {
         let line = self.line.as_bytes();
         // A unit may end within a word that is as long as it.
         let end = (word.end - self.from).min(line.len());
-        if !has_digit && is_hint(&line[start..end]) {
+        if self.known.may_have(word.hash) || (word.classes & UPPER != 0 && is_camel_tail(&line[start..end])) {
             self.level = self.level.max(judge(line, start, end));
         }
     }
@@ -139,11 +142,6 @@ const SEED: u64 = 0x517c_c1b7_2722_0a95;
 
 fn mix(hash: u64, value: u64) -> u64 {
     (hash.rotate_left(5) ^ value).wrapping_mul(SEED)
-}
-
-/// Returns whether a word of letters may be one of those that [`judge`] knows.
-fn is_hint(word: &[u8]) -> bool {
-    starts_as_known(word) || is_camel_tail(word)
 }
 
 /// `TypeError`, `IOException`, `DeprecationWarning`.
@@ -204,25 +202,8 @@ const WORDS: [&[u8]; 47] = [
     b"critical",
 ];
 
-/// By first letter: the lengths that words of [`WORDS`] have, and their second letters, a bit each.
-const STARTS: [(u16, u32); 26] = {
-    let mut starts = [(0, 0); 26];
-    let mut i = 0;
-    while i < WORDS.len() {
-        let start = &mut starts[(WORDS[i][0] - b'a') as usize];
-        start.0 |= 1 << WORDS[i].len();
-        start.1 |= 1 << (WORDS[i][1] - b'a');
-        i += 1;
-    }
-    starts
-};
-
-/// Returns whether a word of letters is as long as one of [`WORDS`] and begins as that does, so that few others are judged.
-fn starts_as_known(word: &[u8]) -> bool {
-    let letter = |byte: u8| (byte | 0x20).wrapping_sub(b'a');
-    let (lengths, seconds) = STARTS.get(usize::from(letter(word[0]))).copied().unwrap_or_default();
-    word.len() < 16 && lengths >> word.len() & 1 == 1 && seconds >> letter(word[1]) & 1 == 1
-}
+/// Tells most other words from [`WORDS`], so that few are judged.
+static KNOWN: LazyLock<Filter<64>> = LazyLock::new(|| Filter::of(WORDS.map(hash_of_name)));
 
 /// Says whether the word from `start` to `end` reports an error.
 #[cold]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::compress::bytes::{Filter, usize_of};
 use crate::compress::estimate::index;
 use crate::compress::outline::Class;
 use crate::compress::terms::Term;
@@ -105,39 +106,21 @@ impl Numbers {
     }
 }
 
-#[allow(clippy::cast_possible_truncation)] // a few bits of a hash are as good as all
-fn usize_of(hash: u64) -> usize {
-    hash as usize
-}
-
 /// The terms that the request is about, behind a filter that tells most others at one look.
 pub struct Asked {
     terms: HashSet<Term, BuildMixedHasher>,
-    /// By some bits of a term: whether one of the terms has these.
-    filter: [u64; Self::BITS / 64],
+    filter: Filter<512>,
 }
 
 impl Asked {
-    const BITS: usize = 1 << 15;
-
     /// Returns the filter for some terms.
     pub fn of(terms: impl Iterator<Item = Term>) -> Self {
         let terms: HashSet<Term, BuildMixedHasher> = terms.collect();
-        let mut filter = [0; Self::BITS / 64];
-        for term in &terms {
-            let bit = Self::bit(*term);
-            filter[bit / 64] |= 1 << (bit % 64);
-        }
-        Self { terms, filter }
-    }
-
-    fn bit(term: Term) -> usize {
-        usize_of(term.0 >> 8) % Self::BITS
+        Self { filter: Filter::of(terms.iter().map(|term| term.0 >> 8)), terms }
     }
 
     /// Returns whether a term is one of them.
     pub fn contains(&self, term: Term) -> bool {
-        let bit = Self::bit(term);
-        self.filter[bit / 64] >> (bit % 64) & 1 == 1 && self.terms.contains(&term)
+        self.filter.may_have(term.0 >> 8) && self.terms.contains(&term)
     }
 }
