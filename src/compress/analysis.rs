@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::tokens::ContentMemory;
 
 use super::outline::{Class, Kind, Outline};
-use super::terms::{self, Term, Terms};
+use super::terms::{self, ShortTerm, Terms};
 
 /// How a text is taken apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Analysis {
     outline: Option<Outline>,
     pub parts: Box<[Part]>,
     /// The terms of all parts, in order.
-    pub terms: Box<[Term]>,
+    pub terms: Box<[ShortTerm]>,
     /// Where the names among the terms start in the text: identifiers, paths, numbers, repeats included.
     names: Box<[u32]>,
 }
@@ -55,7 +55,7 @@ impl Analysis {
         MEMORY.get_or_make(text, form as u64, || {
             let analysis = Self::make(text, form);
             let bytes = analysis.parts.len() * 2 * size_of::<Part>()
-                + analysis.terms.len() * size_of::<Term>()
+                + analysis.terms.len() * size_of::<ShortTerm>()
                 + analysis.names.len() * size_of::<u32>();
             (analysis, bytes)
         })

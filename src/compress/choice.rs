@@ -165,7 +165,9 @@ pub struct Choice<'s> {
 impl<'s> Choice<'s> {
     /// Starts with nothing taken. `blocks` come in the order of their groups.
     pub fn new(salience: &'s mut Salience, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
-        let mut units = Vec::new();
+        let parts =
+            |block: &Block| block.passage.map_or(1, |passage| salience.passages()[passage].analysis.parts.len());
+        let mut units = Vec::with_capacity(blocks.iter().map(parts).sum());
         let (mut ranges, mut fixed, mut token_worths) = (Vec::new(), Vec::new(), Vec::new());
         let mut blocks_of = vec![0..0; frames.len()];
         for (b, block) in blocks.iter().enumerate() {
@@ -342,7 +344,7 @@ impl<'s> Choice<'s> {
 
     /// Takes what is worth most for its tokens, as long as it fits `room`; of the groups that `may` names.
     pub fn grow(&mut self, room: f32, may: impl Fn(usize) -> bool) {
-        let mut queue = Queue::default();
+        let mut queue = self.empty_queue();
         for group in 0..self.frames.len() {
             if may(group) {
                 self.push_group(group, &mut queue);
@@ -354,7 +356,7 @@ impl<'s> Choice<'s> {
     /// As [`Choice::grow`] for all groups, and goes on from there when it is called again with more room.
     pub fn grow_all(&mut self, room: f32) {
         let mut queue = self.queue.take().unwrap_or_else(|| {
-            let mut queue = Queue::default();
+            let mut queue = self.empty_queue();
             for group in 0..self.frames.len() {
                 self.push_group(group, &mut queue);
             }
@@ -365,6 +367,10 @@ impl<'s> Choice<'s> {
         }
         self.take_from(&mut queue, room);
         self.queue = Some(queue);
+    }
+
+    fn empty_queue(&self) -> Queue {
+        Queue::with_room(self.units.len() + self.frames.len())
     }
 
     fn take_from(&mut self, queue: &mut Queue, room: f32) {

@@ -115,7 +115,7 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
     terms::scan(text, |term, start| {
         if term.kind().is_name()
             && !said.contains(&term)
-            && let Some(name) = terms::text_at(text, start, term)
+            && let Some(name) = terms::text_at(text, start, term.short())
         {
             names.push((start..start + name.len(), term));
         }

@@ -265,7 +265,7 @@ pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&s
     let mut used_terms = HashSet::new();
     for text in used {
         terms::scan(text, |term, _| {
-            used_terms.insert(term);
+            used_terms.insert(term.short());
         });
     }
     fit::salience(&draft(view, request)).examples(&|term| used_terms.contains(&term))

@@ -30,17 +30,16 @@ struct Link {
 /// Where a chain ends.
 const END: u32 = u32::MAX;
 
-impl Default for Queue {
-    fn default() -> Self {
-        Self { newest: vec![END; BUCKETS], links: Vec::new(), unused: END, top: 0 }
-    }
-}
-
 /// A bucket is a number's exponent and six bits of its mantissa: 64 buckets for each doubling, from 2^-20 to 2^20 a token.
 const BUCKETS: usize = 40 * 64;
 const LEAST: usize = (127 - 20) * 64;
 
 impl Queue {
+    /// Returns an empty queue with room for so many items.
+    pub fn with_room(items: usize) -> Self {
+        Self { newest: vec![END; BUCKETS], links: Vec::with_capacity(items), unused: END, top: 0 }
+    }
+
     /// Returns the bucket of what is worth so much for a token.
     pub fn bucket(worth: f32) -> usize {
         let step = (worth.max(0.0).to_bits() >> 17) as usize;
@@ -79,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_queue_gives_back_the_highest_worth_first() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::with_room(1);
         for worth in [0.5_f32, 1e-9, 40.0, 0.0, 0.001] {
             queue.push(Item::Unit(worth.to_bits()), Queue::bucket(worth));
         }

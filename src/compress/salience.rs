@@ -16,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 use super::Mechanisms;
 use super::analysis::Analysis;
 use super::estimate::{count, index};
-use super::terms::Term;
+use super::terms::ShortTerm;
 
 use chances::{BY_HAND, LEARNED, Logarithms, chance, features};
 use facts::{Asked, Bearing, Fact, Numbers};
@@ -97,11 +97,12 @@ impl Salience {
             }
         }
         let total: usize = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
+        let parts: usize = passages.iter().map(|passage| passage.analysis.parts.len()).sum();
         let mut this = Self {
-            passages,
             numbers: Vec::with_capacity(total / 2),
-            offsets: Vec::new(),
-            ends: Vec::new(),
+            offsets: Vec::with_capacity(passages.len() + 1),
+            passages,
+            ends: Vec::with_capacity(parts),
             relevance: Vec::new(),
             facts: Vec::with_capacity(total / 4),
             bearings: Vec::new(),
@@ -183,15 +184,15 @@ impl Salience {
         }
         self.relevance = vec![0.0; self.ends.len()];
         let idf = Idf::of(self.messages);
-        let mut seen = vec![usize::MAX; self.facts.len()];
+        let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
             let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
             let ids = &self.numbers[start as usize..self.ends[part] as usize];
             let mut sum = 0.0;
             for &id in ids {
                 let asked = bearings[id as usize].asked;
-                if asked > 0.0 && seen[id as usize] != part {
-                    seen[id as usize] = part;
+                if asked > 0.0 && seen[id as usize] != index(part) {
+                    seen[id as usize] = index(part);
                     sum += asked * idf.at(self.facts[id as usize].messages);
                 }
             }
@@ -264,13 +265,13 @@ impl Salience {
 
     /// Returns the index in the analysis of a name that is mentioned; O(n) in its passage, for few are asked for.
     pub fn index_of(&self, passage: usize, mention: usize) -> Option<usize> {
-        let is_name = |term: Term| term.kind().is_name();
+        let is_name = |term: ShortTerm| term.kind().is_name();
         let nth = (self.offsets[passage].0..mention).filter(|&before| is_name(self.term(before))).count();
         let terms = self.passages[passage].analysis.terms.iter().enumerate();
         terms.filter(|(_, term)| is_name(**term)).nth(nth).map(|(index, _)| index)
     }
 
-    fn term(&self, mention: usize) -> Term {
+    fn term(&self, mention: usize) -> ShortTerm {
         self.facts[self.numbers[mention] as usize].term
     }
 
@@ -336,7 +337,7 @@ impl Salience {
     /// Remembers that the terms of a text are named in what stays.
     pub fn cover_text(&mut self, text: &str) {
         super::terms::scan(text, |term, _| {
-            if let Ok(id) = self.known.find(term, &self.facts) {
+            if let Ok(id) = self.known.find(term.short(), &self.facts) {
                 self.cover_term(id as usize);
             }
         });
@@ -355,7 +356,7 @@ impl Salience {
     }
 
     /// Returns an example for every term that could be kept or lost.
-    pub fn examples(&self, used: &dyn Fn(Term) -> bool) -> Vec<Example> {
+    pub fn examples(&self, used: &dyn Fn(ShortTerm) -> bool) -> Vec<Example> {
         let mut seen = vec![false; self.facts.len()];
         let mut examples = Vec::new();
         let logarithms = Logarithms::new();
@@ -381,7 +382,7 @@ const B: f32 = 0.75;
 
 /// Words that ask for nothing: those of three letters and more in the usual English lists, but for "same", which has the
 /// stem of a name.
-static STOP_WORDS: LazyLock<HashSet<Term>> = LazyLock::new(|| {
+static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
     let words = "about after all also and any are because been before being between both but can could did does doing down \
         during each few for from further get had has have having her here hers him his how into its just let may me might \
         more most much must not now off once only other our out over own please she should some such tell than that \
@@ -389,7 +390,7 @@ static STOP_WORDS: LazyLock<HashSet<Term>> = LazyLock::new(|| {
         who whom whose why will with would yes you your";
     let mut terms = HashSet::new();
     super::terms::scan(words, |term, _| {
-        terms.insert(term);
+        terms.insert(term.short());
     });
     terms
 });

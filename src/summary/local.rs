@@ -124,7 +124,8 @@ fn names(view: &[Message<'_>]) -> Vec<String> {
                     seen.last = index;
                     seen.by_user |= by_user;
                 } else if term.kind().is_name()
-                    && let Some(name) = terms::text_at(text, start, term).filter(|name| !has_time(name.as_bytes()))
+                    && let Some(name) =
+                        terms::text_at(text, start, term.short()).filter(|name| !has_time(name.as_bytes()))
                 {
                     let text = &text[start - root(&text[..start]).len()..start + name.len()];
                     seen.insert(term, Seen { by_user, messages: 1, last: index, text });

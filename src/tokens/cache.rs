@@ -265,6 +265,9 @@ impl std::hash::Hasher for MixedHasher {
             self.write_u64(u64::from(byte));
         }
     }
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(u64::from(word));
+    }
     #[allow(clippy::cast_possible_truncation)] // the low half of a hash is as good as the whole
     fn write_u128(&mut self, hash: u128) {
         self.write_u64(hash as u64);

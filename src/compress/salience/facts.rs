@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use crate::compress::bytes::{Filter, usize_of};
 use crate::compress::estimate::index;
 use crate::compress::outline::Class;
-use crate::compress::terms::Term;
+use crate::compress::terms::ShortTerm;
 use crate::tokens::BuildMixedHasher;
 
-/// What the conversation knows of a term; 32 bytes, for facts lie all over the cache.
+/// What the conversation knows of a term; 28 bytes, for facts lie all over the cache.
 #[derive(Debug, Clone, Copy)]
 pub struct Fact {
-    pub term: Term,
+    pub term: ShortTerm,
     pub messages: u32,
     pub mentions: u32,
     /// Mentions by the model, in words or in calls.
@@ -30,7 +30,7 @@ pub struct Fact {
 
 impl Fact {
     /// Returns what is known of a term before it is mentioned.
-    pub fn new(term: Term, is_asked: bool) -> Self {
+    pub fn new(term: ShortTerm, is_asked: bool) -> Self {
         Self {
             term,
             messages: 0,
@@ -69,9 +69,9 @@ impl Numbers {
     }
 
     /// Returns the number of a term, or the slot that it should have.
-    pub fn find(&self, term: Term, facts: &[Fact]) -> Result<u32, usize> {
+    pub fn find(&self, term: ShortTerm, facts: &[Fact]) -> Result<u32, usize> {
         let mask = self.slots.len() - 1;
-        let mut slot = usize_of(term.0 >> 3) & mask;
+        let mut slot = usize_of(term.hash()) & mask;
         loop {
             match self.slots[slot] {
                 Self::FREE => return Err(slot),
@@ -82,7 +82,7 @@ impl Numbers {
     }
 
     /// Returns the number of a term, a new one with facts of its own where it has none.
-    pub fn number(&mut self, term: Term, facts: &mut Vec<Fact>, asked: &Asked) -> u32 {
+    pub fn number(&mut self, term: ShortTerm, facts: &mut Vec<Fact>, asked: &Asked) -> u32 {
         let slot = match self.find(term, facts) {
             Ok(number) => return number,
             Err(slot) => slot,
@@ -108,19 +108,19 @@ impl Numbers {
 
 /// The terms that the request is about, behind a filter that tells most others at one look.
 pub struct Asked {
-    terms: HashSet<Term, BuildMixedHasher>,
+    terms: HashSet<ShortTerm, BuildMixedHasher>,
     filter: Filter<512>,
 }
 
 impl Asked {
     /// Returns the filter for some terms.
-    pub fn of(terms: impl Iterator<Item = Term>) -> Self {
-        let terms: HashSet<Term, BuildMixedHasher> = terms.collect();
-        Self { filter: Filter::of(terms.iter().map(|term| term.0 >> 8)), terms }
+    pub fn of(terms: impl Iterator<Item = ShortTerm>) -> Self {
+        let terms: HashSet<ShortTerm, BuildMixedHasher> = terms.collect();
+        Self { filter: Filter::of(terms.iter().map(|term| term.hash())), terms }
     }
 
     /// Returns whether a term is one of them.
-    pub fn contains(&self, term: Term) -> bool {
-        self.filter.may_have(term.0 >> 8) && self.terms.contains(&term)
+    pub fn contains(&self, term: ShortTerm) -> bool {
+        self.filter.may_have(term.hash()) && self.terms.contains(&term)
     }
 }
