@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use crate::tokens::ContentMemory;
+use crate::tokens::{ContentMemory, Excerpt};
 
 use super::outline::{Class, Kind, Outline};
 use super::terms::{self, ShortTerm, Terms};
@@ -122,10 +122,10 @@ impl Analysis {
     }
 
     /// Puts together the parts that `keep` names; a mark stands for each gap.
-    pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
         match &self.outline {
-            Some(outline) => outline.render(text, keep, origin),
-            None => text.to_owned(),
+            Some(outline) => outline.excerpt(text, keep, origin),
+            None => Excerpt { text: text.to_owned(), gaps: Vec::new() },
         }
     }
 }
@@ -180,7 +180,7 @@ mod tests {
         let text = "one line\nand another one\n".repeat(20);
         let analysis = Analysis::of(&text, Form::Whole);
         assert_eq!((analysis.parts.len(), analysis.kind()), (1, None));
-        assert_eq!(analysis.render(&text, &|_| true, None), text);
+        assert_eq!(analysis.excerpt(&text, &|_| true, None).text, text);
     }
 
     #[test]
@@ -189,7 +189,8 @@ mod tests {
         let lines: String = (0..30).map(line).collect();
         let text = format!(r#"{{"path": "a.py", "content": "{lines}", "mode": "w"}}"#);
         let analysis = Analysis::of(&text, Form::Arguments);
-        let fixed = |kept: &dyn Fn(bool) -> bool| analysis.render(&text, &|i| kept(analysis.parts[i].is_fixed), None);
+        let fixed =
+            |kept: &dyn Fn(bool) -> bool| analysis.excerpt(&text, &|i| kept(analysis.parts[i].is_fixed), None).text;
         let short: serde_json::Value = serde_json::from_str(&fixed(&|is_fixed| is_fixed)).unwrap();
         assert_eq!((&short["path"], &short["mode"]), (&"a.py".into(), &"w".into()));
         assert!(short["content"].as_str().is_some_and(|content| content.len() < lines.len() / 4), "{short}");

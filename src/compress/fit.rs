@@ -342,10 +342,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             (Kept::Whole, _) => (before.text.clone(), before.tokens, before.reason),
             (Kept::Some, Some(analysis)) => {
                 let origin = archive::origin(self.draft, entry, piece);
-                let text = analysis.render(self.before(block), &|part| choice.stays(block, part), origin.as_deref());
-                let tokens = u64::from(self.draft.counter.text(&text));
+                let source = self.before(block);
+                let short = analysis.excerpt(source, &|part| choice.stays(block, part), origin.as_deref());
+                let tokens = u64::from(self.draft.counter.excerpt(&short, source, before.tokens));
                 if tokens < before.tokens {
-                    (Some(text), tokens, Reason::Budget)
+                    (Some(short.text), tokens, Reason::Budget)
                 } else {
                     (before.text.clone(), before.tokens, before.reason)
                 }

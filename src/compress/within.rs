@@ -61,15 +61,16 @@ fn chosen(
     let passage = Passage { message: 0, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(analysis) };
     let mut salience = Salience::new(vec![passage], 1, None, Mechanisms::default());
     let mark = FIRST_MARK + origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
-    let full = float(u64::from(counter.text(text)));
+    let full_tokens = u64::from(counter.text(text));
+    let full = float(full_tokens);
     let block = Block { passage: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut choice = Choice::new(&mut salience, vec![Frame::default()], vec![block], 0.0);
     choice.grow(float(max_tokens), |_| true);
     while choice.kept(0) != Kept::Nothing {
-        let short = analysis.render(text, &|part| choice.stays(0, part), origin);
-        let tokens = u64::from(counter.text(&short));
+        let short = analysis.excerpt(text, &|part| choice.stays(0, part), origin);
+        let tokens = u64::from(counter.excerpt(&short, text, full_tokens));
         if tokens <= max_tokens {
-            return Some((short, tokens));
+            return Some((short.text, tokens));
         }
         choice.shrink(float(tokens - max_tokens));
     }

@@ -4,6 +4,8 @@
 //! split patterns of `o200k_base` and `cl100k_base` from both sides, so that there the count of a text is the sum of the
 //! counts of its segments: 0 violations on 167,776 texts, real, pathological and random.
 
+use std::ops::Range;
+
 use super::Vocabulary;
 
 /// Bytes of one step when a text is measured from an end. Small enough that the last step, which is searched by
@@ -13,6 +15,57 @@ const STEP_BYTES: usize = 1024;
 fn is_safe_cut(bytes: &[u8], at: usize) -> bool {
     let (before, after) = (bytes[at - 1], bytes[at]);
     (after == b' ' && before.is_ascii_alphanumeric()) || (before == b'\n' && after.is_ascii_alphanumeric())
+}
+
+/// Returns whether counts add up across a cut where a line starts: it has no slash there, which the pattern of `o200k_base`
+/// takes together with the line feed, and is not blank, for then its end belongs to the line feed before, too.
+fn is_line_start(bytes: &[u8], at: usize) -> bool {
+    let line = &bytes[at..];
+    let spaces = line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    // From 0xe4 on no character is a space.
+    let says = line.get(spaces).is_some_and(|first| matches!(first, 0x21..=0x7e | 0xe4..));
+    bytes[at - 1] == b'\n' && says && line[0] != b'/'
+}
+
+/// Parts of a text, with marks where others are gone.
+#[derive(Debug)]
+pub struct Excerpt {
+    /// What stays, and the marks.
+    pub text: String,
+    /// Where something is gone, in order.
+    pub gaps: Vec<Gap>,
+}
+
+/// Where something is gone.
+#[derive(Debug)]
+pub struct Gap {
+    /// What is gone, in bytes of the source.
+    pub gone: Range<usize>,
+    /// What stands in its place, in bytes of the excerpt.
+    pub mark: Range<usize>,
+}
+
+impl Excerpt {
+    /// Returns the tokens of the excerpt from those of its `source`: what stays is counted or what is gone, whichever is
+    /// less, and the marks. `None` where one of them does not begin and end with a line, or counts do not add up there.
+    pub fn count(&self, source: &str, source_tokens: usize, vocabulary: &dyn Vocabulary) -> Option<usize> {
+        let is_cut = |text: &str, at: usize| at == 0 || at == text.len() || is_line_start(text.as_bytes(), at);
+        let is_apart = |text: &str, range: &Range<usize>| is_cut(text, range.start) && is_cut(text, range.end);
+        if !self.gaps.iter().all(|gap| is_apart(source, &gap.gone) && is_apart(&self.text, &gap.mark)) {
+            return None;
+        }
+        let count = |text: &str| vocabulary.count(text);
+        let marks: usize = self.gaps.iter().map(|gap| count(&self.text[gap.mark.clone()])).sum();
+        let gone_bytes: usize = self.gaps.iter().map(|gap| gap.gone.len()).sum();
+        if gone_bytes * 2 < source.len() {
+            let gone: usize = self.gaps.iter().map(|gap| count(&source[gap.gone.clone()])).sum();
+            return Some((source_tokens + marks).saturating_sub(gone));
+        }
+        let mut from = 0;
+        let starts_and_ends = self.gaps.iter().map(|gap| (gap.gone.start, gap.gone.end)).chain([(source.len(), 0)]);
+        let kept = starts_and_ends.map(|(start, end)| count(&source[std::mem::replace(&mut from, end)..start]));
+        Some(marks + kept.sum::<usize>())
+    }
 }
 
 /// Splits `text` at safe cuts into segments of at least `min_bytes` each, the last one excepted.
@@ -169,6 +222,53 @@ mod tests {
                 let sum: usize = segments(&text, min_bytes).map(|s| vocabulary.count(s)).sum();
                 assert_eq!(sum, vocabulary.count(&text), "{encoding:?} {min_bytes}");
             }
+        }
+    }
+
+    /// Leaves lines out of `text`: those in whose place the bits of `keep` have no bit.
+    fn excerpt(text: &str, keep: u64) -> Excerpt {
+        let mut excerpt = Excerpt { text: String::new(), gaps: Vec::new() };
+        let (mut end, mut was_kept) = (0, true);
+        for (i, line) in text.split_inclusive('\n').enumerate() {
+            let start = std::mem::replace(&mut end, end + line.len());
+            let is_kept = keep >> (i % 64) & 1 == 1;
+            match excerpt.gaps.last_mut() {
+                _ if is_kept => excerpt.text.push_str(line),
+                Some(last) if !was_kept => last.gone.end = end,
+                _ => {
+                    let from = excerpt.text.len();
+                    excerpt.text.push_str("[... 12 lines ...]\n");
+                    excerpt.gaps.push(Gap { gone: start..end, mark: from..excerpt.text.len() });
+                }
+            }
+            was_kept = is_kept;
+        }
+        excerpt
+    }
+
+    #[test]
+    fn an_excerpt_is_counted_by_its_parts() {
+        let line = |i: usize| {
+            format!("{i}: job_{i:x} waits;;\n[{i}] https://a.b/c{i}\n  \"{i}\" 日志 {i}.5!\n\n\t-- {i};\n日志\n")
+        };
+        let text: String = (0..40).map(line).collect();
+        for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+            let vocabulary = encoding.load();
+            let tokens = vocabulary.count(&text);
+            // From most that stays to most that goes.
+            for keep in [u64::MAX, 0xffff_fffd_ffef_ffff, 0x0f0f_0ff0_1234_5678, 0x8000_0100_0200_0001, 0] {
+                let excerpt = excerpt(&text, keep);
+                let counted = excerpt.count(&text, tokens, vocabulary);
+                assert_eq!(counted, Some(vocabulary.count(&excerpt.text)), "{encoding:?} {keep:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_excerpt_with_an_unsafe_seam_is_not_counted_by_its_parts() {
+        let vocabulary = Encoding::O200kBase.load();
+        for text in ["f(){\n//a();\n}\nb\n", "f\n  \n}\nb\n", "f\n\n\nb\n", "f\n\u{3000}\n}\nb\n"] {
+            assert_eq!(excerpt(text, 0b1101).count(text, vocabulary.count(text), vocabulary), None, "{text}");
         }
     }
 

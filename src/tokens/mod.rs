@@ -16,7 +16,7 @@ use crate::message::{Media, Message, Text};
 pub use cache::IdentityCache;
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, content_seed, cut_by_content};
 pub use class::{Class, Script};
-pub use cut::{prefix_within, segments, suffix_within};
+pub use cut::{Excerpt, Gap, prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
 pub use vocabulary::{Encoding, Vocabulary};
 
@@ -93,6 +93,18 @@ impl TokenCounter {
 
     fn count_now(&self, text: &str) -> u32 {
         scaled(self.vocabulary().count(text), self.family.factor(text))
+    }
+
+    /// Returns the tokens of an excerpt of `source`, which has `source_tokens`, cached as those of any text.
+    pub fn excerpt(&self, excerpt: &Excerpt, source: &str, source_tokens: u64) -> u32 {
+        let text = &excerpt.text;
+        let by_parts = || {
+            let of_source = usize::try_from(source_tokens).ok().filter(|_| self.family.adds_up())?;
+            u32::try_from(excerpt.count(source, of_source, self.vocabulary())?).ok()
+        };
+        let tokens = cache::by_content(text, self.family.id, || by_parts().unwrap_or_else(|| self.count_now(text)));
+        debug_assert_eq!(tokens, self.count_now(text), "{text}");
+        tokens
     }
 
     /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.

@@ -56,6 +56,11 @@ impl Encoding {
             .as_ref()
     }
 
+    /// Returns whether the count of every text is the sum of those of its lines: see [`cut`].
+    pub(super) fn adds_up(self) -> bool {
+        matches!(self, Self::O200kBase | Self::Cl100kBase)
+    }
+
     /// Returns the vocabulary's name in the `tiktoken` crate.
     pub(super) fn tiktoken_name(self) -> &'static str {
         match self {

@@ -23,6 +23,7 @@ use std::ops::Range;
 use json::Tree;
 
 use super::terms::Terms;
+use crate::tokens::{Excerpt, Gap};
 
 /// What a piece is, by its form alone; the fit turns this into weight.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -170,15 +171,26 @@ impl Outline {
     /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
     ///
     /// `text` is the text that was taken apart. `origin`, where all of it can be read, is named once, in the first mark.
-    /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON. O(n) at most.
-    pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+    /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON, all of it one gap. O(n)
+    /// at most.
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
         let covered = addressable(text);
-        let mut out = match &self.tree {
-            Some(tree) => json::render(tree, &self.pieces, covered, keep, origin),
+        let mut excerpt = match &self.tree {
+            Some(tree) => {
+                let text = json::render(tree, &self.pieces, covered, keep, origin);
+                let gaps = vec![Gap { gone: 0..covered.len(), mark: 0..text.len() }];
+                Excerpt { text, gaps }
+            }
             None => render::render(&self.pieces, covered, keep, origin),
         };
-        out.push_str(&text[covered.len()..]);
-        out
+        excerpt.text.push_str(&text[covered.len()..]);
+        excerpt
+    }
+
+    /// As [`Outline::excerpt`], its text alone.
+    #[cfg(test)]
+    pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+        self.excerpt(text, keep, origin).text
     }
 }
 
