@@ -252,6 +252,11 @@ impl<'s> Choice<'s> {
         self.salience.is_covered(mention)
     }
 
+    /// See [`Salience::stays_named`].
+    pub fn stays_named(&self, mention: usize) -> bool {
+        self.salience.stays_named(mention)
+    }
+
     /// See [`Salience::index_of`].
     pub fn index_of(&self, passage: usize, mention: usize) -> Option<usize> {
         self.salience.index_of(passage, mention)

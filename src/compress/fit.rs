@@ -71,6 +71,20 @@ struct Before {
     analysis: Option<Arc<Analysis>>,
 }
 
+/// What a ledger says.
+struct Listed {
+    /// Passage, mention and name, in the order of the conversation.
+    names: Vec<(usize, usize, String)>,
+    calls: Vec<String>,
+}
+
+impl Listed {
+    fn message(&self) -> Option<String> {
+        let names: Vec<&str> = self.names.iter().map(|(_, _, name)| &**name).collect();
+        ledger::message(&names, &self.calls)
+    }
+}
+
 /// What a result that has expired is still worth.
 const EXPIRED: f32 = 0.1;
 
@@ -131,8 +145,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         // What is left out is known from estimates already; counting comes last, for it costs most.
         choice.grow_all(self.room - ledger);
         let mut room = self.room;
-        if ledger > 0.0 {
-            self.keep_ledger(&mut choice, ledger);
+        let listed = (ledger > 0.0).then(|| self.list(&mut choice, ledger));
+        if let Some(listed) = &listed {
+            self.draft.ledger = listed.message();
             room -= float(self.draft.ledger_tokens());
         }
         for _ in 0..ROUNDS {
@@ -140,8 +155,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let mut used = self.apply(&mut choice);
             while used > self.budget_tokens && !choice.is_settled() {
                 choice.shrink(float(used - self.budget_tokens));
-                // What takes the place of a mark costs nothing.
-                choice.grow_all(choice.used());
                 used = self.apply(&mut choice);
             }
             let left = float(self.budget_tokens.saturating_sub(used));
@@ -150,6 +163,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             // What was taken turned out smaller than it looked.
             room = choice.used() + left;
+        }
+        if let Some(mut listed) = listed {
+            listed.names.retain(|(_, mention, _)| !choice.stays_named(*mention));
+            self.draft.ledger = listed.message();
         }
         self.top_up(&choice);
     }
@@ -219,8 +236,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         pins
     }
 
-    /// Puts into the draft what a model should still know of what is left out, in at most `tokens`.
-    fn keep_ledger(&mut self, choice: &mut Choice<'_>, tokens: f32) {
+    /// Returns what a model should still know of what is left out, in at most `tokens`.
+    fn list(&self, choice: &mut Choice<'_>, tokens: f32) -> Listed {
         let mut left = tokens - LEDGER_FRAME;
         let mut calls = Vec::new();
         for (position, group) in self.layout.groups.iter().enumerate().rev() {
@@ -260,8 +277,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         names.sort();
-        let names: Vec<String> = names.into_iter().map(|(_, _, name)| name).collect();
-        self.draft.ledger = ledger::message(&names, &calls);
+        Listed { names, calls }
     }
 
     /// Returns what is mentioned, as it is written.
@@ -332,6 +348,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
             }
         }
+        self.tokens()
+    }
+
+    /// Returns the tokens of the request as it is now.
+    fn tokens(&self) -> u64 {
         self.draft.tokens() + self.draft.notes_tokens()
     }
 
@@ -369,7 +390,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Gives what is left over to texts that were cut, the newest first.
     fn top_up(&mut self, choice: &Choice<'_>) {
-        let mut used = self.draft.tokens() + self.draft.notes_tokens();
+        let mut used = self.tokens();
         for (block, candidate) in self.candidates.iter().enumerate().rev() {
             let left = self.budget_tokens.saturating_sub(used);
             if left * 32 <= self.budget_tokens {

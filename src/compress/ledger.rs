@@ -64,7 +64,7 @@ const DONE: &str = "Done:\n- ";
 /// Returns the message that keeps `names` and the lines of `calls`; nothing for neither.
 ///
 /// A checksum in its first line tells it from anything that people write.
-pub fn message(names: &[String], calls: &[String]) -> Option<String> {
+pub fn message(names: &[&str], calls: &[String]) -> Option<String> {
     if names.is_empty() && calls.is_empty() {
         return None;
     }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_ledger_is_told_from_what_people_write() {
-        let text = message(&["src/a.py".to_owned()], &["exec make (exit code 1)".to_owned()]).unwrap();
+        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()]).unwrap();
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} and more")) && !is_ledger("Names: a"));
         assert!(text.ends_with("Names: src/a.py\nDone:\n- exec make (exit code 1)"), "{text}");
         assert_eq!(message(&[], &[]), None);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_was_changed_is_no_ledger() {
-        let text = message(&["src/a.py".to_owned(), "4711".to_owned()], &[]).unwrap();
+        let text = message(&["src/a.py", "4711"], &[]).unwrap();
         let changed = [text.replace("4711", "4712"), text.trim_end_matches("4711").to_owned(), text.replace('[', "")];
         assert!(is_ledger(&text) && !changed.iter().any(|text| is_ledger(text)));
     }

@@ -23,14 +23,20 @@ const MAX_RULE_BYTES: usize = 400;
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
+    let mut openings = openings(text).peekable();
+    if openings.peek().is_none() && text.is_ascii() {
+        return Vec::new();
+    }
     let [rule, report] = &*PATTERNS;
-    let is_rule = |sentence: &str| {
+    let is_rule = |at: &Range<usize>| {
+        let sentence = &text[at.clone()];
+        while openings.next_if(|&opening| opening < at.start).is_some() {}
         sentence.len() <= MAX_RULE_BYTES
-            && may_be_rule(sentence)
+            && (openings.peek().is_some_and(|&opening| opening < at.end) || has_other_opening(sentence))
             && rule.is_match(sentence)
             && !report.is_match(sentence)
     };
-    sentences(text).filter(|at| is_rule(&text[at.clone()])).collect()
+    sentences(text).filter(is_rule).collect()
 }
 
 /// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
@@ -71,27 +77,34 @@ const OPENINGS: [(&str, &[&str]); 14] = [
 static OPENING: LazyLock<Filter<64>> =
     LazyLock::new(|| Filter::of(OPENINGS.map(|(word, _)| hash_of_name(word.as_bytes()))));
 
-/// Returns whether a word of [`RULE`] is in a sentence, so that most sentences need no more than this look.
-fn may_be_rule(sentence: &str) -> bool {
-    let bytes = sentence.as_bytes();
-    let starts = |at: usize, start: &str| {
+/// Returns where words of [`RULE`] stand in a text, so that most sentences need no more than this look.
+fn openings(text: &str) -> impl Iterator<Item = usize> {
+    let bytes = text.as_bytes();
+    let starts = move |at: usize, start: &str| {
         bytes.get(at..at + start.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
     };
-    let opens = |at: usize, end: usize| {
+    let opens = move |at: usize, end: usize| {
         OPENINGS.iter().any(|(word, ways)| {
             word.len() == end - at && starts(at, word) && (ways.is_empty() || ways.iter().any(|way| starts(end, way)))
         })
     };
-    let opening = &*OPENING;
+    let known = &*OPENING;
     let mut at = 0;
-    while at < bytes.len() {
-        let read = word(bytes, at);
-        if opening.may_have(read.hash) && opens(at, read.end) {
-            return true;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            let (start, read) = (at, word(bytes, at));
+            at = read.end + 1;
+            if known.may_have(read.hash) && opens(start, read.end) {
+                return Some(start);
+            }
         }
-        at = read.end + 1;
-    }
-    // `ſ` is an `s` where case is ignored.
+        None
+    })
+}
+
+/// Returns whether there is something of [`RULE`] in a sentence that is no word of ASCII; `ſ` is an `s` where case is
+/// ignored.
+fn has_other_opening(sentence: &str) -> bool {
     let others = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则", "每次回", "ſ"];
     !sentence.is_ascii() && others.iter().any(|other| sentence.contains(other))
 }

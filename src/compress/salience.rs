@@ -59,6 +59,16 @@ pub struct Example {
     pub is_used: bool,
 }
 
+/// Where a term is named that need not be named again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    Nowhere,
+    /// In a text about what does not stay.
+    Listed,
+    /// In what stays.
+    Stays,
+}
+
 /// Scores of a conversation's parts.
 pub struct Salience {
     passages: Vec<Passage>,
@@ -77,8 +87,8 @@ pub struct Salience {
     chances: Vec<f32>,
     /// By term: its chance, or what is left of it where something that stays names it.
     worths: Vec<f32>,
-    /// By term: whether it is named in what stays.
-    covered: Vec<bool>,
+    /// By term: where it is named.
+    covered: Vec<Covered>,
     /// By message: relevance of what was said, from 0 to 1.
     said: Vec<f32>,
     messages: usize,
@@ -122,8 +132,12 @@ impl Salience {
         let logarithms = Logarithms::new();
         let chance = |(fact, bearing)| chance(fact, bearing, this.messages, weights, &logarithms);
         this.chances = this.facts.iter().zip(&this.bearings).map(chance).collect();
-        this.covered = this.facts.iter().map(|fact| fact.stays).collect();
-        let worth = |(chance, covered): (&f32, &bool)| chance * if *covered { this.named_again } else { 1.0 };
+        let covered = |fact: &Fact| if fact.stays { Covered::Stays } else { Covered::Nowhere };
+        this.covered = this.facts.iter().map(covered).collect();
+        let worth = |(chance, covered): (&f32, &Covered)| match covered {
+            Covered::Nowhere => *chance,
+            _ => chance * this.named_again,
+        };
         this.worths = this.chances.iter().zip(&this.covered).map(worth).collect();
         this
     }
@@ -184,16 +198,21 @@ impl Salience {
         }
         self.relevance = vec![0.0; self.ends.len()];
         let idf = Idf::of(self.messages);
+        let weight = |(bearing, fact): (&Bearing, &Fact)| match bearing.asked {
+            0.0 => 0.0,
+            asked => asked * idf.at(fact.messages),
+        };
+        let weights: Vec<f32> = bearings.iter().zip(&self.facts).map(weight).collect();
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
             let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
             let ids = &self.numbers[start as usize..self.ends[part] as usize];
             let mut sum = 0.0;
             for &id in ids {
-                let asked = bearings[id as usize].asked;
-                if asked > 0.0 && seen[id as usize] != index(part) {
+                let weight = weights[id as usize];
+                if weight > 0.0 && seen[id as usize] != index(part) {
                     seen[id as usize] = index(part);
-                    sum += asked * idf.at(self.facts[id as usize].messages);
+                    sum += weight;
                 }
             }
             let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms));
@@ -316,7 +335,7 @@ impl Salience {
         for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
             for mention in self.mentions(position) {
                 let id = self.numbers[mention] as usize;
-                if !self.covered[id]
+                if self.covered[id] == Covered::Nowhere
                     && self.chances[id] >= min_chance
                     && !seen[id]
                     && self.term(mention).kind().is_name()
@@ -329,16 +348,23 @@ impl Salience {
         lost
     }
 
-    /// Returns whether what is mentioned is named in what stays.
+    /// Returns whether what is mentioned is named in what stays, or in a text that was listed.
     pub fn is_covered(&self, mention: usize) -> bool {
-        self.covered[self.numbers[mention] as usize]
+        self.covered[self.numbers[mention] as usize] != Covered::Nowhere
     }
 
-    /// Remembers that the terms of a text are named in what stays.
+    /// Returns whether what is mentioned is named in what stays.
+    pub fn stays_named(&self, mention: usize) -> bool {
+        self.covered[self.numbers[mention] as usize] == Covered::Stays
+    }
+
+    /// Remembers that a text is listed, with the terms in it.
     pub fn cover_text(&mut self, text: &str) {
         super::terms::scan(text, |term, _| {
             if let Ok(id) = self.known.find(term.short(), &self.facts) {
-                self.cover_term(id as usize);
+                if self.covered[id as usize] == Covered::Nowhere {
+                    self.cover_term(id as usize, Covered::Listed);
+                }
             }
         });
     }
@@ -346,12 +372,12 @@ impl Salience {
     /// Remembers that what is mentioned stays.
     pub fn cover(&mut self, mentions: Range<usize>) {
         for mention in mentions {
-            self.cover_term(self.numbers[mention] as usize);
+            self.cover_term(self.numbers[mention] as usize, Covered::Stays);
         }
     }
 
-    fn cover_term(&mut self, id: usize) {
-        self.covered[id] = true;
+    fn cover_term(&mut self, id: usize, covered: Covered) {
+        self.covered[id] = covered;
         self.worths[id] = self.chances[id] * self.named_again;
     }
 
@@ -365,7 +391,7 @@ impl Salience {
             for mention in self.mentions(position) {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
-                if is_new && !self.covered[id] && term.kind().is_salient() {
+                if is_new && self.covered[id] == Covered::Nowhere && term.kind().is_salient() {
                     let features = features(&self.facts[id], &self.bearings[id], self.messages, &logarithms);
                     examples.push(Example { kind: term.kind() as u8, features, is_used: used(term) });
                 }

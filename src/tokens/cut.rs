@@ -230,7 +230,8 @@ mod tests {
         let mut excerpt = Excerpt { text: String::new(), gaps: Vec::new() };
         let (mut end, mut was_kept) = (0, true);
         for (i, line) in text.split_inclusive('\n').enumerate() {
-            let start = std::mem::replace(&mut end, end + line.len());
+            let start = end;
+            end += line.len();
             let is_kept = keep >> (i % 64) & 1 == 1;
             match excerpt.gaps.last_mut() {
                 _ if is_kept => excerpt.text.push_str(line),
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn an_excerpt_is_counted_by_its_parts() {
         let line = |i: usize| {
-            format!("{i}: job_{i:x} waits;;\n[{i}] https://a.b/c{i}\n  \"{i}\" 日志 {i}.5!\n\n\t-- {i};\n日志\n")
+            format!("{i}: job_{i:x} waits;;\n[{i}] https://a.b/c{i}\n  \"{i}\" 日志 {i}.5!\n\t-- {i};\n日志\n")
         };
         let text: String = (0..40).map(line).collect();
         for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
