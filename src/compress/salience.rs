@@ -361,10 +361,10 @@ impl Salience {
     /// Remembers that a text is listed, with the terms in it.
     pub fn cover_text(&mut self, text: &str) {
         super::terms::scan(text, |term, _| {
-            if let Ok(id) = self.known.find(term.short(), &self.facts) {
-                if self.covered[id as usize] == Covered::Nowhere {
-                    self.cover_term(id as usize, Covered::Listed);
-                }
+            if let Ok(id) = self.known.find(term.short(), &self.facts)
+                && self.covered[id as usize] == Covered::Nowhere
+            {
+                self.cover_term(id as usize, Covered::Listed);
             }
         });
     }

@@ -269,10 +269,10 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
 
 /// Returns how much of a word of letters, three or more, is its stem, so that `arrive`, `arrives`, `arrived` and `arriving`
 /// are one term, as are `query` and `queries`; the endings of English, without its exceptions.
+#[allow(clippy::needless_bitwise_bool)] // endings come as they like: a branch for each would be guessed wrong
 fn stem(word: &[u8]) -> usize {
     let &[.., third, second, last] = word else { return word.len() };
     let (third, second, last) = (third | 0x20, second | 0x20, last | 0x20);
-    // Without a branch for each of them: endings come as they like.
     let (s, d) = (last == b's', last == b'd');
     let es = (second == b'e') & (s | d);
     let three = (third == b'i') & (es | ((second == b'n') & (last == b'g')));
@@ -301,10 +301,14 @@ const fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
 /// [`kind_of`] by classes and length, up to where nothing changes any more.
 static KIND_OF: [[Option<TermKind>; LONG + 1]; 2 * HUMP as usize] = {
     let mut kinds = [[None; LONG + 1]; 2 * HUMP as usize];
-    let mut i = 0;
-    while i < kinds.len() * (LONG + 1) {
-        kinds[i / (LONG + 1)][i % (LONG + 1)] = kind_of((i / (LONG + 1)) as u8, i % (LONG + 1));
-        i += 1;
+    let mut classes = 0;
+    while classes < 2 * HUMP {
+        let mut length = 0;
+        while length <= LONG {
+            kinds[classes as usize][length] = kind_of(classes, length);
+            length += 1;
+        }
+        classes += 1;
     }
     kinds
 };

@@ -167,8 +167,8 @@ impl Family {
         self.factors.is_none()
     }
 
-    /// Returns whether the count of every text is the sum of those of its lines: see [`super::cut`].
-    pub fn adds_up(&self) -> bool {
+    /// Returns whether the count of every text is the sum of those of its lines.
+    pub(super) fn adds_up(&self) -> bool {
         self.is_exact() && self.encoding.adds_up()
     }
 }
