@@ -167,6 +167,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         if let Some(mut listed) = listed {
             listed.names.retain(|(_, mention, _)| !choice.stays_named(*mention));
             self.draft.ledger = listed.message();
+            // What was settled may have left it less than was thought.
+            if self.tokens() > self.budget_tokens {
+                self.draft.ledger = None;
+            }
         }
         self.top_up(&choice);
     }

@@ -349,6 +349,7 @@ mod tests {
             "Process exited with code 127",
             "exit status 2",
             "ValueError: invalid literal",
+            "OAuth2Error: token has expired",
             "npm ERR! missing script",
             "E   assert 1 == 2",
             "FAILED tests/test_a.py::test_b - KeyError",
