@@ -102,26 +102,26 @@ fn within(bytes: u64, first: u8, last: u8) -> u64 {
     from(first) & !from(last + 1) & !bytes & HIGH
 }
 
-/// Words, told from most others by their hash, which may take another word for one of them.
-pub struct Filter<const WORDS: usize>([u64; WORDS]);
+/// Things by some bits of their hashes: tells them from most others, and may take another one for one of them.
+pub struct Filter<const N: usize>([u64; N]);
 
-impl<const WORDS: usize> Filter<WORDS> {
+impl<const N: usize> Filter<N> {
     /// Returns the filter for things of such hashes.
     pub fn of(hashes: impl IntoIterator<Item = u64>) -> Self {
-        let mut bits = [0; WORDS];
+        let mut bits = [0; N];
         for hash in hashes {
-            bits[Self::word(hash)] |= 1 << (hash % 64);
+            bits[Self::place(hash)] |= 1 << (hash % 64);
         }
         Self(bits)
     }
 
     /// Returns whether a thing of such a hash may be one of them.
     pub fn may_have(&self, hash: u64) -> bool {
-        self.0[Self::word(hash)] >> (hash % 64) & 1 == 1
+        self.0[Self::place(hash)] >> (hash % 64) & 1 == 1
     }
 
-    fn word(hash: u64) -> usize {
-        usize_of(hash >> 6) % WORDS
+    fn place(hash: u64) -> usize {
+        usize_of(hash >> 6) % N
     }
 }
 

@@ -166,11 +166,6 @@ impl Family {
     pub fn is_exact(&self) -> bool {
         self.factors.is_none()
     }
-
-    /// Returns whether the count of every text is the sum of those of its lines.
-    pub(super) fn adds_up(&self) -> bool {
-        self.is_exact() && self.encoding.adds_up()
-    }
 }
 
 /// Returns the version in a name such as `claude-opus-4-7`, `claude-4.7-sonnet`, `claude-3-5-haiku-20241022`: the first

@@ -99,7 +99,8 @@ impl TokenCounter {
     pub fn excerpt(&self, excerpt: &Excerpt, source: &str, source_tokens: u64) -> u32 {
         let text = &excerpt.text;
         let by_parts = || {
-            let of_source = usize::try_from(source_tokens).ok().filter(|_| self.family.adds_up())?;
+            let adds_up = self.family.is_exact() && self.family.encoding.adds_up();
+            let of_source = usize::try_from(source_tokens).ok().filter(|_| adds_up)?;
             u32::try_from(excerpt.count(source, of_source, self.vocabulary())?).ok()
         };
         let tokens = cache::by_content(text, self.family.id, || by_parts().unwrap_or_else(|| self.count_now(text)));
