@@ -3,46 +3,185 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use super::bytes::{Filter, hash_of_name, is_word, word};
 
-use super::bytes::{Filter, hash_of_name, word};
+/// What makes a sentence a rule.
+#[derive(Debug, Clone, Copy)]
+enum Sign {
+    /// The word, unless it is told of somebody: "I never said that".
+    Word,
+    /// The word with one of these behind it.
+    With(&'static [&'static str]),
+    /// Likewise, where the sentence begins with it.
+    First(&'static [&'static str]),
+    /// The word as the heading of what follows it: "Rule for all answers: no tables".
+    Heading,
+    /// One of [`CHINESE`].
+    Chinese,
+}
 
-/// Words that make a sentence a rule: those of the plan's list, with the forms that people use for them.
-const RULE: &str = r"(?i)(?-u:\b)(?:never|always|must|mustn't|remember|from now on|please (?:do not|don't)|(?:every|each) (?:answer|reply|response)|whole conversation)(?-u:\b)|(?-u:\b)rules?(?: for [^:]{1,40})?:[ \t]*\S|^[\s*•-]*(?:do not|don't)(?-u:\b)|禁止|不要|必须|请记住|以后都|从现在起|规则：|每次回[答复]";
+const ANSWER: Sign = Sign::With(&[" answer", " reply", " response"]);
 
-/// What makes it a report or a question instead.
-const REPORT: &str = r"(?i)(?-u:\b)(?:I|he|she|they|it)(?:'[a-z]+)?(?-u:\b)[^,.;]{0,24}(?-u:\b)(?:never|always|must|remember)(?-u:\b)|[?？]\s*$|[吗呢]";
+/// Words of the plan's list, with the forms that people use for them.
+const WORDS: [(&str, Sign); 14] = [
+    ("never", Sign::Word),
+    ("always", Sign::Word),
+    ("must", Sign::Word),
+    ("remember", Sign::Word),
+    ("mustn", Sign::With(&["'t"])),
+    ("from", Sign::With(&[" now on"])),
+    ("please", Sign::With(&[" do not", " don't"])),
+    ("every", ANSWER),
+    ("each", ANSWER),
+    ("whole", Sign::With(&[" conversation"])),
+    ("do", Sign::First(&[" not"])),
+    ("don", Sign::First(&["'t"])),
+    ("rule", Sign::Heading),
+    ("rules", Sign::Heading),
+];
 
-/// Both patterns, compiled by the first text of a user: to compile them takes as long as 2,000 sentences.
-#[allow(clippy::expect_used)] // the patterns are literals, and a test compiles them
-static PATTERNS: LazyLock<[Regex; 2]> =
-    LazyLock::new(|| [RULE, REPORT].map(|pattern| Regex::new(pattern).expect("the pattern is a literal")));
+/// Tells most other words from [`WORDS`].
+static KNOWN: LazyLock<Filter<64>> = LazyLock::new(|| Filter::of(WORDS.map(|(word, _)| hash_of_name(word.as_bytes()))));
+
+/// The same in Chinese, which has no words between spaces.
+const CHINESE: [&str; 9] = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则：", "每次回答", "每次回复"];
+
+/// Who is told of, and the most characters between them and what they did.
+const PRONOUNS: [&str; 5] = ["i", "he", "she", "they", "it"];
+const MAX_TOLD_CHARS: usize = 24;
+
+/// Most characters of a heading that say what its rule is for.
+const MAX_HEADING_CHARS: usize = 40;
 
 /// Longest sentence that is a rule; longer ones are texts that someone pasted.
 const MAX_RULE_BYTES: usize = 400;
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
-    let mut openings = openings(text).peekable();
-    if openings.peek().is_none() && text.is_ascii() {
-        return Vec::new();
+    let mut rules = Vec::new();
+    let mut behind = 0;
+    for (at, _) in signs(text) {
+        if at >= behind {
+            let sentence = sentence_at(text, behind, at);
+            behind = sentence.end;
+            if states_rule(&text[sentence.clone()]) {
+                rules.push(sentence);
+            }
+        }
     }
-    let [rule, report] = &*PATTERNS;
-    let is_rule = |at: &Range<usize>| {
-        let sentence = &text[at.clone()];
-        while openings.next_if(|&opening| opening < at.start).is_some() {}
-        sentence.len() <= MAX_RULE_BYTES
-            && (openings.peek().is_some_and(|&opening| opening < at.end) || has_other_opening(sentence))
-            && rule.is_match(sentence)
-            && !report.is_match(sentence)
+    rules
+}
+
+fn states_rule(sentence: &str) -> bool {
+    if sentence.len() > MAX_RULE_BYTES {
+        return false;
+    }
+    let mut is_rule = false;
+    for (at, sign) in signs(sentence) {
+        let before = &sentence[..at];
+        match sign {
+            Sign::Word if is_told(before) => return false,
+            Sign::First(_) => is_rule |= before.chars().all(|c| c.is_whitespace() || matches!(c, '*' | '•' | '-')),
+            _ => is_rule = true,
+        }
+    }
+    is_rule && !sentence.trim_end().ends_with(['?', '？']) && !sentence.contains(['吗', '呢'])
+}
+
+/// Returns whether a word behind `before` tells what somebody does: "she says they never".
+fn is_told(before: &str) -> bool {
+    let mut rest = before.rsplit([',', '.', ';']).next().unwrap_or(before);
+    while !rest.is_empty() {
+        let end = word(rest.as_bytes(), 0).end;
+        let (word, behind) = rest.split_at(end);
+        if PRONOUNS.iter().any(|pronoun| word.eq_ignore_ascii_case(pronoun)) {
+            // "they've"
+            let short =
+                behind.strip_prefix('\'').map(|short| short.trim_start_matches(|c: char| c.is_ascii_alphabetic()));
+            if short.unwrap_or(behind).chars().count() <= MAX_TOLD_CHARS {
+                return true;
+            }
+        }
+        rest = behind.char_indices().nth(1).map_or("", |(next, _)| &behind[next..]);
+    }
+    false
+}
+
+/// Returns where in `text` there is a sign of a rule, and which. O(n).
+fn signs(text: &str) -> impl Iterator<Item = (usize, Sign)> {
+    let (bytes, known) = (text.as_bytes(), &*KNOWN);
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            let start = at;
+            if !bytes[start].is_ascii() {
+                at += 1;
+                if CHINESE.iter().any(|sign| bytes[start..].starts_with(sign.as_bytes())) {
+                    return Some((start, Sign::Chinese));
+                }
+                continue;
+            }
+            let read = word(bytes, start);
+            // The byte behind a word begins none.
+            at = read.end + usize::from(bytes.get(read.end).is_some_and(u8::is_ascii));
+            if known.may_have(read.hash)
+                && let Some(sign) = sign(&text[start..read.end], &text[read.end..])
+            {
+                return Some((start, sign));
+            }
+        }
+        None
+    })
+}
+
+/// Returns what sign of a rule a word is, before the text `behind` it.
+fn sign(word: &str, behind: &str) -> Option<Sign> {
+    let (_, sign) = WORDS.into_iter().find(|(known, _)| word.eq_ignore_ascii_case(known))?;
+    let is_sign = match sign {
+        Sign::With(ways) | Sign::First(ways) => ways.iter().any(|way| goes_on(behind, way)),
+        Sign::Heading => is_heading(behind),
+        Sign::Word | Sign::Chinese => true,
     };
-    sentences(text).filter(is_rule).collect()
+    is_sign.then_some(sign)
+}
+
+/// Returns whether a text begins with words.
+fn goes_on(text: &str, words: &str) -> bool {
+    behind(text, words).is_some_and(|rest| !rest.as_bytes().first().is_some_and(|&byte| is_word(byte)))
+}
+
+/// Returns what stands behind the words that a text begins with, in any case.
+fn behind<'t>(text: &'t str, words: &str) -> Option<&'t str> {
+    let (start, rest) = text.split_at_checked(words.len())?;
+    start.eq_ignore_ascii_case(words).then_some(rest)
+}
+
+/// Returns whether what stands behind "rule" makes it a heading, with something behind that on its line.
+fn is_heading(text: &str) -> bool {
+    let said = match behind(text, " for ").map(|what| what.split_once(':')) {
+        Some(heading) => heading.filter(|(what, _)| (1..=MAX_HEADING_CHARS).contains(&what.chars().count())),
+        None => text.split_once(':').filter(|(what, _)| what.is_empty()),
+    };
+    said.is_some_and(|(_, said)| said.trim_start_matches([' ', '\t']).starts_with(|c: char| !c.is_whitespace()))
+}
+
+/// Returns the sentence of `text` around `at`, where one begins at `from`. O(n) in it and what is between.
+fn sentence_at(text: &str, from: usize, at: usize) -> Range<usize> {
+    let start = (from..at).rev().find_map(|before| stop(text, before).filter(|&stop| stop <= at));
+    start.unwrap_or(from)..(at..text.len()).find_map(|behind| stop(text, behind)).unwrap_or(text.len())
 }
 
 /// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
 pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    let stops = (0..text.len()).filter_map(|at| stop(text, at));
+    stops.chain([text.len()]).map(move |stop| std::mem::replace(&mut start, stop)..stop)
+}
+
+/// Returns where a sentence ends whose last character is at `at`.
+fn stop(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let stops = (0..bytes.len()).filter_map(move |at| match bytes[at] {
+    match bytes[at] {
         b'\n' => Some(at + 1),
         b'.' | b'!' | b'?' => text[at + 1..].chars().next().is_none_or(char::is_whitespace).then_some(at + 1),
         // 。 ！ ？ ；
@@ -50,63 +189,7 @@ pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
             matches!(bytes[at..], [0xe3, 0x80, 0x82, ..] | [0xef, 0xbc, 0x81 | 0x9f | 0x9b, ..]).then_some(at + 3)
         }
         _ => None,
-    });
-    let mut start = 0;
-    stops.chain([text.len()]).map(move |stop| std::mem::replace(&mut start, stop)..stop)
-}
-
-/// Words of [`RULE`], each with the ways in which it goes on; any way where there is none.
-const OPENINGS: [(&str, &[&str]); 14] = [
-    ("never", &[]),
-    ("always", &[]),
-    ("must", &[]),
-    ("mustn", &[]),
-    ("remember", &[]),
-    ("rule", &[]),
-    ("rules", &[]),
-    ("from", &[" now on"]),
-    ("please", &[" do"]),
-    ("every", &[" answer", " reply", " response"]),
-    ("each", &[" answer", " reply", " response"]),
-    ("whole", &[" conversation"]),
-    ("do", &[" not"]),
-    ("don", &["'t"]),
-];
-
-/// Tells most other words from [`OPENINGS`].
-static OPENING: LazyLock<Filter<64>> =
-    LazyLock::new(|| Filter::of(OPENINGS.map(|(word, _)| hash_of_name(word.as_bytes()))));
-
-/// Returns where words of [`RULE`] stand in a text, so that most sentences need no more than this look.
-fn openings(text: &str) -> impl Iterator<Item = usize> {
-    let bytes = text.as_bytes();
-    let starts = move |at: usize, start: &str| {
-        bytes.get(at..at + start.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(start.as_bytes()))
-    };
-    let opens = move |at: usize, end: usize| {
-        OPENINGS.iter().any(|(word, ways)| {
-            word.len() == end - at && starts(at, word) && (ways.is_empty() || ways.iter().any(|way| starts(end, way)))
-        })
-    };
-    let known = &*OPENING;
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < bytes.len() {
-            let (start, read) = (at, word(bytes, at));
-            at = read.end + 1;
-            if known.may_have(read.hash) && opens(start, read.end) {
-                return Some(start);
-            }
-        }
-        None
-    })
-}
-
-/// Returns whether there is something of [`RULE`] in a sentence that is no word of ASCII; `ſ` is an `s` where case is
-/// ignored.
-fn has_other_opening(sentence: &str) -> bool {
-    let others = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则", "每次回", "ſ"];
-    !sentence.is_ascii() && others.iter().any(|other| sentence.contains(other))
+    }
 }
 
 /// Returns a rule as it is compared with others: letters and digits only, in lower case.
