@@ -66,24 +66,20 @@ struct Unit {
     is_taken: bool,
 }
 
-/// What a part is worth by what it names and by all else; that is found out once, for parts are rated again and again.
-#[derive(Clone, Copy, Default)]
+/// What a part is worth; found out once, for parts are rated again and again.
+#[derive(Clone, Copy)]
 struct Rating {
     /// What the worth of what it names is multiplied with.
     named: f32,
-    relevance: f32,
-    /// By its class.
-    class: f32,
-    /// What all of these together are multiplied with.
-    factor: f32,
+    /// For its relevance, its class and its length.
+    otherwise: f32,
 }
 
 impl Rating {
     fn of(salience: &Salience, passage: usize, part: usize, class: Class, crowd: f32) -> Self {
         let Passage { voice, message, .. } = salience.passages()[passage];
         if matches!(voice, Voice::User | Voice::Assistant) {
-            let relevance = SAID * salience.said(message);
-            return Self { named: NAMED_IN_TALK, relevance, class: ANY_TALK, factor: 1.0 };
+            return Self { named: NAMED_IN_TALK, otherwise: SAID * salience.said(message) + ANY_TALK };
         }
         let (class, factor) = match class {
             _ if !salience.has_classes() => (0.0, 1.0),
@@ -93,11 +89,16 @@ impl Rating {
             Class::Repeat | Class::Noise => (0.0, QUIET),
             Class::Plain | Class::Edge => (0.0, 1.0),
         };
-        Self { named: 1.0, relevance: RELEVANCE * salience.relevance(passage, part), class, factor }
+        Self { named: factor, otherwise: (RELEVANCE * salience.relevance(passage, part) + class) * factor }
+    }
+
+    /// Returns the rating of a part with tokens of such a worth, in a text of such a weight.
+    fn within(self, weight: f32, tokens: f32) -> Self {
+        Self { named: weight * self.named, otherwise: weight * (self.otherwise + tokens) }
     }
 
     fn worth(self, named: f32) -> f32 {
-        (named * self.named + self.relevance + self.class) * self.factor
+        named * self.named + self.otherwise
     }
 }
 
@@ -136,10 +137,9 @@ pub struct Choice<'s> {
     units: Vec<Unit>,
     /// By block, its units.
     ranges: Vec<Range<usize>>,
-    /// By block: units taken, tokens of those that are fixed, and what a token of it is worth whatever it says.
+    /// By block: units taken, and tokens of those that are fixed.
     taken: Vec<usize>,
     fixed: Vec<f32>,
-    token_worths: Vec<f32>,
     /// By group.
     is_open: Vec<bool>,
     blocks_of: Vec<Range<usize>>,
@@ -168,10 +168,12 @@ impl<'s> Choice<'s> {
         let parts =
             |block: &Block| block.passage.map_or(1, |passage| salience.passages()[passage].analysis.parts.len());
         let mut units = Vec::with_capacity(blocks.iter().map(parts).sum());
-        let (mut ranges, mut fixed, mut token_worths) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ranges, mut fixed) = (Vec::new(), Vec::new());
         let mut blocks_of = vec![0..0; frames.len()];
         for (b, block) in blocks.iter().enumerate() {
             let first = units.len();
+            let frame: &Frame = &frames[block.group];
+            let token = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
             let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
                 block: index(b),
                 mentions: index(mentions.start)..index(mentions.end),
@@ -181,7 +183,10 @@ impl<'s> Choice<'s> {
                 is_taken: false,
             };
             match block.passage {
-                None => units.push(unit(0..0, block.full, Rating::default(), false)),
+                None => {
+                    let rating = Rating { named: 0.0, otherwise: block.weight * FRAME * block.full };
+                    units.push(unit(0..0, block.full, rating, false));
+                }
                 Some(passage) => {
                     let parts = &salience.passages()[passage].analysis.parts;
                     let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
@@ -190,15 +195,14 @@ impl<'s> Choice<'s> {
                     let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
                     let parts = parts.iter().zip(salience.mentions_by_part(passage)).enumerate();
                     units.extend(parts.map(|(i, (part, mentions))| {
+                        let tokens = count(part.bytes as usize) * for_byte;
                         let rating = Rating::of(salience, passage, i, part.class, crowd);
-                        unit(mentions, count(part.bytes as usize) * for_byte, rating, part.is_fixed)
+                        unit(mentions, tokens, rating.within(block.weight, tokens * token), part.is_fixed)
                     }));
                 }
             }
             let new = &units[first..];
             fixed.push(new.iter().filter(|unit| unit.is_fixed).map(|unit| unit.tokens).sum());
-            let frame: &Frame = &frames[block.group];
-            token_worths.push(if frame.is_talk { TALK } else { TEXT } * recency(frame.age));
             ranges.push(first..units.len());
             let of_group = &mut blocks_of[block.group];
             *of_group = if of_group.start == of_group.end { b..b + 1 } else { of_group.start..b + 1 };
@@ -216,7 +220,6 @@ impl<'s> Choice<'s> {
             units,
             ranges,
             fixed,
-            token_worths,
             is_open,
             blocks_of,
             note,
@@ -544,13 +547,8 @@ impl<'s> Choice<'s> {
     }
 
     fn unit_worth(&self, unit: usize) -> f32 {
-        let unit = &self.units[unit];
-        let block = &self.blocks[unit.block as usize];
-        if block.passage.is_none() {
-            return block.weight * FRAME * unit.tokens;
-        }
-        let named = self.salience.worth(unit.mentions.start as usize..unit.mentions.end as usize);
-        block.weight * (unit.rating.worth(named) + self.token_worths[unit.block as usize] * unit.tokens)
+        let Unit { ref mentions, rating, .. } = self.units[unit];
+        rating.worth(self.salience.worth(mentions.start as usize..mentions.end as usize))
     }
 
     /// Returns the tokens that taking a part of an open group adds, marks included.

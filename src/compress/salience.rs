@@ -109,7 +109,7 @@ impl Salience {
         let total: usize = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
         let parts: usize = passages.iter().map(|passage| passage.analysis.parts.len()).sum();
         let mut this = Self {
-            numbers: Vec::with_capacity(total / 2),
+            numbers: Vec::with_capacity(total),
             offsets: Vec::with_capacity(passages.len() + 1),
             passages,
             ends: Vec::with_capacity(parts),
