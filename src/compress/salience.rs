@@ -83,9 +83,7 @@ pub struct Salience {
     /// By term.
     bearings: Vec<Bearing>,
     known: Numbers,
-    /// By term: the chance that the next step uses it.
-    chances: Vec<f32>,
-    /// By term: its chance, or what is left of it where something that stays names it.
+    /// By term: the chance that the next step uses it, or what is left of it where it is named elsewhere.
     worths: Vec<f32>,
     /// By term: where it is named.
     covered: Vec<Covered>,
@@ -117,7 +115,6 @@ impl Salience {
             facts: Vec::with_capacity(total / 4),
             bearings: Vec::new(),
             known: Numbers::of(total),
-            chances: Vec::new(),
             worths: Vec::new(),
             covered: Vec::new(),
             said: vec![0.0; messages],
@@ -130,15 +127,13 @@ impl Salience {
         this.ask(question.filter(|_| by.relevance));
         let weights = if by.learned { &*LEARNED } else { &*BY_HAND };
         let logarithms = Logarithms::new();
-        let chance = |(fact, bearing)| chance(fact, bearing, this.messages, weights, &logarithms);
-        this.chances = this.facts.iter().zip(&this.bearings).map(chance).collect();
+        let worth = |(fact, bearing): (&Fact, _)| {
+            let chance = chance(fact, bearing, this.messages, weights, &logarithms);
+            if fact.stays { chance * this.named_again } else { chance }
+        };
+        this.worths = this.facts.iter().zip(&this.bearings).map(worth).collect();
         let covered = |fact: &Fact| if fact.stays { Covered::Stays } else { Covered::Nowhere };
         this.covered = this.facts.iter().map(covered).collect();
-        let worth = |(chance, covered): (&f32, &Covered)| match covered {
-            Covered::Nowhere => *chance,
-            _ => chance * this.named_again,
-        };
-        this.worths = this.chances.iter().zip(&this.covered).map(worth).collect();
         this
     }
 
@@ -198,18 +193,16 @@ impl Salience {
         }
         self.relevance = vec![0.0; self.ends.len()];
         let idf = Idf::of(self.messages);
-        let weight = |(bearing, fact): (&Bearing, &Fact)| match bearing.asked {
-            0.0 => 0.0,
-            asked => asked * idf.at(fact.messages),
-        };
-        let weights: Vec<f32> = bearings.iter().zip(&self.facts).map(weight).collect();
+        for (bearing, fact) in bearings.iter_mut().zip(&self.facts).filter(|(bearing, _)| bearing.asked > 0.0) {
+            bearing.asked *= idf.at(fact.messages);
+        }
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
             let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
             let ids = &self.numbers[start as usize..self.ends[part] as usize];
             let mut sum = 0.0;
             for &id in ids {
-                let weight = weights[id as usize];
+                let weight = bearings[id as usize].asked;
                 if weight > 0.0 && seen[id as usize] != index(part) {
                     seen[id as usize] = index(part);
                     sum += weight;
@@ -335,13 +328,15 @@ impl Salience {
         for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
             for mention in self.mentions(position) {
                 let id = self.numbers[mention] as usize;
+                // What is covered nowhere is worth its chance.
+                let chance = self.worths[id];
                 if self.covered[id] == Covered::Nowhere
-                    && self.chances[id] >= min_chance
+                    && chance >= min_chance
                     && !seen[id]
                     && self.term(mention).kind().is_name()
                 {
                     seen[id] = true;
-                    lost.push((self.chances[id], position, mention));
+                    lost.push((chance, position, mention));
                 }
             }
         }
@@ -377,8 +372,9 @@ impl Salience {
     }
 
     fn cover_term(&mut self, id: usize, covered: Covered) {
-        self.covered[id] = covered;
-        self.worths[id] = self.chances[id] * self.named_again;
+        if std::mem::replace(&mut self.covered[id], covered) == Covered::Nowhere {
+            self.worths[id] *= self.named_again;
+        }
     }
 
     /// Returns an example for every term that could be kept or lost.

@@ -46,7 +46,8 @@ impl Fact {
     }
 }
 
-/// How much the request is about a term, and the relevance of the most relevant part that names it.
+/// How much the request is about a term, the more the rarer it is, and the relevance of the most relevant part that names
+/// it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bearing {
     pub asked: f32,
