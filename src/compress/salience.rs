@@ -139,13 +139,14 @@ impl Salience {
 
     /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them; returns
     /// the parts that name what the request is about, with how many terms each has.
-    fn gather(&mut self) -> Vec<(usize, usize)> {
+    fn gather(&mut self) -> Vec<(u32, u32)> {
         let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
         let asked = Asked::of(asking.flat_map(|passage| passage.analysis.terms.iter().copied()));
-        let mut related = Vec::new();
+        let mut related = Vec::with_capacity(self.ends.capacity());
         for passage in &self.passages {
             self.offsets.push((self.numbers.len(), self.ends.len()));
-            let (message, names) = (index(passage.message), index(passage.analysis.names()));
+            let message = index(passage.message);
+            let names = u16::try_from(passage.analysis.names()).unwrap_or(u16::MAX);
             let is_system = passage.voice == Voice::System;
             let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
             for (part, range) in passage.analysis.ranges() {
@@ -165,15 +166,15 @@ impl Salience {
                     if is_system {
                         continue;
                     }
-                    fact.messages += u32::from(fact.last_message != message);
+                    fact.messages = fact.messages.saturating_add(u16::from(fact.last_message != message));
                     fact.last_message = message;
-                    fact.mentions += 1;
-                    fact.uses += u32::from(is_use);
+                    fact.mentions = fact.mentions.saturating_add(1);
+                    fact.uses = fact.uses.saturating_add(u16::from(is_use));
                     fact.company = names;
                     fact.voices |= 1 << passage.voice as u8;
                 }
                 if is_related {
-                    related.push((self.ends.len(), range.len()));
+                    related.push((index(self.ends.len()), index(range.len())));
                 }
                 self.ends.push(index(self.numbers.len()));
             }
@@ -183,7 +184,7 @@ impl Salience {
     }
 
     /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
-    fn relate(&mut self, related: &[(usize, usize)]) -> Vec<Bearing> {
+    fn relate(&mut self, related: &[(u32, u32)]) -> Vec<Bearing> {
         let mut bearings = vec![Bearing::default(); self.facts.len()];
         for (position, passage) in self.passages.iter().enumerate().filter(|(_, passage)| passage.asks > 0.0) {
             for &id in &self.numbers[self.mentions(position)] {
@@ -198,6 +199,7 @@ impl Salience {
         }
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
+            let part = part as usize;
             let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
             let ids = &self.numbers[start as usize..self.ends[part] as usize];
             let mut sum = 0.0;
@@ -208,7 +210,7 @@ impl Salience {
                     sum += weight;
                 }
             }
-            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms));
+            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms as usize));
             for &id in ids {
                 let bearing = &mut bearings[id as usize];
                 bearing.relevance = bearing.relevance.max(relevance);
@@ -438,8 +440,8 @@ impl Idf {
         Self { messages: count(messages) }
     }
 
-    fn at(&self, with_term: u32) -> f32 {
-        let with_term = count(with_term as usize);
+    fn at(&self, with_term: u16) -> f32 {
+        let with_term = f32::from(with_term);
         (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
     }
 }

@@ -27,7 +27,7 @@ impl Logarithms {
 
 /// Returns what can be read off a conversation of `messages` messages about a term: see `training/README.md`.
 pub fn features(fact: &Fact, bearing: &Bearing, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
-    let ln = |n: u32| logarithms.at(n as usize);
+    let ln = |n: u16| logarithms.at(usize::from(n));
     let is = |condition: bool| f32::from(u8::from(condition));
     let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
     [

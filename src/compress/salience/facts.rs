@@ -8,17 +8,17 @@ use crate::compress::outline::Class;
 use crate::compress::terms::ShortTerm;
 use crate::tokens::BuildMixedHasher;
 
-/// What the conversation knows of a term; 28 bytes, for facts lie all over the cache.
+/// What the conversation knows of a term; 20 bytes, for facts lie all over the cache. What is counted stops at 65,535.
 #[derive(Debug, Clone, Copy)]
 pub struct Fact {
     pub term: ShortTerm,
-    pub messages: u32,
-    pub mentions: u32,
+    pub messages: u16,
+    pub mentions: u16,
     /// Mentions by the model, in words or in calls.
-    pub uses: u32,
-    pub last_message: u32,
+    pub uses: u16,
     /// Names in the text of the last mention.
-    pub company: u32,
+    pub company: u16,
+    pub last_message: u32,
     pub voices: u8,
     /// Of the part of the last mention.
     pub class: Class,
