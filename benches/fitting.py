@@ -94,7 +94,9 @@ def cold(report: Report, *, repetitions: int, sizes: tuple[int, ...]) -> None:
                     f"{per_token[size] / 1e3:.3f}",
                 ]
             )
-    report.title(f"Fitting to half, cold: ms, median of {repetitions} new processes each")
+    report.title(
+        f"Fitting to half, cold: ms, median of {repetitions} new processes each, ratio of the turns"
+    )
     report.table(["", "fit", "counting once", "ratio", "fit, µs a token"], rows)
     if COMPARED in ratios:
         report.target(

@@ -40,11 +40,11 @@ const WORDS: [(&str, Sign); 14] = [
     ("rules", Sign::Heading),
 ];
 
-/// Tells most other words from [`WORDS`].
-static KNOWN: LazyLock<Filter<64>> = LazyLock::new(|| Filter::of(WORDS.map(|(word, _)| hash_of_name(word.as_bytes()))));
-
 /// The same in Chinese, which has no words between spaces.
 const CHINESE: [&str; 9] = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则：", "每次回答", "每次回复"];
+
+/// Tells most other words from [`WORDS`].
+static KNOWN: LazyLock<Filter<64>> = LazyLock::new(|| Filter::of(WORDS.map(|(word, _)| hash_of_name(word.as_bytes()))));
 
 /// Who is told of, and the most characters between them and what they did.
 const PRONOUNS: [&str; 5] = ["i", "he", "she", "they", "it"];
@@ -158,11 +158,14 @@ fn behind<'t>(text: &'t str, words: &str) -> Option<&'t str> {
 
 /// Returns whether what stands behind "rule" makes it a heading, with something behind that on its line.
 fn is_heading(text: &str) -> bool {
-    let said = match behind(text, " for ").map(|what| what.split_once(':')) {
-        Some(heading) => heading.filter(|(what, _)| (1..=MAX_HEADING_CHARS).contains(&what.chars().count())),
-        None => text.split_once(':').filter(|(what, _)| what.is_empty()),
+    let said = match behind(text, " for ") {
+        Some(what) => {
+            let mut near = what.char_indices().take(MAX_HEADING_CHARS + 1);
+            near.find(|(_, c)| *c == ':').filter(|(at, _)| *at > 0).map(|(at, _)| &what[at + 1..])
+        }
+        None => text.strip_prefix(':'),
     };
-    said.is_some_and(|(_, said)| said.trim_start_matches([' ', '\t']).starts_with(|c: char| !c.is_whitespace()))
+    said.is_some_and(|said| said.trim_start_matches([' ', '\t']).starts_with(|c: char| !c.is_whitespace()))
 }
 
 /// Returns the sentence of `text` around `at`, where one begins at `from`. O(n) in it and what is between.
@@ -218,6 +221,13 @@ mod tests {
     }
 
     #[test]
+    fn a_text_without_an_end_is_read_once() {
+        for word in ["rule for ", "rule: ", "must ", "he must ", "不要"] {
+            assert_eq!(found(&word.repeat(1 << 17)), Vec::<&str>::new(), "{word}");
+        }
+    }
+
+    #[test]
     fn rules_are_compared_by_their_letters() {
         assert_eq!(normal("Never push, OK?"), normal("never push ok"));
     }
@@ -265,6 +275,11 @@ mod tests {
         );
         assert_eq!(found("规则：每次回答都要简短。好"), ["规则：每次回答都要简短。"]);
         assert_eq!(found("The rules are in a.md. See each file."), Vec::<&str>::new());
+        let (heading, long) = (format!("Rule for {}: be brief", "x".repeat(40)), "x".repeat(41));
+        assert_eq!(found(&heading), [&heading]);
+        for none in [format!("Rule for {long}: be brief"), "Rule for : be brief".to_owned(), "Rules: ".to_owned()] {
+            assert_eq!(found(&none), Vec::<&str>::new());
+        }
         assert_eq!(found("1. Look\n- don't push\n* Do not rebase"), ["- don't push", "* Do not rebase"]);
     }
 }
