@@ -92,9 +92,9 @@ impl Rating {
         Self { named: factor, otherwise: (RELEVANCE * salience.relevance(passage, part) + class) * factor }
     }
 
-    /// Returns the rating of a part with tokens of such a worth, in a text of such a weight.
-    fn within(self, weight: f32, tokens: f32) -> Self {
-        Self { named: weight * self.named, otherwise: weight * (self.otherwise + tokens) }
+    /// Returns the rating of a part whose length is worth so much, in a text of such a weight.
+    fn within(self, weight: f32, length: f32) -> Self {
+        Self { named: weight * self.named, otherwise: weight * (self.otherwise + length) }
     }
 
     fn worth(self, named: f32) -> f32 {
@@ -172,8 +172,6 @@ impl<'s> Choice<'s> {
         let mut blocks_of = vec![0..0; frames.len()];
         for (b, block) in blocks.iter().enumerate() {
             let first = units.len();
-            let frame: &Frame = &frames[block.group];
-            let token = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
             let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
                 block: index(b),
                 mentions: index(mentions.start)..index(mentions.end),
@@ -188,6 +186,8 @@ impl<'s> Choice<'s> {
                     units.push(unit(0..0, block.full, rating, false));
                 }
                 Some(passage) => {
+                    let frame: &Frame = &frames[block.group];
+                    let token_worth = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
                     let parts = &salience.passages()[passage].analysis.parts;
                     let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
                     let for_byte = block.full / count(bytes as usize).max(1.0);
@@ -197,7 +197,7 @@ impl<'s> Choice<'s> {
                     units.extend(parts.map(|(i, (part, mentions))| {
                         let tokens = count(part.bytes as usize) * for_byte;
                         let rating = Rating::of(salience, passage, i, part.class, crowd);
-                        unit(mentions, tokens, rating.within(block.weight, tokens * token), part.is_fixed)
+                        unit(mentions, tokens, rating.within(block.weight, tokens * token_worth), part.is_fixed)
                     }));
                 }
             }

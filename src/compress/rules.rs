@@ -254,6 +254,7 @@ mod tests {
             "She said they must leave.",
             "Why does it never finish?",
             "I don't know what it does.",
+            "They've never asked.",
             "今天的报告写好了。",
             "为什么不要缓存呢",
         ] {
@@ -275,6 +276,14 @@ mod tests {
         );
         assert_eq!(found("规则：每次回答都要简短。好"), ["规则：每次回答都要简短。"]);
         assert_eq!(found("The rules are in a.md. See each file."), Vec::<&str>::new());
+        for told_of_nobody_near in ["If they ask, never push.", "When it is done with all of the tests, you must push."]
+        {
+            assert_eq!(found(told_of_nobody_near), [told_of_nobody_near]);
+        }
+        assert_eq!(
+            found("When it is done with all of the tests you must push."),
+            ["When it is done with all of the tests you must push."]
+        );
         let (heading, long) = (format!("Rule for {}: be brief", "x".repeat(40)), "x".repeat(41));
         assert_eq!(found(&heading), [&heading]);
         for none in [format!("Rule for {long}: be brief"), "Rule for : be brief".to_owned(), "Rules: ".to_owned()] {

@@ -199,14 +199,14 @@ impl Salience {
         }
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
-            let part = part as usize;
-            let start = part.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let ids = &self.numbers[start as usize..self.ends[part] as usize];
+            let at = part as usize;
+            let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let ids = &self.numbers[start as usize..self.ends[at] as usize];
             let mut sum = 0.0;
             for &id in ids {
                 let weight = bearings[id as usize].asked;
-                if weight > 0.0 && seen[id as usize] != index(part) {
-                    seen[id as usize] = index(part);
+                if weight > 0.0 && seen[id as usize] != part {
+                    seen[id as usize] = part;
                     sum += weight;
                 }
             }
@@ -215,7 +215,7 @@ impl Salience {
                 let bearing = &mut bearings[id as usize];
                 bearing.relevance = bearing.relevance.max(relevance);
             }
-            self.relevance[part] = relevance;
+            self.relevance[at] = relevance;
         }
         bearings
     }
