@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evaluation import adapters, numbers, run, tools, work
+from evaluation import adapters, numbers, recorded, run, tools, work
 from evaluation.page import Page, aligned, markdown
 from evaluation.recall import OUR_TOKENS, OURS, PROTECTED, Evidence, Future, Measured, Source
 from evaluation.recall_tables import below_baseline, write_evidence, write_future
@@ -200,6 +200,20 @@ def test_targets_are_repeated_at_the_end() -> None:
 def test_jobs_give_the_same_results_in_one_process_and_in_two() -> None:
     jobs = [work.Job(("add", n), divmod, (n, 7), n) for n in range(20)]
     assert work.run(jobs, 1) == work.run(jobs, 2) == {("add", n): divmod(n, 7) for n in range(20)}
+
+
+def test_recorded_fits_are_the_same_again_and_a_changed_one_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fits.tsv"
+    data = ["--data", str(recordings(tmp_path / "data")), "--processes", "1"]
+    assert recorded.main(["write", str(file), *data]) == 0
+    assert recorded.main(["check", str(file), *data]) == 0
+    name, digest = file.read_text(encoding="utf-8").splitlines()[0].rsplit("\t", 1)
+    changed = file.read_text(encoding="utf-8").replace(f"{name}\t{digest}", f"{name}\tother")
+    file.write_text(changed, encoding="utf-8")
+    assert recorded.main(["check", str(file), *data]) == 1
+    assert capsys.readouterr().out.endswith(f"\n1 of 12 fits differ\n{name}\n")
 
 
 @pytest.mark.parametrize(
