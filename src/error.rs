@@ -3,6 +3,9 @@
 /// A result whose error is [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Largest number that an argument or a variable may name: 2^53, up to which ratios are exact and no product of ours wraps.
+pub const MAX_WHOLE: u64 = 1 << 53;
+
 /// What can go wrong in the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -64,6 +67,18 @@ impl Error {
     /// Returns an [`Error::InvalidMessage`].
     pub fn message(index: usize, field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::InvalidMessage { index, field: field.into(), problem: problem.into() }
+    }
+
+    /// Returns `number` if it is small enough to count tokens, characters or messages.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidArgument`] above [`MAX_WHOLE`].
+    pub fn check_whole(name: impl Into<String>, number: u64) -> Result<u64> {
+        if number <= MAX_WHOLE {
+            return Ok(number);
+        }
+        Err(Self::argument(name, format!("must be at most {MAX_WHOLE}, got {number}")))
     }
 
     /// Returns an [`Error::InvalidArgument`].

@@ -197,13 +197,21 @@ def _parse_name(text: str) -> str | None:
     return None if text.strip().lower() in {"none", "null"} else text.strip()
 
 
+# Up to which ratios are exact: what the core takes, too.
+_MAX_WHOLE = 2**53
+
+
+def _is_whole(value: Any, lowest: int = 0) -> bool:
+    return _is_int(value) and lowest <= value <= _MAX_WHOLE
+
+
 _SWITCH = _Rule("`true` or `false`", lambda value: isinstance(value, bool), _parse_bool)
 _NAME = _Rule("a model name or null", _is_name, _parse_name)
-_COUNT = _Rule("a non-negative integer", lambda value: _is_int(value) and value >= 0, int)
-_POSITIVE = _Rule("a positive integer", lambda value: _is_int(value) and value > 0, int)
+_COUNT = _Rule("a non-negative integer up to 2^53", _is_whole, int)
+_POSITIVE = _Rule("a positive integer up to 2^53", lambda value: _is_whole(value, 1), int)
 _WINDOW = _Rule(
-    "a non-negative integer",
-    lambda value: value is None or (_is_int(value) and value >= 0),
+    "a non-negative integer up to 2^53",
+    lambda value: value is None or _is_whole(value),
     _parse_optional_int,
 )
 _SECONDS = _Rule(

@@ -115,7 +115,7 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     let mut gone = Gone { similar: measure.contains(" similar"), ..Gone::default() };
     for part in measure.strip_suffix(LEFT_OUT).unwrap_or(measure).split(", ") {
         let (number, unit) = part.split_once(' ')?;
-        let number = number.replace(',', "").parse().ok()?;
+        let number = ungrouped(number)?;
         match unit {
             "line" | "lines" | "similar lines" => gone.lines = number,
             "character" | "characters" => gone.chars = number,
@@ -169,8 +169,7 @@ pub fn read_json_gap(source: &str) -> Option<(u64, u64)> {
     let body = body.trim_start_matches(|c: char| !c.is_ascii_digit());
     let (gone, rest) = body.split_once(" of ")?;
     let (total, rest) = rest.split_once(' ')?;
-    let number = |digits: &str| digits.replace(',', "").parse().ok();
-    rest.contains(LEFT_OUT).then_some((number(gone)?, number(total)?))
+    rest.contains(LEFT_OUT).then_some((ungrouped(gone)?, ungrouped(total)?))
 }
 
 /// Returns what follows the ellipsis that opens a JSON string, raw or escaped.
@@ -219,6 +218,11 @@ pub fn is_cut_string(body: &str) -> bool {
     body.ends_with(CUT_STRING)
 }
 
+/// Returns a number of a mark; `None` where it is larger than any of ours, so that sums of what a text claims cannot wrap.
+fn ungrouped(digits: &str) -> Option<u64> {
+    digits.replace(',', "").parse::<u32>().ok().map(u64::from)
+}
+
 /// Returns a number with its thousands separated, as a reader expects.
 fn grouped(n: u64) -> String {
     let digits = n.to_string();
@@ -235,6 +239,15 @@ fn grouped(n: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_that_no_mark_has_is_not_read() {
+        for number in ["18446744073709551615", "18,446,744,073,709,551,615", "4294967296"] {
+            assert_eq!(read_gap(&format!("[... {number} lines, {number} characters left out ...]")), None);
+            assert_eq!(read_json_gap(&format!(r#""… {number} of {number} rows left out …""#)), None);
+        }
+        assert!(read_gap("[... 4294967295 lines left out ...]").is_some());
+    }
 
     #[test]
     fn marks_say_how_much_is_gone() {

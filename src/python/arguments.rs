@@ -5,12 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList};
 
 use crate::compress::{Limits, check_ratio};
+use crate::error::MAX_WHOLE;
 use crate::{Error, Result};
 
 use super::errors::OrRaise;
-
-/// Largest number of tokens that is taken for one: 2^53, up to which the ratios are exact.
-const MAX_TOKENS: u64 = 1 << 53;
 
 /// Returns a whole number of tokens, characters or messages.
 pub fn whole(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
@@ -20,9 +18,9 @@ pub fn whole(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
         return wrong(format!("must be a non-negative integer, got {}", shown(value))).or_raise(py);
     }
     match value.extract::<u64>() {
-        Ok(number) if number <= MAX_TOKENS => Ok(number),
-        _ if value.lt(0)? => wrong(format!("must be a non-negative integer, got {}", shown(value))).or_raise(py),
-        _ => wrong(format!("must be at most {MAX_TOKENS}, got {}", shown(value))).or_raise(py),
+        Ok(number) => Error::check_whole(name, number).or_raise(py),
+        Err(_) if value.lt(0)? => wrong(format!("must be a non-negative integer, got {}", shown(value))).or_raise(py),
+        Err(_) => wrong(format!("must be at most {MAX_WHOLE}, got {}", shown(value))).or_raise(py),
     }
 }
 

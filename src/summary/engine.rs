@@ -216,7 +216,7 @@ impl Run {
         self.calls += 1;
         self.tells_previous = false;
         let mut part = merges.unwrap_or(Part { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
-        let max_tokens = self.target(depth) * MAX_TEXT_FACTOR;
+        let max_tokens = self.target(depth).saturating_mul(MAX_TEXT_FACTOR);
         text.clone_into(&mut part.text);
         // JSON is bounded by its fields.
         if self.options.format == Format::Text {
@@ -291,7 +291,7 @@ impl Run {
     /// Returns fields and text of a summary that a model wrote.
     fn written(&self, part: &Part, told: Structured) -> (Structured, String) {
         let target = self.options.policy.target_tokens;
-        let max_tokens = MAX_TEXT_FACTOR * target;
+        let max_tokens = target.saturating_mul(MAX_TEXT_FACTOR);
         if self.options.format == Format::Structured
             && let Some(read) = Structured::parse(&part.text)
         {
@@ -300,7 +300,7 @@ impl Run {
             return (data, text);
         }
         let data = told.within(max_tokens, self.counter);
-        let room = (target * ADDED_PERCENT / 100).max(MIN_ADDED_TOKENS);
+        let room = (target.saturating_mul(ADDED_PERCENT) / 100).max(MIN_ADDED_TOKENS);
         let missing = data.missing_in(&part.text).within(room, self.counter);
         let added = if missing == Structured::default() { String::new() } else { format!("{ADDED}{missing}") };
         (data, format!("{}{added}", part.text))
@@ -341,7 +341,7 @@ impl Run {
         let previous = self.untold().filter(|_| ask.merges.is_none());
         Call {
             messages: self.prompt.messages(&transcript::joined(&ask.items, self.limit()), previous),
-            max_tokens: (self.target(ask.depth) * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
+            max_tokens: self.target(ask.depth).saturating_mul(ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
             temperature: self.options.policy.temperature,
             depth: ask.depth,
         }
@@ -373,7 +373,7 @@ impl Run {
             self.parts.push(together(&parts, merged.to_json().to_string()));
             return;
         }
-        if depth > self.options.policy.bisect_max_depth + MERGE_ROUNDS {
+        if depth > self.options.policy.bisect_max_depth.saturating_add(MERGE_ROUNDS) {
             let texts: Vec<&str> = parts.iter().map(|part| part.text.as_str()).collect();
             let mut part = together(&parts, texts.join("\n"));
             let max_tokens = self.options.policy.merge_target_tokens.max(MIN_FORCED_TOKENS);
@@ -433,8 +433,9 @@ impl Run {
     /// Returns the bytes of conversation that one call has room for; 0 for no limit.
     fn room_bytes(&self, window_tokens: Option<u64>) -> usize {
         let Some(window) = window_tokens.filter(|&window| window > 0) else { return 0 };
-        let answer = (self.options.policy.target_tokens * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS).min(window / 4);
-        let room = (window * INPUT_PERCENT / 100).saturating_sub(answer);
+        let answer = self.options.policy.target_tokens.saturating_mul(ANSWER_FACTOR);
+        let answer = answer.max(MIN_ANSWER_TOKENS).min(window / 4);
+        let room = (window.saturating_mul(INPUT_PERCENT) / 100).saturating_sub(answer);
         let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
         room.saturating_sub(self.prompt.bytes() + self.previous.text.len()).max(MIN_CHUNK_BYTES)
     }

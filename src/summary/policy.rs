@@ -1,5 +1,7 @@
 //! When to summarise and how hard to try: the knobs of document 003.
 
+#[cfg(doc)]
+use crate::error::MAX_WHOLE;
 use crate::error::{Error, Result};
 use crate::message::Message;
 use crate::tokens::TokenCounter;
@@ -80,14 +82,14 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] naming the variable for a number that is none, or too small.
+    /// [`Error::InvalidArgument`] naming the variable for a number that is none, too small or above [`MAX_WHOLE`].
     pub fn from_env(lookup: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let text = |name: &str| lookup(name).filter(|text| !text.trim().is_empty());
         let switch = |name: &str| text(name).is_none_or(|text| !text.trim().eq_ignore_ascii_case("false"));
         let whole = |name: &str, default: u64| {
             text(name).map_or(Ok(default), |text| {
                 let wrong = || Error::argument(name, format!("must be a non-negative integer, got `{text}`"));
-                text.trim().parse().map_err(|_| wrong())
+                Error::check_whole(name, text.trim().parse().map_err(|_| wrong())?)
             })
         };
         let default = Self::default();
@@ -155,7 +157,8 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a target of 0, a depth or a minimum of 0, or a temperature below 0.
+    /// [`Error::InvalidArgument`] for a target of 0, a depth or a minimum of 0, a temperature below 0, or a number above
+    /// [`MAX_WHOLE`].
     pub fn checked(self) -> Result<Self> {
         let positive = [
             ("target_tokens", self.target_tokens),
@@ -165,6 +168,15 @@ impl Policy {
         ];
         if let Some((name, _)) = positive.iter().find(|(_, value)| *value == 0) {
             return Err(Error::argument(*name, "must be a positive integer, got 0"));
+        }
+        let others = [
+            ("message_limit", self.message_limit),
+            ("max_context_tokens", self.max_context_tokens),
+            ("keep_last", self.keep_last),
+            ("history_limit", self.history_limit),
+        ];
+        for (name, value) in positive.into_iter().chain(others) {
+            Error::check_whole(name, value)?;
         }
         if !self.temperature.is_finite() || self.temperature < 0.0 {
             let problem = format!("must be a number from 0 on, got {}", self.temperature);
@@ -251,6 +263,13 @@ mod tests {
             let error = from(&[(name, value)]).unwrap_err().to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
+        for value in ["9007199254740993", "9223372036854775808", "18446744073709551616"] {
+            let error = from(&[("SUMMARY_TARGET_TOKENS", value)]).unwrap_err().to_string();
+            assert!(error.contains("SUMMARY_TARGET_TOKENS") && error.contains(value), "{error}");
+        }
+        let large = Policy { keep_last: u64::MAX, ..Policy::default() };
+        let error = large.checked().unwrap_err().to_string();
+        assert_eq!(error, "`keep_last` must be at most 9007199254740992, got 18446744073709551615");
         let error = from(&[("SUMMARY_TARGET_TOKENS", "0")]).unwrap_err().to_string();
         assert_eq!(error, "`target_tokens` must be a positive integer, got 0");
     }

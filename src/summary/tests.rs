@@ -56,6 +56,22 @@ fn what_fits_is_summarised_in_one_call() {
 }
 
 #[test]
+fn a_target_without_bounds_keeps_what_the_model_wrote() {
+    let policy = Policy {
+        target_tokens: u64::MAX,
+        merge_target_tokens: u64::MAX / 2 + 1,
+        bisect_max_depth: u32::MAX,
+        ..Policy::default()
+    };
+    let texts = texts(8, 500);
+    for (window_bytes, window_tokens) in [(2_500, None), (usize::MAX, None), (usize::MAX, Some(u64::MAX))] {
+        let options = Options { window_tokens, policy: policy.clone(), ..Options::default() };
+        let draft = Model::new(window_bytes, &short).summarise(&talk(&texts), None, options);
+        assert!(draft.by_model && !draft.truncated && draft.text.starts_with("short"), "{draft:?}");
+    }
+}
+
+#[test]
 fn what_the_model_refuses_is_summarised_in_halves_and_merged() {
     let texts = texts(8, 500);
     let mut model = Model::new(2_500, &|text| format!("<{}>", text.matches("message-").count()));

@@ -127,7 +127,14 @@ def test_a_byte_order_mark_is_no_reason_to_refuse_a_file(config: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("big", '"big"'), (-1, "-1"), (1.5, "1.5"), (True, "true"), ([], "[]")],
+    [
+        ("big", '"big"'),
+        (-1, "-1"),
+        (2**53 + 1, str(2**53 + 1)),
+        (1.5, "1.5"),
+        (True, "true"),
+        ([], "[]"),
+    ],
 )
 def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown: str) -> None:
     write(config, {"agents": {"defaults": {"contextWindowOverride": value}}})
@@ -135,7 +142,8 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
         load_settings(config, {})
     assert caught.value.path == "agents.defaults.contextWindowOverride"
     assert str(caught.value).startswith(
-        f"`agents.defaults.contextWindowOverride` must be a non-negative integer, got `{shown}`"
+        "`agents.defaults.contextWindowOverride` must be a non-negative integer up to 2^53, "
+        f"got `{shown}`"
     )
     assert str(config) in str(caught.value)
 
@@ -154,7 +162,9 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
         ("summaryModel", 4),
         ("toolResultMaxChars", 0),
         ("maxUserMessageChars", -1),
+        ("maxUserMessageChars", 2**53 + 1),
         ("summaryInterval", 0),
+        ("summaryInterval", 2**64),
         ("summaryTimeoutSeconds", 0),
         ("emergencyRatio", None),
     ],
