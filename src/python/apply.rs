@@ -5,54 +5,64 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::compress::{CallEdit, Edit, NewMessage, Output, Plan};
 
+use super::convert::{Lists, snapshot};
+
 /// Returns the messages of a request: untouched ones are the very same objects, edited ones new dicts with every other
-/// key kept. The list that came in is not changed.
-pub fn apply<'py>(messages: &Bound<'py, PyList>, plan: &Plan) -> PyResult<Bound<'py, PyList>> {
+/// key kept. `messages` and `lists` are what the plan was made of, whatever the caller's lists hold by now.
+pub fn apply<'py>(messages: &Bound<'py, PyList>, lists: &Lists<'py>, plan: &Plan) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let out = PyList::empty(py);
     for output in &plan.outputs {
         match output {
             Output::Keep(index) => out.append(messages.get_item(*index)?)?,
-            Output::Edit(index, edit) => out.append(edited(messages.get_item(*index)?.cast::<PyDict>()?, edit)?)?,
+            Output::Edit(index, edit) => {
+                let new = messages.get_item(*index)?.cast::<PyDict>()?.copy()?;
+                set(&new, edit, lists.parts(*index), lists.calls(*index))?;
+                out.append(new)?;
+            }
             Output::New(message) => out.append(new(py, message)?)?,
         }
     }
     Ok(out)
 }
 
-fn edited<'py>(message: &Bound<'py, PyDict>, edit: &Edit) -> PyResult<Bound<'py, PyDict>> {
-    let new = message.copy()?;
+fn set<'py>(
+    new: &Bound<'py, PyDict>,
+    edit: &Edit,
+    old_parts: Option<&Bound<'py, PyList>>,
+    old_calls: Option<&Bound<'py, PyList>>,
+) -> PyResult<()> {
     if let Some(content) = &edit.content {
         new.set_item("content", content)?;
     }
-    if !edit.parts.is_empty() {
-        new.set_item("content", parts(message, &edit.parts)?)?;
+    if let Some(old) = old_parts.filter(|_| !edit.parts.is_empty()) {
+        new.set_item("content", parts(old, &edit.parts)?)?;
     }
-    if !edit.calls.is_empty() {
-        new.set_item("tool_calls", calls(message, &edit.calls)?)?;
+    if let Some(old) = old_calls.filter(|_| !edit.calls.is_empty()) {
+        new.set_item("tool_calls", calls(old, &edit.calls)?)?;
     }
     if let Some(id) = &edit.tool_call_id {
         new.set_item("tool_call_id", id)?;
     }
     match edit.reasoning.as_deref() {
         None => {}
-        Some("") => new.del_item("reasoning_content")?,
+        Some("") => remove(new, "reasoning_content")?,
         Some(text) => new.set_item("reasoning_content", text)?,
     }
     if edit.remove_thinking {
-        new.del_item("thinking_blocks")?;
+        remove(new, "thinking_blocks")?;
     }
-    Ok(new)
+    Ok(())
 }
 
-fn parts<'py>(message: &Bound<'py, PyDict>, edits: &[(usize, String)]) -> PyResult<Bound<'py, PyList>> {
-    let py = message.py();
-    let content = message.as_any().get_item("content")?;
-    let parts = match content.cast::<PyList>() {
-        Ok(list) => list.get_slice(0, list.len()),
-        // a single part without its list
-        Err(_) => PyList::new(py, [content])?,
-    };
+/// The key may be gone already: its message is the caller's to change.
+fn remove(new: &Bound<'_, PyDict>, key: &str) -> PyResult<()> {
+    if new.contains(key)? { new.del_item(key) } else { Ok(()) }
+}
+
+fn parts<'py>(old: &Bound<'py, PyList>, edits: &[(usize, String)]) -> PyResult<Bound<'py, PyList>> {
+    let py = old.py();
+    let parts = snapshot(old);
     for (index, text) in edits {
         let part = parts.get_item(*index)?;
         let is_text = |part: &Bound<'_, PyDict>| part.contains("text").unwrap_or(false);
@@ -75,20 +85,20 @@ fn parts<'py>(message: &Bound<'py, PyDict>, edits: &[(usize, String)]) -> PyResu
     Ok(parts)
 }
 
-fn calls<'py>(message: &Bound<'py, PyDict>, edits: &[(usize, CallEdit)]) -> PyResult<Bound<'py, PyList>> {
-    let calls = message.as_any().get_item("tool_calls")?.cast_into::<PyList>()?;
-    let calls = calls.get_slice(0, calls.len());
+fn calls<'py>(old: &Bound<'py, PyList>, edits: &[(usize, CallEdit)]) -> PyResult<Bound<'py, PyList>> {
+    let calls = snapshot(old);
     for (index, edit) in edits {
         let call = calls.get_item(*index)?.cast_into::<PyDict>()?.copy()?;
         if let Some(id) = &edit.id {
             call.set_item("id", id)?;
         }
-        if call.contains("custom")? {
-            custom(&call, edit)?;
-        } else if call.contains("function")? {
-            let function = call.as_any().get_item("function")?.cast_into::<PyDict>()?.copy()?;
+        let function = call.get_item("function")?;
+        if let Some(function) = function.as_ref().and_then(|function| function.cast::<PyDict>().ok()) {
+            let function = function.copy()?;
             set_function(&function, edit)?;
             call.set_item("function", function)?;
+        } else if call.contains("custom")? {
+            custom(&call, edit)?;
         } else {
             set_function(&call, edit)?;
         }

@@ -10,6 +10,7 @@ use crate::message::Message;
 use crate::{Error, Result};
 
 use super::arguments::shown;
+use super::convert::View;
 use super::errors::OrRaise;
 
 /// Where the originals of shortened results are kept.
@@ -47,7 +48,7 @@ impl Archive {
         for (name, archived) in &named {
             sizes.set_item(name, text(archived).map(str::len))?;
         }
-        let mut missing: BTreeSet<String> = object.call_method1("missing", (sizes,))?.extract()?;
+        let mut missing = names(&object.call_method1("missing", (sizes,))?)?;
         let texts = PyDict::new(py);
         for name in &missing {
             if let Some(text) = named.get(name.as_str()).and_then(|archived| text(archived)) {
@@ -58,7 +59,7 @@ impl Archive {
             // What this request names must not make room for what else it names.
             let mut in_use = compress::names_in(view);
             in_use.extend(named.keys().map(|name| (*name).to_owned()));
-            let written: BTreeSet<String> = object.call_method1("write", (texts, in_use))?.extract()?;
+            let written = names(&object.call_method1("write", (texts, in_use))?)?;
             missing.retain(|name| !written.contains(name));
         }
         let there = || named.keys().filter(|name| !missing.contains(**name)).map(|name| (*name).to_owned()).collect();
@@ -66,23 +67,28 @@ impl Archive {
     }
 }
 
+/// Reads a collection of names as Python iterates it: a `set` extracted as one panics where its `__iter__` raises.
+fn names(value: &Bound<'_, PyAny>) -> PyResult<BTreeSet<String>> {
+    value.try_iter()?.map(|name| name?.extract()).collect()
+}
+
 /// Plans so that every file which a mark names is there: the originals are written before the plan is carried out, and
 /// where that fails it is made once more, with the names of those that are there only.
 pub fn planned(
     py: Python<'_>,
     archive: Option<&Archive>,
-    view: &[Message<'_>],
+    view: &mut View<'_, '_>,
     request: &Request<'_>,
-    plan: impl Fn(&Request<'_>) -> Result<Option<Plan>>,
+    plan: impl Fn(&[Message<'_>], &Request<'_>) -> Result<Option<Plan>> + Sync,
 ) -> PyResult<Result<Option<Plan>>> {
-    let first = plan(request);
+    let first = view.run(py, |messages| plan(messages, request));
     let (Some(archive), Ok(Some(made))) = (archive, &first) else { return Ok(first) };
     if made.archived.is_empty() {
         return Ok(first);
     }
-    let Some(there) = archive.keep(py, made, view)? else { return Ok(first) };
-    let place = Some(archive.place.clone().only(there));
-    Ok(plan(&Request { archive: place, ..request.clone() }))
+    let Some(there) = archive.keep(py, made, &view.messages)? else { return Ok(first) };
+    let request = Request { archive: Some(archive.place.clone().only(there)), ..request.clone() };
+    Ok(view.run(py, |messages| plan(messages, &request)))
 }
 
 /// Return `path` as marks in messages name an archive's directory: with `/` between its parts.

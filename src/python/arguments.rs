@@ -8,7 +8,17 @@ use crate::compress::{Limits, check_ratio};
 use crate::error::MAX_WHOLE;
 use crate::{Error, Result};
 
+use super::convert::snapshot;
 use super::errors::OrRaise;
+
+/// Returns a copy of a list of messages, made at one moment: other threads may change the caller's during the call.
+pub fn messages<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    match value.cast::<PyList>() {
+        Ok(list) => Ok(snapshot(list)),
+        Err(_) => Err(Error::argument("messages", format!("must be a list of dicts, got {}", shown(value))))
+            .or_raise(value.py()),
+    }
+}
 
 /// Returns a whole number of tokens, characters or messages.
 pub fn whole(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {

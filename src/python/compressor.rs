@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use crate::compress::{Limits, Steady};
 
 use super::archive::Archive;
-use super::arguments::{limits, model, optional_whole, tools, whole};
+use super::arguments::{limits, messages, model, optional_whole, tools, whole};
 use super::functions::Call;
 use super::receipt::Receipt;
 
@@ -60,7 +60,7 @@ impl Compressor {
         messages: &Bound<'py, PyAny>,
         context_window: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
-        let call = self.call(messages);
+        let call = self.call(messages)?;
         let window_tokens = optional_whole(context_window, "context_window")?.unwrap_or(self.context_window);
         let request = call.request(window_tokens, self.limits.clone());
         let (messages, receipt) = call.compress(&request, Some(&self.steady))?;
@@ -70,7 +70,7 @@ impl Compressor {
 
     /// Return messages below 60 % of the window: see `emergency_compress`.
     fn emergency(&self, messages: &Bound<'_, PyAny>) -> PyResult<Py<PyList>> {
-        let call = self.call(messages);
+        let call = self.call(messages)?;
         let fitted = call.emergency(&call.request(self.context_window, self.limits.clone()))?;
         self.keep(Some(fitted.receipt));
         Ok(fitted.messages)
@@ -84,9 +84,10 @@ impl Compressor {
 }
 
 impl Compressor {
-    fn call<'py>(&self, messages: &Bound<'py, PyAny>) -> Call<'py> {
+    fn call<'py>(&self, messages: &Bound<'py, PyAny>) -> PyResult<Call<'py>> {
         let archive = self.archive.as_ref().map(|archive| archive.clone_ref(messages.py()));
-        Call { messages: messages.clone(), model: self.model.clone(), tools: self.tools.clone(), archive }
+        let messages = self::messages(messages)?;
+        Ok(Call { messages, model: self.model.clone(), tools: self.tools.clone(), archive })
     }
 
     fn keep(&self, receipt: Option<Py<Receipt>>) {

@@ -1,10 +1,10 @@
 //! Python messages to the core's view of them, borrowed.
 
-use std::cell::Cell;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList, PyString};
 use typed_arena::Arena;
 
@@ -17,13 +17,34 @@ use super::errors::OrRaise;
 /// Bytes of Python strings that the cache of counts may keep alive.
 const MAX_HELD_BYTES: usize = 64 << 20;
 
-/// Bytes to be counted from which other Python threads are let run meanwhile.
+/// Bytes of new text from which other Python threads are let run while it is counted and planned.
 ///
 /// Letting go of the interpreter costs nothing when nobody waits, but with one busy thread it takes up to its switch
-/// interval (5 ms) to get it back: 5,277 µs in place of 152 for a small count. 256 KB are about 7 ms of counting.
-const DETACH_BYTES: usize = 256 << 10;
+/// interval (5 ms) to get it back: 5,277 µs in place of 152 for a small count. 64 KB are about 2 ms of counting.
+const NEW_BYTES: usize = 64 << 10;
 
-static STRINGS: Mutex<Option<IdentityCache<Py<PyString>>>> = Mutex::new(None);
+/// Bytes of text, known or new, from which other Python threads are let run.
+///
+/// Planning costs about 3 ms then, with every text known.
+const ALL_BYTES: usize = 256 << 10;
+
+fn is_much(messages: &[Message<'_>]) -> bool {
+    let (mut all, mut new) = (0, 0);
+    for message in messages {
+        message.each_text(|text, _| {
+            all += text.len();
+            new += if text.facts().tokens.is_none() { text.len() } else { 0 };
+        });
+    }
+    all >= ALL_BYTES || new >= NEW_BYTES
+}
+
+/// What is known of string objects. Never held while the caller's code may run.
+fn known_strings(py: Python<'_>) -> Option<MutexGuard<'static, IdentityCache<Py<PyString>>>> {
+    static STRINGS: LazyLock<Mutex<IdentityCache<Py<PyString>>>> =
+        LazyLock::new(|| Mutex::new(IdentityCache::new(MAX_HELD_BYTES)));
+    STRINGS.lock_py_attached(py).ok()
+}
 
 /// Holds the Python strings that a view borrows from.
 #[derive(Default)]
@@ -33,39 +54,68 @@ pub struct Strings<'py> {
     made: Arena<String>,
 }
 
+/// The lists inside of messages as they were read: whoever carries out a plan goes by these, since the caller's may have
+/// changed by then.
+#[derive(Default)]
+pub struct Lists<'py> {
+    parts: Vec<(usize, Bound<'py, PyList>)>,
+    calls: Vec<(usize, Bound<'py, PyList>)>,
+}
+
+impl<'py> Lists<'py> {
+    /// Returns the parts of a message's content; a single part without its list has one here.
+    pub fn parts(&self, message: usize) -> Option<&Bound<'py, PyList>> {
+        Self::find(&self.parts, message)
+    }
+
+    /// Returns the calls of a message.
+    pub fn calls(&self, message: usize) -> Option<&Bound<'py, PyList>> {
+        Self::find(&self.calls, message)
+    }
+
+    fn find<'s>(lists: &'s [(usize, Bound<'py, PyList>)], message: usize) -> Option<&'s Bound<'py, PyList>> {
+        let at = lists.binary_search_by_key(&message, |(index, _)| *index).ok()?;
+        Some(&lists[at].1)
+    }
+}
+
 /// The messages of one call, and which of their strings the cache of counts does not know all about.
 pub struct View<'a, 'py> {
     /// As the core reads them.
     pub messages: Vec<Message<'a>>,
+    /// What Python lists they were read from.
+    pub lists: Lists<'py>,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
     /// Whether something may have been found out that the cache does not know.
-    learned: Cell<bool>,
+    learned: bool,
+    /// Whether other threads are let run meanwhile; decided before anything is counted.
+    is_much: Option<bool>,
 }
 
 impl<'a, 'py> View<'a, 'py> {
-    /// Reads a list of message dicts. O(messages); no text is read but where it is not ASCII for the first time.
+    /// Reads a list of message dicts, which nobody else may change. O(messages); no text is read but where it is not
+    /// ASCII for the first time.
     pub fn of(
-        messages: &Bound<'py, PyAny>,
+        messages: &Bound<'py, PyList>,
         counter: &TokenCounter,
         strings: &'a Strings<'py>,
     ) -> PyResult<View<'a, 'py>> {
         let py = messages.py();
-        let Ok(list) = messages.cast::<PyList>() else {
-            let got = super::arguments::shown(messages);
-            return Err(Error::argument("messages", format!("must be a list of dicts, got {got}"))).or_raise(py);
-        };
-        // Reading a dict can run Python code (keys with an `__eq__` of their own), which may call in here again: then
-        // the cache is taken, and the inner call does without.
-        let mut cache = STRINGS.try_lock().ok();
-        if let Some(cache) = &mut cache {
-            cache.get_or_insert_with(|| IdentityCache::new(MAX_HELD_BYTES)).begin_call();
+        if let Some(mut cache) = known_strings(py) {
+            cache.begin_call();
         }
-        let cache = cache.as_mut().and_then(|cache| cache.as_mut());
-        let names = Names::of(py);
-        let mut reader =
-            Reader { names, strings, cache, salt: counter.family().id, new: Vec::new(), learned: false, index: 0 };
-        let mut read = Vec::with_capacity(list.len());
-        for (index, message) in list.iter().enumerate() {
+        let mut reader = Reader {
+            py,
+            names: Names::of(py),
+            strings,
+            salt: counter.family().id,
+            lists: Lists::default(),
+            new: Vec::new(),
+            learned: false,
+            index: 0,
+        };
+        let mut read = Vec::with_capacity(messages.len());
+        for (index, message) in messages.iter().enumerate() {
             reader.index = index;
             // Filled in its place: a message is too large to be moved about.
             read.push(Message::empty(Role::User));
@@ -73,39 +123,40 @@ impl<'a, 'py> View<'a, 'py> {
                 reader.message(&message, place).or_raise(py)?;
             }
         }
-        let (new, learned) = (reader.new, Cell::new(reader.learned));
-        Ok(View { messages: read, new, learned })
+        let Reader { lists, new, learned, .. } = reader;
+        Ok(View { messages: read, lists, new, learned, is_much: None })
     }
 
-    /// Counts what is not known yet, without the interpreter where that is much.
-    pub fn count(&self, py: Python<'py>, counter: &TokenCounter) {
-        self.learned.set(true);
-        self.look_up();
-        let mut due: Vec<&Text<'_>> = Vec::new();
-        for message in &self.messages {
-            message.each_text(|text, media| {
-                if text.facts().tokens.is_none() && media.is_none() {
-                    due.push(text);
-                }
-            });
-        }
-        if due.iter().map(|text| text.len()).sum::<usize>() >= DETACH_BYTES {
-            let texts: Vec<&str> = due.iter().map(|text| text.as_str()).collect();
-            let counts = py.detach(|| texts.iter().map(|text| counter.text(text)).collect::<Vec<_>>());
-            for (text, tokens) in due.iter().zip(counts) {
-                text.set_tokens(tokens);
-            }
-        } else {
-            for message in &self.messages {
+    /// Counts what is not known yet.
+    pub fn count(&mut self, py: Python<'_>, counter: &TokenCounter) {
+        self.look_up(py);
+        self.run(py, |messages| {
+            for message in messages {
                 counter.message(message);
             }
+        });
+    }
+
+    /// Runs `work`, without the interpreter where it has much to do.
+    pub fn run<T: Send>(&mut self, py: Python<'_>, work: impl FnOnce(&[Message<'a>]) -> T + Send) -> T {
+        self.learned = true;
+        let is_much = *self.is_much.get_or_insert_with(|| is_much(&self.messages));
+        if !is_much {
+            return work(&self.messages);
         }
+        // Handed over: what is found out about a text is written into it, so that threads cannot share them.
+        let messages = std::mem::take(&mut self.messages);
+        let (messages, done) = py.detach(move || {
+            let done = work(&messages);
+            (messages, done)
+        });
+        self.messages = messages;
+        done
     }
 
     /// Looks up the strings that were too short to be looked up at once.
-    fn look_up(&self) {
-        let Ok(mut cache) = STRINGS.try_lock() else { return };
-        let Some(cache) = cache.as_mut() else { return };
+    fn look_up(&self, py: Python<'_>) {
+        let Some(mut cache) = known_strings(py) else { return };
         for message in &self.messages {
             message.each_text(|text, _| {
                 if text.len() <= SHORT_BYTES
@@ -120,12 +171,11 @@ impl<'a, 'py> View<'a, 'py> {
     }
 
     /// Gives what was found out about new strings to the cache.
-    pub fn remember(&self) {
-        if !self.learned.get() {
+    pub fn remember(&self, py: Python<'_>) {
+        if !self.learned {
             return;
         }
-        let Ok(mut cache) = STRINGS.try_lock() else { return };
-        let Some(cache) = cache.as_mut() else { return };
+        let Some(mut cache) = known_strings(py) else { return };
         for message in &self.messages {
             message.each_text(|text, _| {
                 if let Some((object, salt, before)) = self.new.get(text.tag as usize)
@@ -165,31 +215,6 @@ names! {
 }
 
 impl<'py> Names<'py> {
-    fn key(&self, key: &Bound<'_, PyAny>) -> Option<Key> {
-        let pairs = [
-            (self.role, Key::Role),
-            (self.content, Key::Content),
-            (self.tool_call_id, Key::ToolCallId),
-            (self.name, Key::Name),
-            (self.tool_calls, Key::ToolCalls),
-            (self.reasoning_content, Key::Reasoning),
-            (self.thinking_blocks, Key::Thinking),
-        ];
-        if let Some((_, found)) = pairs.iter().find(|(name, _)| name.as_ptr() == key.as_ptr()) {
-            return Some(*found);
-        }
-        match key.cast::<PyString>().ok()?.to_str().ok()? {
-            "role" => Some(Key::Role),
-            "content" => Some(Key::Content),
-            "tool_calls" => Some(Key::ToolCalls),
-            "tool_call_id" => Some(Key::ToolCallId),
-            "name" => Some(Key::Name),
-            "reasoning_content" => Some(Key::Reasoning),
-            "thinking_blocks" => Some(Key::Thinking),
-            _ => None,
-        }
-    }
-
     /// Where the providers' forms put the URL or the data of an image, sound or file, and its fields.
     fn media(&self) -> ([&'py Bound<'py, PyString>; 6], [&'py Bound<'py, PyString>; 6]) {
         (
@@ -199,23 +224,13 @@ impl<'py> Names<'py> {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Key {
-    Role,
-    Content,
-    ToolCalls,
-    ToolCallId,
-    Name,
-    Reasoning,
-    Thinking,
-}
-
-struct Reader<'a, 'py, 'c> {
+struct Reader<'a, 'py> {
+    py: Python<'py>,
     names: Names<'py>,
     strings: &'a Strings<'py>,
-    cache: Option<&'c mut IdentityCache<Py<PyString>>>,
     /// Tells ways of counting apart in the cache.
     salt: u8,
+    lists: Lists<'py>,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
     /// Whether a string was new that is not merely short.
     learned: bool,
@@ -223,32 +238,38 @@ struct Reader<'a, 'py, 'c> {
     index: usize,
 }
 
-impl<'a, 'py> Reader<'a, 'py, '_> {
+impl<'a, 'py> Reader<'a, 'py> {
+    /// Reads the keys that are known one by one. A dict that is iterated must not change, and reading one can run the
+    /// caller's code: an `__eq__` of a key, or what writes JSON.
     fn message(&mut self, message: &Bound<'py, PyAny>, read: &mut Message<'a>) -> Result<()> {
         let Ok(dict) = message.cast::<PyDict>() else {
             return Err(self.wrong("", "a dict", message));
         };
-        let mut role = None;
-        for (key, value) in dict.iter() {
-            let Some(key) = self.names.key(&key) else { continue };
-            match key {
-                Key::Role => role = Some(self.role(&value)?),
-                _ if value.is_none() => {}
-                Key::Content => read.content = self.content(&value)?,
-                Key::ToolCalls => read.tool_calls = self.tool_calls(&value)?,
-                Key::ToolCallId => read.tool_call_id = self.id(value),
-                Key::Name => read.name = Some(self.string(value, ".name")?),
-                Key::Reasoning => {
-                    let text = self.string_or_json(value, ".reasoning_content")?;
-                    read.thoughts.get_or_insert_default().reasoning = Some(text);
-                }
-                Key::Thinking => {
-                    let text = self.string_or_json(value, ".thinking_blocks")?;
-                    read.thoughts.get_or_insert_default().thinking = Some(text);
-                }
-            }
+        let Names { role, content, tool_call_id, name, tool_calls, reasoning_content, thinking_blocks, .. } =
+            self.names;
+        let mut keys = Keys::of(dict);
+        let found = keys.get(role).ok_or_else(|| Error::message(self.index, "", "has no `role`"))?;
+        read.role = self.role(&found)?;
+        if let Some(value) = keys.value(content) {
+            read.content = self.content(&value)?;
         }
-        read.role = role.ok_or_else(|| Error::message(self.index, "", "has no `role`"))?;
+        if let Some(value) = keys.value(tool_call_id) {
+            read.tool_call_id = self.id(value);
+        }
+        if let Some(value) = keys.value(name) {
+            read.name = Some(self.string(value, ".name")?);
+        }
+        if let Some(value) = keys.value(tool_calls) {
+            read.tool_calls = self.tool_calls(&value)?;
+        }
+        if let Some(value) = keys.value(reasoning_content) {
+            let text = self.string_or_json(value, ".reasoning_content")?;
+            read.thoughts.get_or_insert_default().reasoning = Some(text);
+        }
+        if let Some(value) = keys.value(thinking_blocks) {
+            let text = self.string_or_json(value, ".thinking_blocks")?;
+            read.thoughts.get_or_insert_default().thinking = Some(text);
+        }
         Ok(())
     }
 
@@ -262,12 +283,19 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
             return self.string(value.clone(), ".content").map(Content::Text);
         }
         if let Ok(parts) = value.cast::<PyList>() {
-            let parts = parts.iter().enumerate().map(|(i, part)| self.part(&part, i));
-            return parts.collect::<Result<_>>().map(Content::Parts);
+            let parts = snapshot(parts);
+            let read = parts.iter().enumerate().map(|(i, part)| self.part(&part, i));
+            let read = read.collect::<Result<_>>().map(Content::Parts);
+            self.lists.parts.push((self.index, parts));
+            return read;
         }
         // A single part without its list: some clients send that, and nanobot puts the list around it.
         if value.is_instance_of::<PyDict>() {
-            return self.json(value, ".content").map(|text| Content::Parts(vec![Part::Other(text)]));
+            let text = self.json(value, ".content")?;
+            if let Ok(parts) = PyList::new(self.py, [value]) {
+                self.lists.parts.push((self.index, parts));
+            }
+            return Ok(Content::Parts(vec![Part::Other(text)]));
         }
         Err(self.wrong(".content", "a string, a list of parts or None", value))
     }
@@ -314,10 +342,12 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         let Ok(calls) = value.cast::<PyList>() else {
             return Err(self.wrong(".tool_calls", "a list or None", value));
         };
+        let calls = snapshot(calls);
         let mut read = Vec::with_capacity(calls.len());
         for (position, call) in calls.iter().enumerate() {
             read.push(self.tool_call(&call, position)?);
         }
+        self.lists.calls.push((self.index, calls));
         Ok(read)
     }
 
@@ -392,11 +422,8 @@ impl<'a, 'py> Reader<'a, 'py, '_> {
         };
         // Ids and names: their length bounds them well enough until something must really be counted.
         let is_short = text.len() <= SHORT_BYTES && salt == self.salt;
-        let facts = match &mut self.cache {
-            Some(cache) if is_exact && !is_short => cache.get(address(string), salt),
-            _ => None,
-        };
-        let facts = facts.unwrap_or_default();
+        let cache = if is_exact && !is_short { known_strings(self.py) } else { None };
+        let facts = cache.and_then(|mut cache| cache.get(address(string), salt)).unwrap_or_default();
         let mut tag = u32::MAX;
         if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && salt & ARGUMENTS != 0)) {
             tag = u32::try_from(self.new.len()).unwrap_or(u32::MAX);
@@ -417,6 +444,37 @@ const SHORT_BYTES: usize = 32;
 const MEDIA: u8 = 0x80;
 /// Marks the entries of the cache of which it matters whether they are JSON.
 const ARGUMENTS: u8 = 0x40;
+
+/// Looks up keys until as many were found as the dict has: most messages have no others than those that are read.
+struct Keys<'d, 'py> {
+    dict: &'d Bound<'py, PyDict>,
+    left: usize,
+}
+
+impl<'d, 'py> Keys<'d, 'py> {
+    fn of(dict: &'d Bound<'py, PyDict>) -> Self {
+        Self { dict, left: dict.len() }
+    }
+
+    fn get(&mut self, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+        if self.left == 0 {
+            return None;
+        }
+        // An error here is one of a key's own `__eq__`: then the key is not the one looked for.
+        let value = self.dict.get_item(key).ok().flatten()?;
+        self.left -= 1;
+        Some(value)
+    }
+
+    fn value(&mut self, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
+        self.get(key).filter(|value| !value.is_none())
+    }
+}
+
+/// Returns a copy of a list, made at one moment.
+pub fn snapshot<'py>(list: &Bound<'py, PyList>) -> Bound<'py, PyList> {
+    list.get_slice(0, usize::MAX)
+}
 
 fn get<'py>(dict: &Bound<'py, PyDict>, key: &Bound<'py, PyString>) -> Option<Bound<'py, PyAny>> {
     // An error here is one of a key's own `__eq__`: then the key is not the one looked for.

@@ -6,13 +6,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::compress::{self, Plan, Request, Steady};
+use crate::message::Message;
 use crate::tokens::{Script, TokenCounter};
 use crate::{Error, history, window};
 
 use super::apply::apply;
 use super::archive::{self, Archive};
-use super::arguments::{limits, model, optional_whole, shown, tools, whole};
-use super::convert::{Strings, View, without_surrogates};
+use super::arguments::{limits, messages, model, optional_whole, shown, tools, whole};
+use super::convert::{Lists, Strings, View, without_surrogates};
 use super::errors::OrRaise;
 use super::known;
 use super::receipt::{Fitted, Receipt};
@@ -21,8 +22,8 @@ type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// What the functions of this module share: a view of the messages, a plan, and the plan carried out.
 pub struct Call<'py> {
-    /// The messages that came in.
-    pub messages: Bound<'py, PyAny>,
+    /// The messages that came in, in a list that nobody else can change.
+    pub messages: Bound<'py, PyList>,
     pub model: Option<String>,
     pub tools: Option<String>,
     pub archive: Option<Archive>,
@@ -30,7 +31,8 @@ pub struct Call<'py> {
 
 impl<'py> Call<'py> {
     pub fn new(messages: &Bound<'py, PyAny>, model_name: Any<'_, 'py>, schemas: Any<'_, 'py>) -> PyResult<Self> {
-        Ok(Self { messages: messages.clone(), model: model(model_name)?, tools: tools(schemas)?, archive: None })
+        let (messages, model, tools) = (self::messages(messages)?, model(model_name)?, tools(schemas)?);
+        Ok(Self { messages, model, tools, archive: None })
     }
 
     fn with_archive(self, archive: Any<'_, 'py>) -> PyResult<Self> {
@@ -50,12 +52,12 @@ impl<'py> Call<'py> {
     }
 
     /// Runs `work` on the view, and remembers what it found out.
-    pub fn with_view<T>(&self, work: impl FnOnce(&View<'_, 'py>, &TokenCounter) -> T) -> PyResult<T> {
+    pub fn with_view<T>(&self, work: impl FnOnce(&mut View<'_, 'py>, &TokenCounter) -> T) -> PyResult<T> {
         let strings = Strings::default();
         let counter = TokenCounter::new(self.model.as_deref());
-        let view = View::of(&self.messages, &counter, &strings)?;
-        let result = work(&view, &counter);
-        view.remember();
+        let mut view = View::of(&self.messages, &counter, &strings)?;
+        let result = work(&mut view, &counter);
+        view.remember(self.messages.py());
         Ok(result)
     }
 
@@ -63,23 +65,22 @@ impl<'py> Call<'py> {
     fn planned(
         &self,
         request: &Request<'_>,
-        plan: impl Fn(&View<'_, 'py>, &Request<'_>) -> crate::Result<Plan>,
+        plan: impl Fn(&[Message<'_>], &Request<'_>) -> crate::Result<Plan> + Sync,
     ) -> PyResult<Fitted> {
         let py = self.messages.py();
-        let plan = self.with_view(|view, counter| {
+        self.with_view(|view, counter| {
             view.count(py, counter);
-            let plan = |request: &Request<'_>| plan(view, request).map(Some);
-            archive::planned(py, self.archive.as_ref(), &view.messages, request, plan)
-        })?;
-        self.carry_out(&plan?.or_raise(py)?.unwrap_or_default())
+            let plan = |messages: &[Message<'_>], request: &Request<'_>| plan(messages, request).map(Some);
+            let plan = archive::planned(py, self.archive.as_ref(), view, request, plan)?.or_raise(py)?;
+            self.carry_out(&view.lists, &plan.unwrap_or_default())
+        })?
     }
 
-    fn carry_out(&self, plan: &Plan) -> PyResult<Fitted> {
-        let before = self.messages.cast::<PyList>()?;
-        let messages = apply(before, plan)?;
+    fn carry_out(&self, lists: &Lists<'py>, plan: &Plan) -> PyResult<Fitted> {
+        let messages = apply(&self.messages, lists, plan)?;
         Ok(Fitted {
             tokens: plan.receipt.tokens_after.unwrap_or_default(),
-            receipt: Py::new(messages.py(), Receipt::new(&plan.receipt, before, &messages))?,
+            receipt: Py::new(messages.py(), Receipt::new(&plan.receipt, &self.messages, &messages))?,
             messages: messages.unbind(),
         })
     }
@@ -91,40 +92,36 @@ impl<'py> Call<'py> {
         steady: Option<&Steady>,
     ) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
-        let list = self.messages.cast::<PyList>().ok();
-        let unchanged = |list: &Bound<'py, PyList>| (list.get_slice(0, list.len()), None);
-        if let Some(list) = list
-            && known::is_settled(list, &request.counter(), request)
-        {
-            return Ok(unchanged(list));
+        if known::is_settled(&self.messages, &request.counter(), request) {
+            return Ok((self.messages.clone(), None));
         }
-        let plan = self.with_view(|view, counter| {
+        let fitted = self.with_view(|view, counter| {
             let plan = if compress::is_settled(&view.messages, request) {
-                Ok(Ok(None))
+                None
             } else {
                 view.count(py, counter);
-                let plan = |request: &Request<'_>| match steady {
-                    Some(steady) => steady.compress(&view.messages, request),
-                    None => compress::compress(&view.messages, request),
+                let plan = |messages: &[Message<'_>], request: &Request<'_>| match steady {
+                    Some(steady) => steady.compress(messages, request),
+                    None => compress::compress(messages, request),
                 };
-                archive::planned(py, self.archive.as_ref(), &view.messages, request, plan)
+                archive::planned(py, self.archive.as_ref(), view, request, plan)?.or_raise(py)?
             };
-            if let (Ok(Ok(None)), Some(list)) = (&plan, list) {
-                known::remember(list, view, counter);
+            match plan {
+                None => {
+                    known::remember(&self.messages, view, counter);
+                    Ok(None)
+                }
+                Some(plan) => self.carry_out(&view.lists, &plan).map(Some),
             }
-            plan
         })??;
-        match plan.or_raise(py)? {
-            None => Ok(unchanged(self.messages.cast::<PyList>()?)),
-            Some(plan) => {
-                let fitted = self.carry_out(&plan)?;
-                Ok((fitted.messages.into_bound(py), Some(fitted.receipt)))
-            }
-        }
+        Ok(match fitted {
+            None => (self.messages.clone(), None),
+            Some(fitted) => (fitted.messages.into_bound(py), Some(fitted.receipt)),
+        })
     }
 
     pub fn emergency(&self, request: &Request<'_>) -> PyResult<Fitted> {
-        self.planned(request, |view, request| compress::emergency(&view.messages, request))
+        self.planned(request, compress::emergency)
     }
 }
 
@@ -165,7 +162,9 @@ pub fn fits<'py>(
 ) -> PyResult<bool> {
     let call = Call::new(messages, model, tools)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
-    call.with_view(|view, counter| counter.prompt_fits(&view.messages, call.tools.as_deref(), max_tokens))
+    call.with_view(|view, counter| {
+        view.run(messages.py(), |view| counter.prompt_fits(view, call.tools.as_deref(), max_tokens))
+    })
 }
 
 /// Return the messages for the next call, with room left for the answer.
@@ -200,9 +199,10 @@ pub fn compress_messages<'py>(
     archive: Any<'_, 'py>,
 ) -> PyResult<Bound<'py, PyList>> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
-    let mut request = call.request(whole(context_window, "context_window")?, limits(settings)?);
-    request.max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
-    call.compress(&request, None).map(|(messages, _)| messages)
+    let (window_tokens, limits) = (whole(context_window, "context_window")?, limits(settings)?);
+    let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
+    call.compress(&Request { max_output_tokens, ..call.request(window_tokens, limits) }, None)
+        .map(|(messages, _)| messages)
 }
 
 /// Return messages below 60 % of the window, for a request that was refused as too long.
@@ -253,7 +253,7 @@ pub fn fit_messages<'py>(
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, compress::Limits::default());
-    call.planned(&request, |view, request| compress::fit(&view.messages, request, max_tokens))
+    call.planned(&request, |view, request| compress::fit(view, request, max_tokens))
 }
 
 /// Return `messages` within `max_tokens` for the next attempt after a refusal.
@@ -278,7 +278,7 @@ pub fn reduce_messages<'py>(
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, compress::Limits::default());
-    call.planned(&request, |view, request| compress::reduce(&view.messages, request, max_tokens, newest_only))
+    call.planned(&request, |view, request| compress::reduce(view, request, max_tokens, newest_only))
 }
 
 /// Return the newest whole rounds that have at most `max_tokens` together, as the same objects.
@@ -299,9 +299,9 @@ pub fn select_history<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let call = Call::new(messages, model, None)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
-    let picked = call.with_view(|view, counter| history::select(&view.messages, max_tokens, counter))?;
-    let list = messages.cast::<PyList>()?;
-    let picked = picked.into_iter().map(|index| list.get_item(index)).collect::<PyResult<Vec<_>>>()?;
+    let py = messages.py();
+    let picked = call.with_view(|view, counter| view.run(py, |view| history::select(view, max_tokens, counter)))?;
+    let picked = picked.into_iter().map(|index| call.messages.get_item(index)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(messages.py(), picked)
 }
 
@@ -424,7 +424,8 @@ pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyRe
     let call = Call::new(messages, None, None)?;
     let request = call.request(u64::MAX, compress::Limits::default());
     let used: Vec<&str> = used.iter().map(String::as_str).collect();
-    let examples = call.with_view(|view, _| compress::salience_examples(&view.messages, &request, &used))?;
+    let examples =
+        call.with_view(|view, _| view.run(messages.py(), |view| compress::salience_examples(view, &request, &used)))?;
     let row = |example: &compress::Example| {
         let mut values = vec![f32::from(example.kind)];
         values.extend(example.features);
@@ -455,5 +456,5 @@ pub fn fit_without(
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let mut request = call.request(max_tokens, compress::Limits::default());
     request.mechanisms = compress::Mechanisms::without(without.iter().map(String::as_str)).or_raise(messages.py())?;
-    call.planned(&request, |view, request| compress::fit(&view.messages, request, max_tokens))
+    call.planned(&request, |view, request| compress::fit(view, request, max_tokens))
 }

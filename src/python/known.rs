@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
 use crate::compress::{Request, Tally};
@@ -39,37 +40,58 @@ struct Known {
 ///
 /// `false` says nothing: then they must be looked at.
 pub fn is_settled(messages: &Bound<'_, PyList>, counter: &TokenCounter, request: &Request<'_>) -> bool {
-    // Taken out while Python code may run, so that no lock is held over it.
     let Some(mut known) = take(messages, counter.family().id) else { return false };
     known.follow(messages);
     let is_known = known.extend(messages, counter);
     let settled = is_known && known.tally.fits(request) && known.tally.is_short(request);
     // What is over its limits will be counted, and then remembered anew.
     if settled {
-        put(known);
+        put(messages.py(), known);
     }
     settled
 }
 
 /// Remembers a conversation that was looked at and needed nothing.
 pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &TokenCounter) {
-    let mut tally = Tally::default();
-    tally.add(&view.messages, counter);
-    let empty = PyList::empty(messages.py()).unbind();
+    let mut bytes = 0;
+    for message in &view.messages {
+        message.each_text(|text, _| bytes += text.len());
+    }
+    if bytes > MAX_BYTES {
+        return;
+    }
+    let (py, tally) = (messages.py(), Tally::default());
+    let empty = PyList::empty(py).unbind();
     let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, tally, others: None };
-    if known.record(messages, view) {
-        put(known);
+    if known.record(messages, counter) {
+        put(py, known);
     }
 }
 
+/// Takes out a conversation that `messages` continue.
+///
+/// Comparing can run the caller's code, which may call in here: no lock is held over it, and what changed meanwhile is
+/// not taken.
 fn take(messages: &Bound<'_, PyList>, family: u8) -> Option<Known> {
-    let mut conversations = CONVERSATIONS.try_lock().ok()?;
-    let found = conversations.iter().position(|known| known.family == family && known.starts(messages))?;
+    let py = messages.py();
+    let lists: Vec<_> = {
+        let conversations = CONVERSATIONS.lock_py_attached(py).ok()?;
+        conversations.iter().filter(|known| known.family == family).map(|known| known.messages.clone_ref(py)).collect()
+    };
+    let (list, count) = lists.iter().find_map(|list| {
+        let (list, count) = (list.bind(py), list.bind(py).len());
+        // What a comparison of unknown objects raises is not ours to report: they are not what is known.
+        let starts = messages.len() >= count && messages.get_slice(0, count).eq(list).unwrap_or(false);
+        starts.then_some((list, count))
+    })?;
+    let mut conversations = CONVERSATIONS.lock_py_attached(py).ok()?;
+    let is_it = |known: &Known| known.messages.is(list) && list.len() == count;
+    let found = conversations.iter().position(is_it)?;
     Some(conversations.remove(found))
 }
 
-fn put(known: Known) {
-    let dropped = CONVERSATIONS.try_lock().ok().and_then(|mut conversations| {
+fn put(py: Python<'_>, known: Known) {
+    let dropped = CONVERSATIONS.lock_py_attached(py).ok().and_then(|mut conversations| {
         conversations.insert(0, known);
         (conversations.len() > MAX_CONVERSATIONS).then(|| conversations.pop())
     });
@@ -78,13 +100,6 @@ fn put(known: Known) {
 }
 
 impl Known {
-    fn starts(&self, messages: &Bound<'_, PyList>) -> bool {
-        let known = self.messages.bind(messages.py());
-        let count = known.len();
-        // What a comparison of unknown objects raises is not ours to report: they are not what is known.
-        messages.len() >= count && messages.get_slice(0, count).eq(known).unwrap_or(false)
-    }
-
     /// Takes equal strings for its own when they come a second time: then they are what the caller has, and the next
     /// comparison need not read them.
     fn follow(&mut self, messages: &Bound<'_, PyList>) {
@@ -100,7 +115,7 @@ impl Known {
         }
         if self.others != theirs {
             self.others = theirs;
-        } else if let Some(copy) = copied(&messages.get_slice(0, last + 1).into_any(), 0)
+        } else if let Some(copy) = copied(messages.get_slice(0, last + 1).as_any(), 0)
             && let Ok(copy) = copy.cast_into::<PyList>()
         {
             self.messages = copy.unbind();
@@ -113,21 +128,23 @@ impl Known {
         if messages.len() == count {
             return true;
         }
-        let new = messages.get_slice(count, messages.len());
-        let strings = Strings::default();
-        // What is wrong with a message is said by whoever looks at all of them, with its place in the whole.
-        let Ok(view) = View::of(new.as_any(), counter, &strings) else { return false };
-        self.tally.add(&view.messages, counter);
-        self.record(&new, &view)
+        self.record(&messages.get_slice(count, messages.len()), counter)
     }
 
-    fn record(&mut self, messages: &Bound<'_, PyList>, view: &View<'_, '_>) -> bool {
+    /// Adds messages, read from the copy that is kept: theirs may change before they are copied.
+    fn record(&mut self, messages: &Bound<'_, PyList>, counter: &TokenCounter) -> bool {
+        let Some(new) = copied(messages.as_any(), 0).and_then(|copy| copy.cast_into::<PyList>().ok()) else {
+            return false;
+        };
+        let strings = Strings::default();
+        // What is wrong with a message is said by whoever looks at all of them, with its place in the whole.
+        let Ok(view) = View::of(&new, counter, &strings) else { return false };
         for message in &view.messages {
             message.each_text(|text, _| self.bytes += text.len());
         }
+        self.tally.add(&view.messages, counter);
         let known = self.messages.bind(messages.py());
-        let keep = |message: Bound<'_, PyAny>| known.append(copied(&message, 0)?).ok();
-        self.bytes <= MAX_BYTES && messages.iter().all(|message| keep(message).is_some())
+        self.bytes <= MAX_BYTES && new.iter().all(|message| known.append(message).is_ok())
     }
 }
 
@@ -146,7 +163,8 @@ fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> Option<Bound<'py, PyA
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
         let copy = dict.copy().ok()?;
-        for (key, value) in dict.iter() {
+        // Of the copy: the caller's dict may change, and putting other values to its own keys is no such change.
+        for (key, value) in copy.iter() {
             let copied = copied(&value, depth + 1)?;
             if !key.is_exact_instance_of::<PyString>() {
                 return None;

@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use crate::compress;
 use crate::tokens::{Source, TokenCounter};
 
-use super::convert::{Strings, View};
+use super::convert::{Strings, View, snapshot};
 
 /// What was cut, and how large the request was and is.
 #[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context")]
@@ -40,8 +40,6 @@ impl PartialEq for Receipt {
 impl Receipt {
     /// Returns the receipt of a plan that made `after` of `before`.
     pub fn new(receipt: &compress::Receipt, before: &Bound<'_, PyList>, after: &Bound<'_, PyList>) -> Self {
-        // The lists are their owners' to change.
-        let copy = |list: &Bound<'_, PyList>| list.get_slice(0, list.len()).unbind();
         Self {
             tokens_before: receipt.tokens_before,
             tokens_after: receipt.tokens_after,
@@ -50,8 +48,9 @@ impl Receipt {
                 Source::Estimated => "estimated",
             }),
             cuts: receipt.cuts.iter().map(Cut::from).collect(),
-            before: copy(before),
-            after: copy(after),
+            before: before.clone().unbind(),
+            // The caller's to change.
+            after: snapshot(after).unbind(),
             lost: OnceLock::new(),
         }
     }

@@ -355,8 +355,7 @@ impl SummaryRun {
             let (messages, counter) = (view.messages.clone(), *counter);
             py.detach(move || summary::Run::new(&messages, previous, options, counter))
         })?;
-        let list = messages.cast::<PyList>()?;
-        Ok(Self { run: Some(run), messages: list.get_slice(0, list.len()).unbind(), model: call.model })
+        Ok(Self { run: Some(run), messages: call.messages.unbind(), model: call.model })
     }
 
     /// Return the call that it waits for; `None` when nothing is left to ask.
