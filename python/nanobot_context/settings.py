@@ -311,7 +311,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise SettingsError(f"could not read `{path}`: {error.strerror}", path=str(path)) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"`{path}` is not valid JSON: {error}", path=str(path)) from error
     if not isinstance(data, dict):
         raise SettingsError(

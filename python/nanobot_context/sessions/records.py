@@ -309,7 +309,7 @@ def _decoded(name: str, value: bytes) -> Any:
         return value[len(_BYTES) :]
     try:
         return json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         # Written by another program.
         return value
 
@@ -365,7 +365,7 @@ def _refused(constant: str) -> Any:
 def _parsed(text: str, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text or "{}")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreDataError(f"{what} is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise StoreDataError(f"{what} is no JSON object: {text:.60}")

@@ -189,7 +189,7 @@ def _read(file: Path) -> dict[str, Lesson]:
         return {name: _lesson(**given) for name, given in models.items()}
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         log.warning("`{}` cannot be read and is made anew: {}", file, error)
         return {}
 

@@ -314,8 +314,9 @@ def test_calls_are_found_wherever_they_are_kept() -> None:
         made = ensure_tool_responses([message, result("a")])
         assert made == [{**message, "tool_calls": calls}, result("a")]
         assert message == before
-    broken = {"role": "assistant", "content": "x", "tool_calls": "[{", "metadata": "none"}
-    assert same(ensure_tool_responses([broken]), [broken])
+    for text in ("[{", "[" * 100_000):
+        broken = {"role": "assistant", "content": "x", "tool_calls": text, "metadata": "none"}
+        assert same(ensure_tool_responses([broken]), [broken])
 
 
 # --- earlier responses --------------------------------------------------------------------------
