@@ -8,6 +8,8 @@
 #   make test     all tests, the real loops with one nanobot release of each generation
 #   make matrix   the real loops with all sixteen releases
 #   make check    what CI runs: format, lints, types, tests
+#   make fuzz     hostile inputs, five minutes for each target of fuzz/: FUZZ_SECONDS, FUZZ_TARGETS
+#   make coverage lines and branches that the tests of the core and of the package run
 #
 # PYTHON selects the interpreter that .venv is made of: `make test PYTHON=python3.13`.
 
@@ -34,7 +36,8 @@ EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/exam
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs examples test matrix check lint lint-rust lint-python demo bench eval train docs requirements clean
+.PHONY: help setup build wheel envs examples test matrix check lint lint-rust lint-python fuzz coverage demo bench eval train docs
+.PHONY: requirements clean
 
 help:
 	@sed -n 's/^#   make/make/p' Makefile
@@ -133,6 +136,26 @@ lint-python: setup $(VENV)/.docs.stamp
 		--python-executable .cache/examples/bin/python $(EXAMPLES)
 
 check: lint test
+
+## Searches ###########################################################################################################
+
+FUZZ_VERSION := 0.13.2
+FUZZ_SECONDS ?= 300
+FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/fuzz_targets/*.rs)))
+
+# AddressSanitizer needs flags that only a nightly compiler takes without being asked. What fails is in fuzz/artifacts.
+fuzz: export RUSTC_BOOTSTRAP := 1
+fuzz:
+	@cargo fuzz --version >/dev/null 2>&1 || cargo install --locked cargo-fuzz --version $(FUZZ_VERSION)
+	cargo fuzz build
+	for target in $(FUZZ_TARGETS); do \
+		dictionary=fuzz/dictionaries/$$target.txt; \
+		cargo fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=8192 -print_final_stats=1 \
+			$$([ ! -f $$dictionary ] || echo -dict=$$dictionary) || exit 1; \
+	done
+
+coverage: setup
+	PYTHON=$(PY) scripts/coverage.sh
 
 ## Shows ##############################################################################################################
 
