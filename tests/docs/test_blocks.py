@@ -96,11 +96,20 @@ def test_what_the_readme_calls_is_there() -> None:
     assert [name for name in called if not hasattr(nanobot_context, name)] == []
 
 
-def test_the_readme_links_to_files_that_are_there() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
+def test_pages_of_the_repository_link_to_files_that_are_there(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!https?:)([^)#]+)", text)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_targets_that_contributors_are_told_of_are_there() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    told = re.findall(r"^make ([\w-]+)", text, re.MULTILINE)
+    assert {"setup", "test", "check", "fuzz"} <= set(told)
+    assert [target for target in told if target not in targets] == []
 
 
 def test_chinese_pages_have_the_code_of_the_english_ones() -> None:
