@@ -17,6 +17,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from nanobot_context._core import archive_directory
 from nanobot_context.errors import InvalidArgumentError
@@ -83,6 +84,12 @@ class Archive:
         self._warn = warn or logging.getLogger("nanobot_context").warning
         self._has_failed = False
         self._thread_lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_thread_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _thread_lock=threading.Lock())
 
     def __repr__(self) -> str:
         return f"Archive({str(self.directory)!r}, max_bytes={self.max_bytes})"

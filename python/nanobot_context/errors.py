@@ -21,7 +21,9 @@ NanobotContextError
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
+from typing import Any
 
 __all__ = [
     "ConflictError",
@@ -45,7 +47,11 @@ __all__ = [
 
 
 class NanobotContextError(Exception):
-    """The base of every exception of this package."""
+    """The base of every exception of this package. All can be pickled and copied."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not through `__init__`, which has keywords: a pool waits for ever for what it cannot read.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class ContextOverflowError(NanobotContextError):

@@ -31,6 +31,13 @@ impl OverflowKind {
             Self::Silent => "silent",
         }
     }
+
+    /// Returns the kind of a name that [`OverflowKind::name`] gave.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        let all = [Self::Input, Self::OutputCap, Self::RequestBytes, Self::RateCeiling, Self::Silent];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// An overflow, with the numbers that the provider stated.

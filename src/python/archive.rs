@@ -15,7 +15,8 @@ use super::errors::OrRaise;
 
 /// Where the originals of shortened results are kept.
 pub struct Archive {
-    object: Py<PyAny>,
+    /// Asked for what is missing, and to write it.
+    pub object: Py<PyAny>,
     /// As the core names it.
     pub place: compress::Archive,
 }

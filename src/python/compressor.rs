@@ -4,13 +4,14 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::compress::{Limits, Steady};
 
 use super::archive::Archive;
 use super::arguments::{limits, messages, model, optional_whole, tools, whole};
 use super::functions::Call;
-use super::receipt::Receipt;
+use super::receipt::{Receipt, Reduced, reduced};
 
 /// The compression of one conversation.
 #[pyclass(frozen, module = "nanobot_context")]
@@ -80,6 +81,61 @@ impl Compressor {
     #[getter]
     fn receipt(&self, py: Python<'_>) -> Option<Py<Receipt>> {
         self.receipt.lock().ok()?.as_ref().map(|receipt| receipt.clone_ref(py))
+    }
+
+    /// Without the last cut, which a new one finds again.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let (py, this) = (slf.py(), slf.get());
+        let Limits {
+            tool_result_soft_limit,
+            tool_result_hard_limit,
+            context_reserve_ratio,
+            reasoning_keep_chars,
+            max_user_message_chars,
+            max_assistant_message_chars,
+            emergency_ratio,
+        } = this.limits;
+        let ratios = [tool_result_soft_limit, tool_result_hard_limit, context_reserve_ratio, emergency_ratio];
+        let chars = [reasoning_keep_chars, max_user_message_chars, max_assistant_message_chars];
+        let archive = this.archive.as_ref().map(|archive| archive.object.clone_ref(py));
+        let receipt = this.receipt(py);
+        reduced(slf, (this.context_window, this.model.clone(), this.tools.clone(), ratios, chars, archive, receipt))
+    }
+
+    #[staticmethod]
+    fn _restored(
+        context_window: u64,
+        model: Option<String>,
+        tools: Option<String>,
+        ratios: [f64; 4],
+        chars: [usize; 3],
+        archive: Option<&Bound<'_, PyAny>>,
+        receipt: Option<Py<Receipt>>,
+    ) -> PyResult<Self> {
+        let [tool_result_soft_limit, tool_result_hard_limit, context_reserve_ratio, emergency_ratio] = ratios;
+        let [reasoning_keep_chars, max_user_message_chars, max_assistant_message_chars] = chars;
+        let limits = Limits {
+            tool_result_soft_limit,
+            tool_result_hard_limit,
+            context_reserve_ratio,
+            reasoning_keep_chars,
+            max_user_message_chars,
+            max_assistant_message_chars,
+            emergency_ratio,
+        };
+        let (steady, archive, receipt) = (Steady::default(), Archive::of(archive)?, Mutex::new(receipt));
+        Ok(Self { context_window, model, tools, limits, steady, archive, receipt })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(archive) = &self.archive {
+            visit.call(&archive.object)?;
+        }
+        // Nothing stops for the collector while it holds the lock, so that this finds the same in each of its passes.
+        match self.receipt.try_lock() {
+            Ok(receipt) => receipt.as_ref().map_or(Ok(()), |receipt| visit.call(receipt)),
+            Err(_) => Ok(()),
+        }
     }
 }
 

@@ -5,9 +5,12 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use crate::Error;
 use crate::overflow::{self, ErrorView, UsageView, detect_silent};
 
 use super::convert::without_surrogates;
+use super::errors::OrRaise;
+use super::receipt::{Reduced, reduced};
 
 /// What a provider said was too large.
 #[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context")]
@@ -57,6 +60,24 @@ impl Overflow {
             number(self.used_tokens),
             number(self.output_tokens),
         )
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let Self { kind, limit_tokens, used_tokens, output_tokens } = slf.get();
+        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *output_tokens))
+    }
+
+    #[staticmethod]
+    fn _restored(
+        py: Python<'_>,
+        kind: &str,
+        limit_tokens: Option<u64>,
+        used_tokens: Option<u64>,
+        output_tokens: Option<u64>,
+    ) -> PyResult<Self> {
+        let unknown = || Error::argument("kind", format!("`{kind}` is none"));
+        let kind = overflow::OverflowKind::parse(kind).ok_or_else(unknown).or_raise(py)?;
+        Ok(Self { kind, limit_tokens, used_tokens, output_tokens })
     }
 }
 

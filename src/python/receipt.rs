@@ -1,9 +1,11 @@
 //! `Receipt`, `Cut`, `Lost` and `Fitted`.
 
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::compress;
 use crate::tokens::{Source, TokenCounter};
@@ -21,7 +23,7 @@ pub struct Receipt {
     tokens_after: Option<u64>,
     /// How they were counted: `exact` or `estimated`.
     #[pyo3(get)]
-    source: Option<&'static str>,
+    source: Option<Cow<'static, str>>,
     /// Everything that was cut or changed.
     #[pyo3(get)]
     cuts: Vec<Cut>,
@@ -32,8 +34,8 @@ pub struct Receipt {
 
 impl PartialEq for Receipt {
     fn eq(&self, other: &Self) -> bool {
-        let told = |receipt: &Self| (receipt.tokens_before, receipt.tokens_after, receipt.source);
-        told(self) == told(other) && self.cuts == other.cuts
+        let numbers = |receipt: &Self| (receipt.tokens_before, receipt.tokens_after);
+        numbers(self) == numbers(other) && self.source == other.source && self.cuts == other.cuts
     }
 }
 
@@ -44,8 +46,8 @@ impl Receipt {
             tokens_before: receipt.tokens_before,
             tokens_after: receipt.tokens_after,
             source: receipt.source.map(|source| match source {
-                Source::Exact => "exact",
-                Source::Estimated => "estimated",
+                Source::Exact => "exact".into(),
+                Source::Estimated => "estimated".into(),
             }),
             cuts: receipt.cuts.iter().map(Cut::from).collect(),
             before: before.clone().unbind(),
@@ -82,6 +84,41 @@ impl Receipt {
             self.cuts.len()
         )
     }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let Self { tokens_before, tokens_after, source, cuts, before, after, lost: _ } = slf.get();
+        let (before, after) = (before.bind(slf.py()).clone(), after.bind(slf.py()).clone());
+        reduced(slf, (*tokens_before, *tokens_after, source.clone(), cuts.clone(), before, after))
+    }
+
+    #[staticmethod]
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
+    fn _restored(
+        tokens_before: Option<u64>,
+        tokens_after: Option<u64>,
+        source: Option<String>,
+        cuts: Vec<Bound<'_, Cut>>,
+        before: Py<PyList>,
+        after: Py<PyList>,
+    ) -> Self {
+        let cuts = cuts.iter().map(|cut| cut.get().clone()).collect();
+        let source = source.map(Cow::Owned);
+        Self { tokens_before, tokens_after, source, cuts, before, after, lost: OnceLock::new() }
+    }
+
+    /// A message may hold the receipt that holds it. The lists in between clear themselves.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.before)?;
+        visit.call(&self.after)
+    }
+}
+
+/// What `__reduce__` returns: a function and its arguments.
+pub type Reduced<'py, T> = PyResult<(Bound<'py, PyAny>, T)>;
+
+/// Returns how pickle makes an object anew: by `_restored` of its class, from `state`.
+pub fn reduced<'py, C, T>(object: &Bound<'py, C>, state: T) -> Reduced<'py, T> {
+    Ok((object.as_any().get_type().getattr("_restored")?, state))
 }
 
 /// One cut.
@@ -92,7 +129,7 @@ pub struct Cut {
     index: usize,
     /// Why: `orphan_result`, `missing_result`, `malformed_call`, `reasoning`, `large_result`,
     /// `many_results`, `long_message` or `budget`.
-    reason: &'static str,
+    reason: Cow<'static, str>,
     /// Tokens of what was cut, before.
     tokens_before: u64,
     /// Tokens of what stands there now.
@@ -102,7 +139,7 @@ pub struct Cut {
 impl From<&compress::Cut> for Cut {
     fn from(cut: &compress::Cut) -> Self {
         let compress::Cut { index, reason, tokens_before, tokens_after } = *cut;
-        Self { index, reason: reason.name(), tokens_before, tokens_after }
+        Self { index, reason: reason.name().into(), tokens_before, tokens_after }
     }
 }
 
@@ -111,6 +148,16 @@ impl Cut {
     fn __repr__(&self) -> String {
         let Self { index, reason, tokens_before, tokens_after } = self;
         format!("Cut(index={index}, reason='{reason}', tokens_before={tokens_before}, tokens_after={tokens_after})")
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let Self { index, reason, tokens_before, tokens_after } = slf.get();
+        reduced(slf, (*index, reason.clone(), *tokens_before, *tokens_after))
+    }
+
+    #[staticmethod]
+    fn _restored(index: usize, reason: String, tokens_before: u64, tokens_after: u64) -> Self {
+        Self { index, reason: reason.into(), tokens_before, tokens_after }
     }
 }
 
@@ -121,7 +168,7 @@ pub struct Lost {
     /// The index of the last message that said it, in the list that came in.
     index: usize,
     /// What it is: `path`, `url`, `id`, `number` or `error`.
-    kind: &'static str,
+    kind: Cow<'static, str>,
     /// Its text.
     text: String,
 }
@@ -129,7 +176,7 @@ pub struct Lost {
 impl From<compress::Lost> for Lost {
     fn from(lost: compress::Lost) -> Self {
         let compress::Lost { index, kind, text } = lost;
-        Self { index, kind: kind.name(), text }
+        Self { index, kind: kind.name().into(), text }
     }
 }
 
@@ -138,6 +185,16 @@ impl Lost {
     fn __repr__(&self) -> String {
         let Self { index, kind, text } = self;
         format!("Lost(index={index}, kind='{kind}', text={text:?})")
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let Self { index, kind, text } = slf.get();
+        reduced(slf, (*index, kind.clone(), text.clone()))
+    }
+
+    #[staticmethod]
+    fn _restored(index: usize, kind: String, text: String) -> Self {
+        Self { index, kind: kind.into(), text }
     }
 }
 
@@ -156,5 +213,20 @@ pub struct Fitted {
 impl Fitted {
     fn __repr__(&self, py: Python<'_>) -> String {
         format!("Fitted(messages=<{}>, tokens={})", self.messages.bind(py).len(), self.tokens)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let (py, Self { messages, tokens, receipt }) = (slf.py(), slf.get());
+        reduced(slf, (messages.clone_ref(py), *tokens, receipt.clone_ref(py)))
+    }
+
+    #[staticmethod]
+    fn _restored(messages: Py<PyList>, tokens: u64, receipt: Py<Receipt>) -> Self {
+        Self { messages, tokens, receipt }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.messages)?;
+        visit.call(&self.receipt)
     }
 }

@@ -1,7 +1,9 @@
 //! Summaries: what they cover, when they are due, how one is made.
 
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::message::Message;
 use crate::summary::{self, Cause, Comparison, Format, Observed, Options, Previous, Prompt, Structured, cut};
@@ -12,6 +14,7 @@ use super::arguments::{model, optional_whole, whole};
 use super::convert::without_surrogates;
 use super::errors::OrRaise;
 use super::functions::Call;
+use super::receipt::Reduced;
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -68,7 +71,33 @@ impl From<summary::Policy> for SummaryPolicy {
     }
 }
 
+/// Returns how pickle calls `function` with keywords.
+fn with_keywords<'py>(
+    function: &Bound<'py, PyAny>,
+    keywords: &Bound<'py, PyDict>,
+) -> Reduced<'py, Bound<'py, PyTuple>> {
+    let py = function.py();
+    let partial = py.import("functools")?.getattr("partial")?;
+    Ok((partial.call((function,), Some(keywords))?, PyTuple::empty(py)))
+}
+
 impl SummaryPolicy {
+    /// Its fields, which are the keywords that it is made with.
+    const FIELDS: [&str; 12] = [
+        "enabled",
+        "message_limit",
+        "max_context_tokens",
+        "keep_last",
+        "target_tokens",
+        "merge_target_tokens",
+        "temperature",
+        "bisect_enabled",
+        "bisect_max_depth",
+        "bisect_min_messages",
+        "retry_on_overflow",
+        "history_limit",
+    ];
+
     fn core(&self) -> summary::Policy {
         summary::Policy {
             enabled: self.enabled,
@@ -155,6 +184,14 @@ impl SummaryPolicy {
     fn __repr__(&self) -> String {
         format!("SummaryPolicy({:?})", self.core())
     }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
+        let fields = PyDict::new(slf.py());
+        for name in Self::FIELDS {
+            fields.set_item(name, slf.getattr(name)?)?;
+        }
+        with_keywords(&slf.get_type(), &fields)
+    }
 }
 
 /// A check of when a summary is due, or several joined by `any`, `all` and `~`.
@@ -222,6 +259,34 @@ impl Trigger {
     #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
     fn all(checks: Vec<Bound<'_, Self>>) -> Self {
         Self(summary::Trigger::All(checks.iter().map(|check| check.get().0.clone()).collect()))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, Bound<'py, PyTuple>> {
+        let (py, class) = (slf.py(), slf.get_type());
+        let joined = |name: &str, checks: &[summary::Trigger]| {
+            Ok((class.getattr(name)?, PyTuple::new(py, checks.iter().cloned().map(Self))?))
+        };
+        let compared = |name: &str, comparison: Comparison, limit: Bound<'py, PyAny>| {
+            let keywords = PyDict::new(py);
+            let keyword = if comparison == Comparison::Above { "gt" } else { "ge" };
+            keywords.set_item(keyword, limit)?;
+            with_keywords(&class.getattr(name)?, &keywords)
+        };
+        match &slf.get().0 {
+            summary::Trigger::Messages(comparison, limit) => {
+                compared("messages", *comparison, limit.into_bound_py_any(py)?)
+            }
+            summary::Trigger::Tokens(comparison, limit) => {
+                compared("tokens", *comparison, limit.into_bound_py_any(py)?)
+            }
+            summary::Trigger::Idle(comparison, limit) => compared("idle", *comparison, limit.into_bound_py_any(py)?),
+            summary::Trigger::Any(checks) => joined("any", checks),
+            summary::Trigger::All(checks) => joined("all", checks),
+            summary::Trigger::Not(check) => {
+                let invert = py.import("operator")?.getattr("invert")?;
+                Ok((invert, PyTuple::new(py, [Self((**check).clone())])?))
+            }
+        }
     }
 
     fn __invert__(&self) -> Self {
@@ -356,6 +421,10 @@ impl SummaryRun {
             py.detach(move || summary::Run::new(&messages, previous, options, counter))
         })?;
         Ok(Self { run: Some(run), messages: call.messages.unbind(), model: call.model })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
+        visit.call(&self.messages)
     }
 
     /// Return the call that it waits for; `None` when nothing is left to ask.
