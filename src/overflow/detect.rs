@@ -102,10 +102,23 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
     let kind = match (kind, limit_tokens.zip(used_tokens)) {
         // "max_tokens: 32768 > context_window: 200000 - input_tokens: 250000": no output cap helps here.
         (OverflowKind::OutputCap, Some((limit, used))) if used >= limit => OverflowKind::Input,
+        // "4097 tokens, however you requested 4182 (182 in your prompt; 4000 for the completion)": the answer is what is
+        // too long. Above half, the prompt takes its share of the blame.
+        (OverflowKind::Input, Some((limit, used))) if used <= limit / 2 && names_output(&read.text) => {
+            OverflowKind::OutputCap
+        }
         _ => kind,
     };
-    let output_tokens = (kind == OverflowKind::OutputCap).then(|| numbers::output_room(&read.text)).flatten();
+    let output_tokens = match (kind, limit_tokens.zip(used_tokens)) {
+        (OverflowKind::OutputCap, Some((limit, used))) => limit.checked_sub(used),
+        (OverflowKind::OutputCap, None) => numbers::output_cap(&read.text),
+        _ => None,
+    };
     Some(Overflow { output_tokens, ..Overflow::new(kind, limit_tokens, used_tokens) })
+}
+
+fn names_output(text: &str) -> bool {
+    ["completion", "output", "max_tokens", "max_new_tokens"].iter().any(|name| text.contains(name))
 }
 
 fn stated(kind: OverflowKind, text: &str) -> Numbers {
@@ -191,9 +204,11 @@ impl Case<'_> {
             return true;
         }
         let codes = self.error.code.into_iter().chain(self.codes.iter().map(String::as_str));
-        // The first is zhipu's "prompt too long"; the others are "invalid parameter", so the text must point to length.
+        // The first two are zhipu's "prompt too long" and `MiniMax`'s "token limit"; the others are "invalid parameter", so
+        // the text must point to length.
         codes.into_iter().any(|code| match code {
             "1261" => is(ZHIPU),
+            "1039" => is(&["minimax"]) || self.text.contains("token limit"),
             "1210" => is(ZHIPU) && self.points_to_length(),
             "2013" => is(&["minimax"]) && self.points_to_length(),
             _ => false,

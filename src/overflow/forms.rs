@@ -83,9 +83,9 @@ const INPUT: &[(&str, &str, Option<u64>, Option<u64>)] = &[
     ("groq", "Please reduce the length of the messages or completion.", None, None),
     (
         "openrouter",
-        "This endpoint's maximum context length is 128000 tokens. However, you requested about 131205 tokens (3205 of text input, 128000 in the output).",
+        "This endpoint's maximum context length is 128000 tokens. However, you requested about 131205 tokens (123205 of text input, 8000 in the output).",
         Some(128_000),
-        Some(3_205),
+        Some(123_205),
     ),
     (
         "poolside",
@@ -170,6 +170,31 @@ const INPUT: &[(&str, &str, Option<u64>, Option<u64>)] = &[
     ("nlp cloud", "Input text length should not exceed 250000 characters", None, None),
     ("aleph alpha", "This is longer than the model's maximum context length.", None, None),
     ("cerebras", "Current length is 9012 while limit is 8192", Some(8_192), Some(9_012)),
+    (
+        "siliconflow",
+        "length of prompt_tokens (68957) must be less than max_seq_len (65536).",
+        Some(65_536),
+        Some(68_957),
+    ),
+    (
+        "siliconflow",
+        "max_total_tokens (33589) must be less than or equal to max_seq_len (32768)",
+        Some(32_768),
+        Some(33_589),
+    ),
+    ("fireworks", "The prompt is too long: 140210, model maximum context length: 131071", Some(131_071), Some(140_210)),
+    ("ernie", "the max length of current question is 4800", None, None),
+    ("ernie", "Prompt tokens too long", None, None),
+    (
+        "sglang",
+        "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).",
+        Some(59_862),
+        Some(160_062),
+    ),
+    ("transformers", "Input length of input_ids is 2061, but `max_length` is set to 2048.", Some(2_048), Some(2_061)),
+    ("openai", "Requested 319487 tokens, max 300000 tokens per request", Some(300_000), Some(319_487)),
+    ("spark", "token数量超过上限。对话历史+问题的字数太多，需要精简输入", None, None),
+    ("nobody", "The input exceeds the predefined maximum length.", None, None),
     ("codex", "Codex ran out of room in the model's context window.", None, None),
     ("chinese", "错误：上下文过长，请减少输入", None, None),
     ("chinese", "请求的 token 数（140000）超过模型最大上下文长度（131072）", Some(131_072), Some(140_000)),
@@ -224,49 +249,196 @@ fn every_providers_overflow_is_found_with_its_numbers_however_it_is_wrapped() {
     }
 }
 
+const CAPS: &[(&str, &str, Option<u64>)] = &[
+    (
+        "anthropic",
+        "max_tokens: 32768 > context_window: 200000 - input_tokens: 190000 = available_tokens: 10000",
+        Some(10_000),
+    ),
+    ("anthropic", "max_tokens would exceed context window", None),
+    (
+        "vllm",
+        "'max_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens (4096 > 8192 - 5000).",
+        Some(3_192),
+    ),
+    (
+        "volcengine",
+        "The parameter `max_tokens` specified in the request are not valid: integer above maximum value, expected a value <= 4096, but got 8192 instead.",
+        Some(4_096),
+    ),
+    (
+        "openai",
+        "Invalid 'max_output_tokens': integer above maximum value. Expected a value <= 128000, but got 200000 instead.",
+        Some(128_000),
+    ),
+    (
+        "openai",
+        "max_tokens is too large: 6000. This model supports at most 4096 completion tokens, whereas you provided 6000.",
+        Some(4_096),
+    ),
+    (
+        "xiaomi",
+        "{\"error\":{\"message\":\"Param Incorrect\",\"type\":\"upstream_error\",\"param\":\"max_tokens is too large: 1048576. This model supports at most 131072 completion tokens, whereas you provided 1048576.\",\"code\":\"400\"}}",
+        Some(131_072),
+    ),
+    (
+        "gateway",
+        "Error code: 400 - {'code': 400, 'reason': 'INVALID_REQUEST_BODY', 'message': 'max_tokens (current value: 4096) must be between 0 and 4000 ', 'metadata': {}}",
+        Some(4_000),
+    ),
+    (
+        "spark",
+        "Error code: 400 - {'error': {'message': 'field MaxTokens invalid, should be in [1, 65536]', 'type': 'invalid_request_error', 'param': 'max_tokens', 'code': '3'}}",
+        Some(65_536),
+    ),
+    ("deepseek", "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some(8_192)),
+    ("deepseek", "Invalid maxtokens value, the valid range of maxtokens is [1, 393216]", Some(393_216)),
+    ("zhipu", "{\"error\":{\"code\":\"1214\",\"message\":\"max_tokens参数非法。请检查文档。\"}}", None),
+    (
+        "groq",
+        "`max_completion_tokens` must be less than or equal to `8192`, the maximum value for `max_completion_tokens` is less than the `context_window` for this model",
+        Some(8_192),
+    ),
+    (
+        "groq",
+        "{\"message\":\"max_completion_tokens must be less than or equal to 40960, the maximum value for max_completion_tokens is less than the context_window for this model\",\"type\":\"invalid_request_error\",\"param\":\"max_completion_tokens\"}",
+        Some(40_960),
+    ),
+    (
+        "deepinfra",
+        "Upstream error from DeepInfra: max_tokens=131072 cannot be greater than max_model_len=max_total_tokens=28672. Please request fewer output tokens. (parameter=max_tokens, value=131072)",
+        Some(28_672),
+    ),
+    (
+        "vllm",
+        "'max_tokens' or 'max_completion_tokens' is too large: 65536. This model's maximum context length is 65536 tokens and your request has 10969 input tokens (65536 > 65536 - 10969). (parameter=max_tokens, value=65536)",
+        Some(54_567),
+    ),
+    (
+        "vllm",
+        "'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 8192 tokens and your request has 100 input tokens (8192 > 8192 - 100).",
+        Some(8_092),
+    ),
+    (
+        "vllm",
+        "This model's maximum context length is 32768 tokens. However, you requested 32000 output tokens and your prompt contains at least 4879 input tokens, for a total of at least 36879 tokens. Please reduce the length of the input prompt or the number of requested output tokens.",
+        Some(27_889),
+    ),
+    (
+        "cohere",
+        "max_tokens must be less than or equal to 4096, the maximum output for this model - received 8192.",
+        Some(4_096),
+    ),
+    (
+        "anthropic",
+        "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-20250514",
+        Some(64_000),
+    ),
+    (
+        "bedrock",
+        "An error occurred (ValidationException) when calling the ConverseStream operation: The maximum tokens you requested exceeds the model limit of 2048. Try again with a maximum tokens value that is lower than 2048.",
+        Some(2_048),
+    ),
+    (
+        "bedrock",
+        "ValidationException: Malformed input request: #/inferenceConfig/maxTokens: 20000 is not less or equal to 10000, please reformat your input and try again.",
+        Some(10_000),
+    ),
+    (
+        "bedrock",
+        "Malformed input request: #/textGenerationConfig/maxTokenCount: 9000 is not less or equal to 8192, please reformat your input and try again.",
+        Some(8_192),
+    ),
+    (
+        "bedrock",
+        "Malformed input request: #/max_gen_len: 4096 is not less or equal to 2048, please reformat your input and try again.",
+        Some(2_048),
+    ),
+    (
+        "vertex",
+        "Unable to submit request because it has a maxOutputTokens value of 655360 but the supported range is from 1 (inclusive) to 8193 (exclusive). Update the value and try again.",
+        Some(8_192),
+    ),
+    (
+        "gemini",
+        "* GenerateContentRequest.generation_config.max_output_tokens: max_output_tokens 100000 is out of range [1, 65536]",
+        Some(65_536),
+    ),
+    ("dashscope", "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 8192]", Some(8_192)),
+    ("dashscope", "'max_tokens' must be in range [1,2000]", Some(2_000)),
+    ("fireworks", "fireworks: HTTP 400: Requests with max_tokens > 4096 must have stream=true", Some(4_096)),
+    (
+        "openrouter",
+        "{\"message\":\"This endpoint's maximum context length is 262000 tokens. However, you requested about 263390 tokens (658 of text input, 732 of tool input, 262000 in the output). Please reduce the length of either one, or use the context-compression plugin to compress your prompt automatically.\",\"code\":400}",
+        Some(260_610),
+    ),
+    (
+        "openai",
+        "This model's maximum context length is 4097 tokens, however you requested 4182 tokens (182 in your prompt; 4000 for the completion). Please reduce your prompt; or completion length.",
+        Some(3_915),
+    ),
+    (
+        "openai",
+        "{\"error\":{\"message\":\"This model's maximum context length is 8192 tokens. However, you requested 8256 tokens (64 in the messages, 8192 in the completion). Please reduce the length of the messages or completion.\",\"type\":\"invalid_request_error\",\"param\":\"messages\",\"code\":\"context_length_exceeded\"}}",
+        Some(8_128),
+    ),
+    (
+        "together",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 60 `inputs` tokens and 8192 `max_new_tokens`",
+        Some(8_133),
+    ),
+    (
+        "sglang",
+        "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 40960 tokens: 8192 tokens from the input messages and 32768 tokens for the completion. Please reduce the number of tokens in the input messages or the completion to fit within the limit.",
+        Some(24_576),
+    ),
+    (
+        "anthropic",
+        "input length and `max_tokens` exceed context limit: 600 + 204000 > 200000, decrease input length or `max_tokens` and try again",
+        Some(199_400),
+    ),
+    (
+        "nim",
+        "[{'type': 'less_than_equal', 'loc': ('body', 'max_tokens'), 'msg': 'Input should be less than or equal to 1024', 'input': 4096, 'ctx': {'le': 1024}}]",
+        Some(1_024),
+    ),
+    (
+        "mistral",
+        "{\"object\":\"error\",\"message\":{\"detail\":[{\"type\":\"less_than_equal\",\"loc\":[\"body\",\"max_tokens\"],\"msg\":\"Input should be less than or equal to 32768\",\"input\":262144,\"ctx\":{\"le\":32768}}]},\"type\":\"invalid_request_error\"}",
+        Some(32_768),
+    ),
+    ("ai21", "max_tokens: ensure this value is less than or equal to 4096", Some(4_096)),
+    ("replicate", "- input.max_tokens: Must be less than or equal to 4096", Some(4_096)),
+    ("perplexity", "Requested max_tokens=8000 exceeds the model's limit of 4000", Some(4_000)),
+    ("nobody", "The `max_output_tokens` value 99999 exceeds this model's output limit of 65535.", Some(65_535)),
+    ("hunyuan", "参数 max_tokens 的取值范围为 1 到 4096", Some(4_096)),
+    ("hunyuan", "max_tokens 不能大于 4096", Some(4_096)),
+    ("nobody", "max_tokens 超过模型最大输出长度 8192", Some(8_192)),
+    ("nobody", "最大输出 token 数不能超过 8192", Some(8_192)),
+    ("nobody", "参数max_tokens必须小于等于4096", Some(4_096)),
+    ("nobody", "max_tokens参数错误，取值范围[1,8192]", Some(8_192)),
+    ("nobody", "max_tokens 过大，最大值为 16384", Some(16_384)),
+    ("nobody", "max_tokens must be less than 8193", Some(8_192)),
+    ("minimax", "invalid params, 'max_tokens' param should be in range (0, 196608]", Some(196_608)),
+    ("baichuan", "max_tokens must be in [0, 2048]", Some(2_048)),
+    ("xai", "max_completion_tokens must be at most 131072", Some(131_072)),
+    ("nebius", "max_tokens cannot exceed 8192", Some(8_192)),
+    ("novita", "max_tokens should be less than or equal to 16000", Some(16_000)),
+    ("stepfun", "max_tokens: value 100000 is greater than the maximum 32768", Some(32_768)),
+    (
+        "copilot",
+        "Requested output tokens 64000 exceeds the maximum output tokens of 16384 for this model",
+        Some(16_384),
+    ),
+    ("watsonx", "the maximum new tokens cannot be larger than 4096, max_new_tokens requested: 8000", Some(4_096)),
+    ("japanese", "max_tokens は 4096 以下である必要があります", None),
+    ("nobody", "max_output_tokens: Number must be less than or equal to 8192", Some(8_192)),
+    ("nobody", "max_tokens=99999 is above the maximum of 8192", Some(8_192)),
+];
+
 #[test]
 fn an_output_that_is_too_large_only_lowers_max_tokens() {
-    let caps = [
-        (
-            "anthropic",
-            "max_tokens: 32768 > context_window: 200000 - input_tokens: 190000 = available_tokens: 10000",
-            Some(10_000),
-        ),
-        (
-            "anthropic",
-            "max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens for claude-3-5-sonnet",
-            Some(8_192),
-        ),
-        ("anthropic", "max_tokens would exceed context window", None),
-        (
-            "openai",
-            "max_tokens is too large: 50000. This model supports at most 16384 completion tokens, whereas you provided 50000.",
-            Some(16_384),
-        ),
-        (
-            "vllm",
-            "'max_tokens' is too large: 4096. This model's maximum context length is 8192 tokens and your request has 5000 input tokens (4096 > 8192 - 5000).",
-            Some(3_192),
-        ),
-        (
-            "dashscope",
-            "<400> InternalError.Algo.InvalidParameter: Range of max_tokens should be [1, 65536]",
-            Some(65_536),
-        ),
-        ("deepseek", "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]", Some(8_192)),
-        (
-            "groq",
-            "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model",
-            Some(8_192),
-        ),
-        (
-            "google",
-            "maxOutputTokens value of 10000 but the supported range is from 1 (inclusive) to 8193 (exclusive).",
-            Some(8_192),
-        ),
-        ("bedrock", "The maximum tokens you requested exceeds the model limit of 8192.", Some(8_192)),
-    ];
-    for (provider, text, room) in caps {
+    for &(provider, text, room) in CAPS {
         assert_eq!(kind(400, text), Some(OutputCap), "{provider}: {text}");
         assert_eq!(
             detect_overflow(&failed(400, text)).and_then(|found| found.output_tokens),
@@ -278,7 +450,7 @@ fn an_output_that_is_too_large_only_lowers_max_tokens() {
         kind(400, "max_tokens: 32768 > context_window: 200000 - input_tokens: 250000 = available_tokens: -50000"),
         Some(Input)
     );
-    let wrapped = ErrorView { error_type: Some("ContextWindowExceededError"), ..failed(400, caps[0].1) };
+    let wrapped = ErrorView { error_type: Some("ContextWindowExceededError"), ..failed(400, CAPS[0].1) };
     assert_eq!(
         detect_overflow(&wrapped),
         Some(Overflow { output_tokens: Some(10_000), ..Overflow::new(OutputCap, Some(200_000), Some(190_000)) })
@@ -353,6 +525,17 @@ const OTHERS: &[(u16, &str)] = &[
     (500, "Error rendering prompt with jinja template: unexpected token"),
     (400, "invalid params, tool result's tool id not found (2013)"),
     (400, "400 status code (no body)"),
+    (400, "Bad Request: message is too long"),
+    (400, "telegram.error.BadRequest: Message is too long"),
+    (400, "Bad Request: message caption is too long"),
+    (400, "max_tokens must be greater than 1024"),
+    (400, "max_tokens must be at least 1"),
+    (400, "The parameter `max_tokens` specified in the request are not valid: expected an integer, but got a string."),
+    (
+        400,
+        "The parameter max_tokens specified in the request are not valid: max_tokens and max_completion_tokens cannot be set at the same time.",
+    ),
+    (400, "Invalid value at 'generation_config.max_output_tokens' (TYPE_INT32), 99999999999"),
     (429, "当前请求过多，超过并发限制"),
     (400, "输入图片过大，超过 10MB"),
     (500, "Internal server error"),
@@ -384,6 +567,7 @@ fn a_quoted_overflow_is_no_overflow() {
         "The logs say: context_length_exceeded. What should I do?",
         "grep found 'context_length_exceeded' in errors.py line 12",
         "The model returned an empty response: perhaps the prompt is too long or max_tokens too small.",
+        "Tool exec failed: log line 42: This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
         "Let's investigate the context overflow bug",
         "为什么我会看到 prompt is too long 这个错误？",
     ];
@@ -415,6 +599,8 @@ fn some_forms_mean_an_overflow_with_one_provider_only() {
         ("zhipu", Some("1210"), "tokens in request", true),
         ("zhipu", Some("1210"), "API 调用参数有误，请检查文档。", false),
         ("zhipu", Some("1261"), "context", true),
+        ("minimax", Some("1039"), "token limit", true),
+        ("openai", Some("1039"), "invalid parameter", false),
     ];
     for (provider, code, text, expected) in cases {
         let error = ErrorView { provider: Some(provider), code, ..failed(400, text) };
@@ -423,11 +609,19 @@ fn some_forms_mean_an_overflow_with_one_provider_only() {
 }
 
 #[test]
-fn the_numbers_tell_when_only_the_output_is_too_large() {
-    let text = "This endpoint's maximum context length is 262144 tokens. However, you requested about 284283 tokens (8963 of text input, 13176 of tool input, 262144 in the output).";
-    let overflow = detect_overflow(&failed(400, text));
-    assert_eq!(overflow.and_then(|overflow| overflow.used_tokens), Some(22_139));
-    assert!(overflow.is_some_and(|overflow| overflow.used_tokens < overflow.limit_tokens));
+fn a_sum_that_is_too_large_is_blamed_on_its_larger_part() {
+    let sum = |input: u64, output: u64| {
+        let text = format!(
+            "This model's maximum context length is 8192 tokens. However, you requested {} tokens ({input} in the messages, {output} in the completion).",
+            input + output
+        );
+        let error = ErrorView { code: Some("context_length_exceeded"), ..failed(400, &text) };
+        detect_overflow(&error).map(|overflow| (overflow.kind, overflow.used_tokens, overflow.output_tokens))
+    };
+    assert_eq!(sum(64, 8_192), Some((OutputCap, Some(64), Some(8_128))));
+    assert_eq!(sum(4_096, 4_097), Some((OutputCap, Some(4_096), Some(4_096))));
+    assert_eq!(sum(4_097, 4_096), Some((Input, Some(4_097), None)));
+    assert_eq!(sum(9_000, 100), Some((Input, Some(9_000), None)));
 }
 
 #[test]
@@ -454,6 +648,8 @@ fn json_in_strings_is_read_eight_deep() {
             "{depth}"
         );
     }
+    let nested = r#"{"base_resp":{"status_code":1039,"status_msg":"token limit"}}"#;
+    assert_eq!(kind(200, nested), Some(Input));
     let escaped = r#"{"message":"\u8f93\u5165\u8d85\u8fc7\u6700\u5927\u957f\u5ea6"}"#;
     assert_eq!(kind(400, escaped), Some(Input));
 }

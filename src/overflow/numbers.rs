@@ -26,7 +26,8 @@ const LIMITS: &[&str] = &[
     r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)",
     r"\bslot context:? (\d+)",
     r"\bn_ctx\w*\W{1,4}(\d+)",
-    r"\bmax_model_len\W{1,4}(\d+)",
+    r"\bmax_(?:model|seq)_len\W{1,4}(\d+)",
+    r"\bmax_length is set to (\d+)",
     r"(\d+)(?:[ -]tokens?)?[ -](?:max|limit|context|window)",
     r"(?:less|fewer|lower) than (\d+)",
     r"(?:at most|up to|not exceed|exceeds|exceeded|allowed:?|capacity of|supports?) \(?(\d+)",
@@ -38,8 +39,9 @@ const LIMITS: &[&str] = &[
 const USED: &[&str] = &[
     r"(\d+) in (?:the )?(?:messages|prompt|input)",
     r"(\d+) \+ ",
-    r"(\d+) (?:input|prompt) tokens\b",
-    r"\b(?:input_tokens|n_prompt_tokens|prompt_tokens|n_keep)\W{1,4}(\d+)",
+    r"\b(?:input_tokens|n_prompt_tokens|prompt_tokens|total_tokens|n_keep)\W{1,4}(\d+)",
+    r"\binput_ids is (\d+)",
+    r"\btoo long:? \(?(\d+)",
     r"(?:token count|length|prompt tokens|input tokens)(?: of| is|:)? ?\(?(\d+)",
     r"(?:passed|resulted in|contains?|has|have|had|totals?|used|uses|sent|provided|given:?|got|received)(?: (?:at least|about|approximately|around|over))? (\d+)",
     r"(\d+) (?:input |prompt |inputs )?tokens? >",
@@ -54,13 +56,17 @@ static CONTEXT_LIMIT: LazyLock<Regex> =
     LazyLock::new(|| compile(r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)"));
 static LIMIT: LazyLock<Vec<Regex>> = LazyLock::new(|| LIMITS.iter().map(|p| compile(p)).collect());
 static USE: LazyLock<Vec<Regex>> = LazyLock::new(|| USED.iter().map(|p| compile(p)).collect());
+/// Inclusive in the first group, exclusive in the second.
 static ROOM: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r"(?:available_tokens:?|\[\d+,|at most|up to|less than or equal to|lower than|limit of|<=|\d >|between \d+ and|\d+ (?:\(inclusive\) )?to|最大值|不超过) ?(\d+)",
+        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens) (?:of|is)|<=|\d >|tokens >|exceeds?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
     )
 });
+/// Each names the input, so that a small number is none of the status or of an index.
 static INPUT_PARTS: LazyLock<Regex> =
-    LazyLock::new(|| compile(r"(\d+) (?:of \w+ input|in the (?:messages|functions|tools))"));
+    LazyLock::new(|| compile(r"(\d+) (?:of \w+ input|in (?:the|your) (?:messages|prompt|functions|tools))"));
+static INPUT: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"(\d+) (?:input|inputs|prompt) tokens\b|(\d+) tokens from the input|(\d+) \+ \d+ >"));
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| compile(r"\b(\d+)\b"));
 
 /// Returns the numbers of an overflow of the input.
@@ -95,7 +101,7 @@ fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
         rest[range].fill(b' ');
         value
     });
-    let used = input_parts(&rest).or_else(|| first(&USE, &rest).map(|(value, _)| value));
+    let used = input_tokens(&rest);
     ((limit, used), rest)
 }
 
@@ -106,18 +112,15 @@ pub(super) fn output(text: &str) -> Numbers {
         return (None, None);
     };
     rest[range].fill(b' ');
-    (Some(limit), first(&USE, &rest).map(|(value, _)| value))
+    (Some(limit), input_tokens(&rest))
 }
 
-/// Returns the largest output that an output cap's text allows.
-pub(super) fn output_room(text: &str) -> Option<u64> {
-    if let (Some(limit), Some(used)) = output(text) {
-        return limit.checked_sub(used);
-    }
+/// Returns the largest output that an output cap's text states.
+pub(super) fn output_cap(text: &str) -> Option<u64> {
     ROOM.captures_iter(text.as_bytes())
         .find_map(|found| {
-            let digits = found.get(1)?;
-            let is_exclusive = text[digits.end()..].starts_with(" (exclusive)");
+            let digits = found.get(1).or(found.get(2))?;
+            let is_exclusive = found.get(2).is_some() || text[digits.end()..].starts_with(" (exclusive)");
             value(digits.as_bytes())?.checked_sub(u64::from(is_exclusive))
         })
         .filter(|room| (1..=*PLAUSIBLE.end()).contains(room))
@@ -135,12 +138,23 @@ pub(super) fn rate(text: &str) -> Numbers {
     (after("limit"), after("requested"))
 }
 
+/// Returns the tokens of the input, apart from the output where the text tells them apart.
+fn input_tokens(text: &[u8]) -> Option<u64> {
+    input_parts(text).or_else(|| named_input(text)).or_else(|| first(&USE, text).map(|(value, _)| value))
+}
+
 /// The input as it is itemised by `OpenRouter`, "(8963 of text input, 13176 of tool input, 262144 in the output)", and by
 /// OpenAI, "(10979 in the messages, 3572 in the functions)".
 fn input_parts(text: &[u8]) -> Option<u64> {
     let parts = INPUT_PARTS.captures_iter(text).filter_map(|found| value(found.get(1)?.as_bytes()));
     let total = parts.fold(0_u64, u64::saturating_add);
-    PLAUSIBLE.contains(&total).then_some(total)
+    (1..=*PLAUSIBLE.end()).contains(&total).then_some(total)
+}
+
+fn named_input(text: &[u8]) -> Option<u64> {
+    let found = INPUT.captures(text)?;
+    let tokens = value(found.iter().skip(1).flatten().next()?.as_bytes())?;
+    (1..=*PLAUSIBLE.end()).contains(&tokens).then_some(tokens)
 }
 
 fn first(patterns: &[Regex], text: &[u8]) -> Option<(u64, Range<usize>)> {
@@ -185,7 +199,9 @@ fn is_count(text: &[u8], value: u64, range: Range<usize>) -> bool {
     });
     let is_code = ERROR_CODES.contains(&value) && text[..range.start].ends_with(b"(");
     let is_excess = text[..range.start].ends_with(b"by ");
+    // ERNIE limits the characters of a message.
+    let is_characters = text[..range.start].ends_with(b"question is ") || text[..range.start].ends_with(b"chars is ");
     let rest = &text[range.end..];
     let is_other = !rest.starts_with(b"-token") && OTHER_UNIT.is_match(rest);
-    PLAUSIBLE.contains(&value) && !is_code && !is_excess && !is_other
+    PLAUSIBLE.contains(&value) && !is_code && !is_excess && !is_characters && !is_other
 }

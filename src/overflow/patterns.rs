@@ -1,7 +1,8 @@
 //! The forms in which providers speak, as one automaton.
 //!
 //! All patterns run over [`reading::read`](super::reading::read)'s text in one pass. In a pattern `…` stands for anything
-//! within the sentence. Unbounded gaps are cheap in a DFA; bounded ones (`.{0,80}`) multiply its states.
+//! within the sentence and `@` for the parameter that limits the answer. Unbounded gaps are cheap in a DFA; bounded ones
+//! (`.{0,80}`) multiply its states.
 //!
 //! # Source
 //!
@@ -78,7 +79,12 @@ const PATTERNS: &[(Sign, &str)] = &[
     // Paraphrases of "too long"; "request" and "content" too large are bytes.
     (
         Specific,
-        r"\b(?:input|context|conversation|history|messages?|text|query|document|chat|transcript)(?: \w+)? (?:is |are |was |were |has become )?(?:\w+ )?too (?:long|large|big)\b",
+        r"\b(?:input|context|conversation|history|messages|query|document|chat|transcript)(?: \w+)? (?:is |are |was |were |has become )?(?:\w+ )?too (?:long|large|big)\b",
+    ),
+    // Alone it is what Telegram says of an answer that nanobot sends.
+    (
+        Specific,
+        r"\b(?:message|text)\b…too (?:long|large|big)\b…(?:token|context|model|window|conversation)|(?:token|context|model|window)…\b(?:message|text)\b…too (?:long|large|big)\b",
     ),
     (Specific, r"exceed…\b(?:input|prompt|sequence)[ _-](?:length|window|size|limit|budget)"),
     (Specific, r"(?:longer|greater|larger|bigger|more) than…\b(?:input|prompt|sequence)[ _-](?:length|size|limit)"),
@@ -105,7 +111,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Specific, r"(?:reduce|shorten|trim|truncate) (?:your|the) (?:prompt|input|context|conversation|messages)\b"),
     // TGI, DashScope, NLP Cloud, Anthropic, LiteLLM, AI21, Bedrock, GitHub Models.
     (Specific, r"must have (?:less|fewer) than \d+ tokens"),
-    (Specific, r"(?:token count|number of tokens)…must be (?:less|lower|fewer|at most)"),
+    (Specific, r"(?:token count|number of tokens|(?:prompt|input|total)_tokens)…must be (?:less|lower|fewer|at most)"),
     (Specific, r"range of input length should be|\binput (?:text )?length should (?:be|not)\b"),
     (
         Specific,
@@ -116,8 +122,13 @@ const PATTERNS: &[(Sign, &str)] = &[
         r"too many (?:input|prompt|total) tokens|too many total text bytes|prompt has too many tokens|too many tokens (?:in|for|per) (?:the|this|your|request|prompt)",
     ),
     (Specific, r"max(?:imum)? size:? \d+ tokens|prompt: length: 1\.\."),
-    // The servers' own words: vLLM, llama.cpp.
-    (Specific, r"\bmax_model_len\b|\bn_ctx_slot\b|\bslot context\b"),
+    // ERNIE, transformers.
+    (
+        Specific,
+        r"max(?:imum)? length of (?:the )?(?:current )?(?:question|prompt|input)|max input chars|predefined max|length of input_ids is \d",
+    ),
+    // The servers' own words: vLLM, SiliconFlow, llama.cpp.
+    (Specific, r"\bmax_model_len\b|\bmax_seq_len\b|\bn_ctx_slot\b|\bslot context\b"),
     // Chinese, Japanese, Korean, Russian, German, French, Spanish, Portuguese, Italian.
     (
         Specific,
@@ -146,19 +157,29 @@ const PATTERNS: &[(Sign, &str)] = &[
         r"\btoo many tokens\b|\btokens? limit (?:was |has been )?(?:exceeded|reached)|\blength limit (?:was )?exceeded",
     ),
     (Weak, r"\b(?:prompt|tokens?|input)\b…exceed…limit of \d|\btruncating input\b|max(?:imum)? input token"),
-    // Anthropic, OpenAI, vLLM, DashScope, DeepSeek, Groq, Google, Bedrock. A gap ends at `=`: wrappers list parameters.
+    // Anthropic, OpenAI, vLLM, DashScope, DeepSeek, Groq, Google, Bedrock, Volcengine. A gap ends at `=`: wrappers list
+    // parameters.
     (
         Output,
-        r"max_?(?:output_?|completion_?|new_?)?tokens\b[^\n=]*(?:\d > (?:\d|context)|too (?:large|high|big)|exceed|valid range|supported range|between)",
+        r"@[^\n=]*(?:\d > (?:\d|context)|too (?:large|high|big|many)|exceed|above (?:the )?max|out of range|(?:valid|supported|allowed) range|between|less (?:than )?or equal)",
     ),
     (
         Output,
-        r"max_?(?:output_?|completion_?|new_?)?tokens\b[^\n=]*(?:must|should|can|may) (?:not )?(?:be )?(?:less|smaller|lower|fewer|at most|<|in \[|\[)",
+        r"@[^\n=]*(?:must|should|can|may|is|are)(?: ?not)? (?:be )?(?:less|smaller|lower|fewer|at most|<|in \[|in (?:the )?range|within|\[|no more|(?:greater|larger|higher) than (?:the |max))",
     ),
+    (Output, r"@[^\n=]*\b(?:cannot|not) be (?:greater|larger|higher|more) than"),
+    // DeepInfra, Perplexity; Fireworks, to a request that is not streamed.
+    (Output, r"@=\d+ (?:cannot be|must be|is above|is too|exceed)|@ > \d+ must"),
+    // Mistral, NVIDIA: a validator's list of places and messages.
+    (Output, r"@\W*\n[^\n]*less than or equal"),
     (Output, r"range (?:of|for) max_?(?:\w+_)?tokens|maximum value (?:for|of) max_?(?:\w+_)?tokens"),
     (Output, r"(?:at most|maximum|up to)[^\n]*\b(?:completion|output) tokens\b|maximum tokens you requested exceeds"),
-    (Output, r"max_?(?:\w+_)?tokens…(?:范围|超过|超出|大于|过大|超限)"),
-    (Combined, r"(?:input|prompt|inputs)\b…(?:and|\+|plus) max_?(?:new_|output_|completion_)?tokens"),
+    (Output, r"max_?(?:\w+_)?tokens…(?:范围|超过|超出|大于|过大|超限|非法|不合法|无效|最大|上限|不能|小于|以下)"),
+    (Output, r"最大输出…(?:超过|超出|大于|不能|限制|上限)"),
+    (
+        Combined,
+        r"(?:input|prompt|inputs)\b…(?:and|\+|plus) (?:the )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
+    ),
     // Anthropic, Google, nginx, Go, FastAPI.
     (Bytes, r"(?:request|entity|payload|body)(?: \w+)? (?:is )?too large|413 (?:content )?too large|content too large"),
     (Bytes, r"\b(?:payload|request|body|content)(?: \w+){0,2} exceed…(?:\bbytes\b|\b[kmg]i?b\b|\bsize\b)"),
@@ -221,6 +242,8 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Quoted, r"敏感|违规|审核|不合规|不安全"),
     // A client's guesses about an answer without content.
     (Quoted, r"empty response|returned (?:an? )?(?:empty|no )"),
+    // A tool that failed for the same reason, in a log that a tool printed.
+    (Quoted, r"\btool exec\w* failed|\blog line \d"),
     // Validators that print what they were given.
     (Quoted, r"input should be a|input_value|input_type="),
     // People.
@@ -243,10 +266,14 @@ const PATTERNS: &[(Sign, &str)] = &[
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
 const HINT: &str =
-    r"token|context|too l|too b|too m|length|exceed|413|no body|payload|entity|max_|maxoutput|reduce|\\u|\\x";
+    r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|entity|max_|maxoutput|reduce|\\u|\\x";
+
+/// `max_tokens`, as each provider calls it.
+const OUTPUT_PARAMETER: &str =
+    r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len)\b";
 
 static SET: LazyLock<RegexSet> = LazyLock::new(|| {
-    let sources = PATTERNS.iter().map(|(_, pattern)| pattern.replace('…', r"[^\n]*"));
+    let sources = PATTERNS.iter().map(|(_, pattern)| pattern.replace('…', r"[^\n]*").replace('@', OUTPUT_PARAMETER));
     // A literal table; `every_pattern_compiles` compiles it.
     RegexSetBuilder::new(sources).unicode(false).size_limit(1 << 24).dfa_size_limit(1 << 23).build().unwrap_or_default()
 });

@@ -74,6 +74,7 @@ const CODE_KEYS: &[&str] = &[
     "errorcode",
     "finish_reason",
     "reason",
+    "status_code",
     "stop_reason",
     "type",
 ];

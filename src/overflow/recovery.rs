@@ -23,6 +23,9 @@ const MAX_USELESS: u32 = 2;
 /// An answer of fewer tokens is of no use, so that an output cap below means that the prompt is too long.
 const MIN_OUTPUT_TOKENS: u64 = 256;
 
+/// Most answers are shorter: a prompt that leaves as much, or half of what was asked for, is not cut for a longer one.
+const USUAL_OUTPUT_TOKENS: u64 = 4_096;
+
 /// Lower limits for the answer that are tried: 8,192 may come down to 1,024.
 const MAX_OUTPUTS: u32 = 3;
 
@@ -173,9 +176,11 @@ impl Recovery {
         self.stated_limit = overflow.limit_tokens;
         if let (Some(limit), Some(output)) = (overflow.limit_tokens, self.output_tokens) {
             // Half of a small window is the prompt's, however long an answer is asked for.
-            let lower = output.min(limit / 2).max(1);
-            self.output_tokens = Some(lower);
-            if lower < output && overflow.used_tokens.is_some_and(|used| used.saturating_add(lower) <= limit) {
+            self.output_tokens = Some(output.min(limit / 2).max(1));
+            let room = overflow.used_tokens.map_or(0, |used| limit.saturating_sub(used)).min(limit / 2);
+            if room < output && room >= (output / 2).min(USUAL_OUTPUT_TOKENS) && self.outputs < MAX_OUTPUTS {
+                self.outputs += 1;
+                self.output_tokens = Some(room);
                 return Step::Send { output_tokens: self.output_tokens };
             }
         }
@@ -310,6 +315,15 @@ mod tests {
         let mut recovery = recovery(22_000, Some(262_144));
         let step = recovery.refused(&input(Some(262_144), Some(22_139)));
         assert_eq!(step, Step::Send { output_tokens: Some(131_072) });
+    }
+
+    #[test]
+    fn a_prompt_with_room_for_a_usual_answer_stays_whole() {
+        let lowered = |output, used| recovery(9_979, Some(output)).refused(&input(Some(200_000), Some(used)));
+        assert_eq!(lowered(64_000, 189_979), Step::Send { output_tokens: Some(10_021) });
+        assert_eq!(lowered(2_000, 199_000), Step::Send { output_tokens: Some(1_000) }, "half of what was asked for");
+        assert!(matches!(lowered(64_000, 196_000), Step::Compress { .. }));
+        assert!(matches!(lowered(2_000, 199_001), Step::Compress { .. }));
     }
 
     #[test]
