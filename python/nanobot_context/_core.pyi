@@ -22,9 +22,12 @@ __all__ = [
     "Trigger",
     "__version__",
     "archive_directory",
+    "cache_limit_bytes",
+    "cache_sizes",
     "classify_error",
     "classify_message",
     "classify_usage",
+    "clear_caches",
     "compress_messages",
     "count_tokens",
     "emergency_compress",
@@ -45,6 +48,7 @@ __all__ = [
     "rolling_cut",
     "salience_examples",
     "select_history",
+    "set_cache_limit",
     "static_buffer_cut",
     "summary_due",
     "summary_section",
@@ -207,6 +211,10 @@ def select_history(
 def find_safe_cut_point(messages: list[Message], keep_last: int) -> int: ...
 def find_last_user_index(messages: list[Message]) -> int: ...
 def classify_message(message: Message) -> str: ...
+def cache_limit_bytes() -> int: ...
+def cache_sizes() -> dict[str, int]: ...
+def clear_caches() -> int: ...
+def set_cache_limit(megabytes: int) -> None: ...
 def trim_tool_result(
     result: str,
     max_chars: int | None = None,

@@ -80,6 +80,7 @@ class Settings:
         archive: Whether originals of shortened tool results are kept in nanobot's workspace, where
             `read_file` opens them.
         archive_max_bytes: Bytes of them that are kept at most; the oldest go first.
+        cache_mb: Megabytes of memory that the caches of the process may take together.
         session_store: URL of the store that has nanobot's sessions, for several gateways at once:
             `sqlite:///path`, `redis://...` or `rediss://...`, which may hold a password. `None`
             leaves them in nanobot's files.
@@ -110,6 +111,7 @@ class Settings:
     summary_timeout_seconds: float = 120.0
     archive: bool = True
     archive_max_bytes: int = 67_108_864
+    cache_mb: int = 128
     session_store: str | None = field(default=None, repr=False)
     events: str | None = None
     events_max_bytes: int = 5_242_880
@@ -252,6 +254,7 @@ _RULES: dict[str, _Rule] = {
     "summary_timeout_seconds": _SECONDS,
     "archive": _SWITCH,
     "archive_max_bytes": _POSITIVE,
+    "cache_mb": _COUNT,
     "session_store": _STORE,
     "events": _PATH,
     "events_max_bytes": _POSITIVE,

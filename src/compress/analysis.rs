@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
+use crate::caches::{ANALYSES, Allowance};
 use crate::tokens::{ContentMemory, Excerpt};
 
 use super::outline::{Class, Kind, Outline};
@@ -44,17 +45,16 @@ pub struct Analysis {
     names: Box<[u32]>,
 }
 
-/// Bytes of analyses that are remembered: those of about a million tokens.
-const MEMORY_BYTES: usize = 48 << 20;
-
-static MEMORY: LazyLock<ContentMemory<Analysis>> = LazyLock::new(|| ContentMemory::new(MEMORY_BYTES));
+pub(super) static MEMORY: LazyLock<ContentMemory<Analysis>> =
+    LazyLock::new(|| ContentMemory::new(Allowance::Share(&ANALYSES)));
 
 impl Analysis {
     /// Returns what is known of `text`; O(n) the first time.
     pub fn of(text: &str, form: Form) -> Arc<Self> {
         MEMORY.get_or_make(text, form as u64, || {
             let analysis = Self::make(text, form);
-            let bytes = analysis.parts.len() * 2 * size_of::<Part>()
+            let bytes = analysis.outline.as_ref().map_or(0, Outline::heap_bytes)
+                + analysis.parts.len() * size_of::<Part>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
                 + analysis.names.len() * size_of::<u32>();
             (analysis, bytes)

@@ -42,11 +42,17 @@ mod within;
 
 use std::collections::HashSet;
 
+use crate::caches::Cache;
 use crate::error::{Error, Result};
 use crate::message::{Message, Role};
 use crate::tokens::{TokenCounter, share};
 
 use draft::Draft;
+
+/// Returns the caches of analyses, shortened texts, fits and steps.
+pub(crate) fn caches() -> [&'static dyn Cache; 4] {
+    [&*analysis::MEMORY, &*within::MEMORY, &*outcome::MEMORY, &*steady::SHARED]
+}
 
 pub(crate) use analysis::has_time;
 pub use archive::{Archive, Archived, names_in};

@@ -5,6 +5,7 @@
 
 use std::sync::LazyLock;
 
+use crate::caches::{Allowance, FITS};
 use crate::tokens::ContentMemory;
 
 use super::digest::Digest;
@@ -13,13 +14,11 @@ use super::expired::Expired;
 use super::plan::Reason;
 use super::{Mechanisms, archive};
 
-/// Bytes of text in outcomes that are remembered.
-const MEMORY_BYTES: usize = 16 << 20;
-
-static MEMORY: LazyLock<ContentMemory<Outcome>> = LazyLock::new(|| ContentMemory::new(MEMORY_BYTES));
+pub(super) static MEMORY: LazyLock<ContentMemory<Outcome>> =
+    LazyLock::new(|| ContentMemory::new(Allowance::Share(&FITS)));
 
 /// What a fit made of a draft.
-struct Outcome {
+pub(super) struct Outcome {
     /// Entries that are left out.
     dropped: Vec<usize>,
     pieces: Vec<Changed>,
@@ -80,8 +79,11 @@ impl Outcome {
     }
 
     fn bytes(&self) -> usize {
-        let texts = self.pieces.iter().filter_map(|changed| changed.text.as_ref()).map(String::len).sum::<usize>();
-        texts + self.pieces.len() * size_of::<Changed>() + self.expired.len() * size_of::<Option<Expired>>()
+        let texts = self.pieces.iter().filter_map(|changed| changed.text.as_ref()).chain(&self.ledger);
+        texts.map(String::capacity).sum::<usize>()
+            + self.dropped.capacity() * size_of::<usize>()
+            + self.pieces.capacity() * size_of::<Changed>()
+            + self.expired.capacity() * size_of::<Option<Expired>>()
     }
 
     fn apply(&self, draft: &mut Draft<'_, '_>) {

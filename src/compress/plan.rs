@@ -16,6 +16,27 @@ pub struct Plan {
     pub archived: Vec<Archived>,
 }
 
+impl Plan {
+    /// Returns about how many bytes it has on the heap.
+    pub(super) fn heap_bytes(&self) -> usize {
+        let outputs = self.outputs.iter().map(|output| match output {
+            Output::Keep(_) => 0,
+            Output::Edit(_, edit) => edit.heap_bytes(),
+            Output::New(new) => texts_bytes([Some(&new.content), new.tool_call_id.as_ref(), new.name.as_ref()]),
+        });
+        outputs.sum::<usize>()
+            + self.outputs.capacity() * size_of::<Output>()
+            + self.receipt.cuts.capacity() * size_of::<Cut>()
+            + self.archived.capacity() * size_of::<Archived>()
+            + self.archived.iter().map(|archived| archived.name.capacity()).sum::<usize>()
+    }
+}
+
+/// Returns the bytes of strings, with a header for each allocation.
+fn texts_bytes<'t>(texts: impl IntoIterator<Item = Option<&'t String>>) -> usize {
+    texts.into_iter().flatten().map(|text| text.capacity() + 16).sum()
+}
+
 /// One message of the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
@@ -60,6 +81,14 @@ pub struct Edit {
 }
 
 impl Edit {
+    fn heap_bytes(&self) -> usize {
+        let calls = self.calls.iter().flat_map(|(_, call)| [&call.id, &call.name, &call.arguments]);
+        let texts = [&self.content, &self.tool_call_id, &self.reasoning].into_iter().chain(calls).map(Option::as_ref);
+        texts_bytes(texts.chain(self.parts.iter().map(|(_, text)| Some(text))))
+            + self.parts.capacity() * size_of::<(usize, String)>()
+            + self.calls.capacity() * size_of::<(usize, CallEdit)>()
+    }
+
     fn of<'m>(&'m self, mut message: Message<'m>) -> Message<'m> {
         if let Some(content) = &self.content {
             message.content = Content::Text(Text::new(content));

@@ -1,20 +1,18 @@
 //! The plan of a conversation's next request, and the last steps remembered.
 
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use crate::caches::{Allowance, Cache, STEPS};
 use crate::error::Result;
 use crate::message::Message;
 
 use super::digest::Digest;
-use super::plan::{Output, Plan};
+use super::plan::Plan;
 use super::steps::{Arrived, Made, Step, last_step};
 use super::{Request, gate, is_settled};
 
-/// Bytes of text in the steps that all stateless calls remember together.
-const SHARED_BYTES: usize = 16 << 20;
-
 /// Steps remembered for all stateless calls.
-static SHARED: LazyLock<Steady> = LazyLock::new(|| Steady::holding(SHARED_BYTES));
+pub(super) static SHARED: LazyLock<Steady> = LazyLock::new(|| Steady::within(Allowance::Share(&STEPS)));
 
 /// Compression of conversations that remembers their last steps.
 ///
@@ -25,7 +23,7 @@ static SHARED: LazyLock<Steady> = LazyLock::new(|| Steady::holding(SHARED_BYTES)
 pub struct Steady {
     /// Newest use first.
     made: Mutex<Vec<(u128, Arc<Made>)>>,
-    max_bytes: usize,
+    allowance: Allowance,
 }
 
 impl Default for Steady {
@@ -36,9 +34,18 @@ impl Default for Steady {
 }
 
 impl Steady {
-    /// Returns one that remembers steps as long as their texts have at most `max_bytes` together, and the last one.
+    /// Returns one that remembers steps as long as they have at most `max_bytes` together, and the last one.
     pub fn holding(max_bytes: usize) -> Self {
-        Self { made: Mutex::default(), max_bytes }
+        Self::within(Allowance::Bytes(max_bytes))
+    }
+
+    fn within(allowance: Allowance) -> Self {
+        Self { made: Mutex::default(), allowance }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(u128, Arc<Made>)>> {
+        // A panic elsewhere cannot leave a list of finished plans half-changed, so a poisoned lock is still good.
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As [`super::compress`].
@@ -68,10 +75,8 @@ impl Steady {
 
     fn made(&self, step: &Step, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
         let key = key(step, view, request);
-        // A panic elsewhere cannot leave a list of finished plans half-changed, so a poisoned lock is still good.
-        let all = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let known = {
-            let mut all = all();
+            let mut all = self.all();
             let found = all.iter().position(|(other, _)| *other == key);
             found.map(|position| {
                 all[..=position].rotate_right(1);
@@ -83,19 +88,31 @@ impl Steady {
         }
         // Not under the lock: this is where the work is. Two threads that do it twice come to the same.
         let made = Arc::new(step.make(view, request)?);
-        let mut all = all();
+        let mut all = self.all();
         all.insert(0, (key, made.clone()));
-        let mut bytes = 0;
+        let (mut bytes, max_bytes) = (0, self.allowance.max_bytes());
         let within = all.iter().take_while(|(_, made)| {
             bytes += made.bytes();
-            bytes <= self.max_bytes
+            bytes <= max_bytes
         });
-        let kept = within.count().max(1);
+        let least = usize::from(matches!(self.allowance, Allowance::Bytes(_)));
+        let kept = within.count().max(least);
         let dropped = all.split_off(kept);
         drop(all);
         // Let go after the lock.
         drop(dropped);
         Ok(made)
+    }
+}
+
+impl Cache for Steady {
+    fn bytes(&self) -> usize {
+        self.all().iter().map(|(_, made)| made.bytes()).sum()
+    }
+
+    fn clear(&self) {
+        let dropped = std::mem::take(&mut *self.all());
+        drop(dropped);
     }
 }
 
@@ -105,19 +122,9 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
 }
 
 impl Made {
-    /// Returns about how many bytes it holds.
+    /// Returns about how many bytes it takes.
     fn bytes(&self) -> usize {
-        let bytes = |output: &Output| match output {
-            Output::Keep(_) => 0,
-            Output::Edit(_, edit) => {
-                let calls = edit.calls.iter().filter_map(|(_, call)| call.arguments.as_ref());
-                let texts = edit.content.iter().chain(edit.parts.iter().map(|(_, text)| text)).chain(calls);
-                texts.chain(&edit.reasoning).map(String::len).sum()
-            }
-            Output::New(new) => new.content.len(),
-        };
-        let outputs = &self.plan.outputs;
-        outputs.iter().map(bytes).sum::<usize>() + outputs.len() * size_of::<Output>()
+        size_of::<(u128, Arc<Self>, Self)>() + self.plan.heap_bytes()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use crate::caches::{Allowance, SHORTENED};
 use crate::tokens::{ContentMemory, TokenCounter};
 
 use super::Mechanisms;
@@ -16,10 +17,9 @@ use super::outline::Kind;
 use super::salience::{Passage, Salience, Voice};
 use super::shorten;
 
-/// Bytes of shortened texts that are remembered: a large result is shortened anew in every call that it stands in.
-const MEMORY_BYTES: usize = 16 << 20;
-
-static MEMORY: LazyLock<ContentMemory<Option<(String, u64)>>> = LazyLock::new(|| ContentMemory::new(MEMORY_BYTES));
+/// A large result is shortened anew in every call that it stands in.
+pub(super) static MEMORY: LazyLock<ContentMemory<Option<(String, u64)>>> =
+    LazyLock::new(|| ContentMemory::new(Allowance::Share(&SHORTENED)));
 
 /// Returns `text` cut to at most `max_tokens`, and its tokens; `None` where that is too little for any of it.
 ///
@@ -29,7 +29,7 @@ pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option
     let key = origin.map(|origin| [text, "\0", origin].concat());
     let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
         let made = make(text, max_tokens, counter, origin);
-        let bytes = made.as_ref().map_or(0, |(text, _)| text.len());
+        let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
         (made, bytes)
     });
     made.as_ref().clone()

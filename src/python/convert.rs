@@ -8,14 +8,13 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList, PyString};
 use typed_arena::Arena;
 
+use crate::caches::{Allowance, STRINGS};
 use crate::message::{Content, Facts, Media, Message, Part, Role, Text, ToolCall};
 use crate::tokens::{IdentityCache, TokenCounter};
 use crate::{Error, Result};
 
+use super::caches::take_out;
 use super::errors::OrRaise;
-
-/// Bytes of Python strings that the cache of counts may keep alive.
-const MAX_HELD_BYTES: usize = 64 << 20;
 
 /// Bytes of new text from which other Python threads are let run while it is counted and planned.
 ///
@@ -41,9 +40,19 @@ fn is_much(messages: &[Message<'_>]) -> bool {
 
 /// What is known of string objects. Never held while the caller's code may run.
 fn known_strings(py: Python<'_>) -> Option<MutexGuard<'static, IdentityCache<Py<PyString>>>> {
-    static STRINGS: LazyLock<Mutex<IdentityCache<Py<PyString>>>> =
-        LazyLock::new(|| Mutex::new(IdentityCache::new(MAX_HELD_BYTES)));
-    STRINGS.lock_py_attached(py).ok()
+    static KNOWN: LazyLock<Mutex<IdentityCache<Py<PyString>>>> =
+        LazyLock::new(|| Mutex::new(IdentityCache::new(Allowance::Share(&STRINGS))));
+    KNOWN.lock_py_attached(py).ok()
+}
+
+/// Returns the bytes of the string objects that are held, and of what is known of them.
+pub fn strings_bytes(py: Python<'_>) -> usize {
+    known_strings(py).map_or(0, |known| known.bytes())
+}
+
+/// Lets go of all string objects.
+pub fn clear_strings(py: Python<'_>) {
+    take_out(known_strings(py), IdentityCache::new(Allowance::Share(&STRINGS)));
 }
 
 /// Holds the Python strings that a view borrows from.
@@ -181,11 +190,16 @@ impl<'a, 'py> View<'a, 'py> {
                 if let Some((object, salt, before)) = self.new.get(text.tag as usize)
                     && text.facts() != *before
                 {
-                    cache.put(address(object), *salt, (*object).clone().unbind(), text.len(), text.facts());
+                    cache.put(address(object), *salt, (*object).clone().unbind(), held_bytes(text), text.facts());
                 }
             });
         }
     }
+}
+
+/// Returns the bytes that a string object has for its text. One that is not ASCII has it as UTF-8, too, since it was read.
+fn held_bytes(text: &Text<'_>) -> usize {
+    if text.as_str().is_ascii() { text.len() } else { 2 * text.len() }
 }
 
 fn address(object: &Bound<'_, PyString>) -> usize {
@@ -334,7 +348,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         };
         let text = data
             .and_then(|data| data.cast_into::<PyString>().ok())
-            .map_or_else(|| Text::new(""), |data| self.text(data, self.salt | MEDIA));
+            .map_or_else(|| Text::new(""), |data| self.text(data, self.salt | media_salt(media)));
         Part::Media(media, text)
     }
 
@@ -425,7 +439,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         let cache = if is_exact && !is_short { known_strings(self.py) } else { None };
         let facts = cache.and_then(|mut cache| cache.get(address(string), salt)).unwrap_or_default();
         let mut tag = u32::MAX;
-        if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && salt & ARGUMENTS != 0)) {
+        if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && is_arguments(salt))) {
             tag = u32::try_from(self.new.len()).unwrap_or(u32::MAX);
             self.new.push((string, salt, facts));
             self.learned |= !is_short;
@@ -440,10 +454,23 @@ impl<'a, 'py> Reader<'a, 'py> {
 
 /// Strings up to this length are looked up in the cache only when they must be counted.
 const SHORT_BYTES: usize = 32;
-/// Marks the entries of the cache that are costs of media, not counts of text.
-const MEDIA: u8 = 0x80;
-/// Marks the entries of the cache of which it matters whether they are JSON.
+/// Marks the entries of the cache of which it matters whether they are JSON. Ways of counting are numbered below 0x20.
 const ARGUMENTS: u8 = 0x40;
+
+/// Marks the entries of the cache that are costs of media, not counts of text: a URL costs what it stands for.
+fn media_salt(media: Media) -> u8 {
+    match media {
+        Media::Image { low_detail: false } => 0x80,
+        Media::Image { low_detail: true } => 0xa0,
+        Media::Audio => 0xc0,
+        Media::File => 0xe0,
+    }
+}
+
+/// Returns whether it matters of a text with this salt whether it is JSON.
+fn is_arguments(salt: u8) -> bool {
+    salt & (0x80 | ARGUMENTS) == ARGUMENTS
+}
 
 /// Looks up keys until as many were found as the dict has: most messages have no others than those that are read.
 struct Keys<'d, 'py> {

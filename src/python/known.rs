@@ -11,15 +11,15 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
+use crate::caches::CONVERSATIONS as SHARE;
 use crate::compress::{Request, Tally};
 use crate::tokens::TokenCounter;
 
+use super::caches::take_out;
 use super::convert::{Strings, View};
 
 /// Conversations remembered: those of a gateway that are answered at the same time, and their subagents.
 const MAX_CONVERSATIONS: usize = 8;
-/// Bytes of text of a conversation that is held alive; beyond, looking again costs less than holding.
-const MAX_BYTES: usize = 8 << 20;
 /// Nesting of a message that is copied; deeper ones are looked at every time.
 const MAX_DEPTH: usize = 8;
 
@@ -30,6 +30,7 @@ struct Known {
     /// The way of counting that the tally comes from.
     family: u8,
     messages: Py<PyList>,
+    /// What the copy takes, strings included.
     bytes: usize,
     tally: Tally,
     /// Address of the last content when the messages came as equal strings that were other objects.
@@ -57,7 +58,7 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
     for message in &view.messages {
         message.each_text(|text, _| bytes += text.len());
     }
-    if bytes > MAX_BYTES {
+    if bytes > SHARE.max_bytes() {
         return;
     }
     let (py, tally) = (messages.py(), Tally::default());
@@ -91,9 +92,15 @@ fn take(messages: &Bound<'_, PyList>, family: u8) -> Option<Known> {
 }
 
 fn put(py: Python<'_>, known: Known) {
-    let dropped = CONVERSATIONS.lock_py_attached(py).ok().and_then(|mut conversations| {
+    let dropped = CONVERSATIONS.lock_py_attached(py).ok().map(|mut conversations| {
         conversations.insert(0, known);
-        (conversations.len() > MAX_CONVERSATIONS).then(|| conversations.pop())
+        let (mut bytes, max_bytes) = (0, SHARE.max_bytes());
+        let within = conversations.iter().take_while(|known| {
+            bytes += known.bytes;
+            bytes <= max_bytes
+        });
+        let kept = within.count().min(MAX_CONVERSATIONS);
+        conversations.split_off(kept)
     });
     // Let go after the lock: it may free a whole conversation.
     drop(dropped);
@@ -115,10 +122,8 @@ impl Known {
         }
         if self.others != theirs {
             self.others = theirs;
-        } else if let Some(copy) = copied(messages.get_slice(0, last + 1).as_any(), 0)
-            && let Ok(copy) = copy.cast_into::<PyList>()
-        {
-            self.messages = copy.unbind();
+        } else if let Some((copy, bytes)) = copy_of(&messages.get_slice(0, last + 1)) {
+            (self.messages, self.bytes) = (copy.unbind(), bytes);
         }
     }
 
@@ -133,29 +138,41 @@ impl Known {
 
     /// Adds messages, read from the copy that is kept: theirs may change before they are copied.
     fn record(&mut self, messages: &Bound<'_, PyList>, counter: &TokenCounter) -> bool {
-        let Some(new) = copied(messages.as_any(), 0).and_then(|copy| copy.cast_into::<PyList>().ok()) else {
-            return false;
-        };
+        let Some((new, bytes)) = copy_of(messages) else { return false };
         let strings = Strings::default();
         // What is wrong with a message is said by whoever looks at all of them, with its place in the whole.
         let Ok(view) = View::of(&new, counter, &strings) else { return false };
-        for message in &view.messages {
-            message.each_text(|text, _| self.bytes += text.len());
-        }
+        self.bytes += bytes;
         self.tally.add(&view.messages, counter);
         let known = self.messages.bind(messages.py());
-        self.bytes <= MAX_BYTES && new.iter().all(|message| known.append(message).is_ok())
+        self.bytes <= SHARE.max_bytes() && new.iter().all(|message| known.append(message).is_ok())
     }
 }
 
-/// Returns a copy of `value` that nobody else can change, or `None` where it is made of more than JSON is.
-fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> Option<Bound<'py, PyAny>> {
+/// Returns a copy of messages that nobody else can change, and the bytes that it takes; `None` where they are made of more
+/// than JSON is.
+fn copy_of<'py>(messages: &Bound<'py, PyList>) -> Option<(Bound<'py, PyList>, usize)> {
+    let mut bytes = 0;
+    let copy = copied(messages.as_any(), 0, &mut bytes)?.cast_into().ok()?;
+    Some((copy, bytes))
+}
+
+/// Adds what an object takes to `bytes`. The interpreter shares small numbers, and a float is no larger than this.
+fn add_size(value: &Bound<'_, PyAny>, bytes: &mut usize) -> Option<()> {
+    const TRACKED: usize = 16;
+    *bytes += value.call_method0(intern!(value.py(), "__sizeof__")).ok()?.extract::<usize>().ok()? + TRACKED;
+    Some(())
+}
+
+fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize, bytes: &mut usize) -> Option<Bound<'py, PyAny>> {
+    if value.is_exact_instance_of::<PyNone>() || value.is_exact_instance_of::<PyBool>() {
+        return Some(value.clone());
+    }
     if value.is_exact_instance_of::<PyString>()
-        || value.is_exact_instance_of::<PyNone>()
         || value.is_exact_instance_of::<PyInt>()
-        || value.is_exact_instance_of::<PyBool>()
         || value.is_exact_instance_of::<PyFloat>()
     {
+        add_size(value, bytes)?;
         return Some(value.clone());
     }
     if depth >= MAX_DEPTH {
@@ -165,7 +182,7 @@ fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> Option<Bound<'py, PyA
         let copy = dict.copy().ok()?;
         // Of the copy: the caller's dict may change, and putting other values to its own keys is no such change.
         for (key, value) in copy.iter() {
-            let copied = copied(&value, depth + 1)?;
+            let copied = copied(&value, depth + 1, bytes)?;
             if !key.is_exact_instance_of::<PyString>() {
                 return None;
             }
@@ -173,9 +190,22 @@ fn copied<'py>(value: &Bound<'py, PyAny>, depth: usize) -> Option<Bound<'py, PyA
                 copy.set_item(key, copied).ok()?;
             }
         }
+        add_size(copy.as_any(), bytes)?;
         return Some(copy.into_any());
     }
     let list = value.cast_exact::<PyList>().ok()?;
-    let items = list.iter().map(|item| copied(&item, depth + 1)).collect::<Option<Vec<_>>>()?;
-    PyList::new(value.py(), items).ok().map(Bound::into_any)
+    let items = list.iter().map(|item| copied(&item, depth + 1, bytes)).collect::<Option<Vec<_>>>()?;
+    let copy = PyList::new(value.py(), items).ok()?.into_any();
+    add_size(&copy, bytes)?;
+    Some(copy)
+}
+
+/// Returns the bytes of the conversations that are remembered.
+pub fn bytes(py: Python<'_>) -> usize {
+    CONVERSATIONS.lock_py_attached(py).map_or(0, |all| all.iter().map(|known| known.bytes).sum())
+}
+
+/// Forgets all conversations.
+pub fn clear(py: Python<'_>) {
+    take_out(CONVERSATIONS.lock_py_attached(py).ok(), Vec::new());
 }

@@ -6,6 +6,7 @@
 mod apply;
 mod archive;
 mod arguments;
+mod caches;
 mod compressor;
 mod convert;
 mod errors;
@@ -22,6 +23,8 @@ mod summary;
 mod core_module {
     #[pymodule_export]
     use super::archive::archive_directory;
+    #[pymodule_export]
+    use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]
     use super::compressor::Compressor;
     #[pymodule_export]

@@ -11,31 +11,43 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+use crate::caches::{Allowance, COUNTS, CUTS as CUT_PLACES, Cache};
 use crate::message::Facts;
 
 /// Texts shorter than this are counted again rather than hashed and looked up: both cost about the same.
 const MIN_HASHED_BYTES: usize = 48;
 
-/// What an object and its entry take beside the text: of short texts it is most.
-const ENTRY_BYTES: usize = 128;
+type Map<K, V> = HashMap<K, V, BuildMixedHasher>;
 
-/// Counts in one generation of the content cache; with two generations of 24 bytes each at most about 4 MB.
-const GENERATION: usize = 1 << 16;
+/// Returns what an entry takes in a map that is half full: it is from 44 to 88 % where it grows by doubling.
+const fn slot_bytes<K, V>() -> usize {
+    2 * (size_of::<(K, V)>() + 1)
+}
+
+/// Returns what the slots of a map take, used or not.
+fn map_bytes<K, V>(map: &Map<K, V>) -> usize {
+    map.capacity() / 7 * 8 * (size_of::<(K, V)>() + 1)
+}
 
 /// Bounded without a list of uses: when the young half is full it becomes the old half, and what is not asked for until
 /// the next time is gone.
 struct ContentCache<V> {
-    young: HashMap<u128, V, BuildMixedHasher>,
-    old: HashMap<u128, V, BuildMixedHasher>,
-}
-
-impl<V> Default for ContentCache<V> {
-    fn default() -> Self {
-        Self { young: HashMap::default(), old: HashMap::default() }
-    }
+    young: Map<u128, V>,
+    old: Map<u128, V>,
+    allowance: Allowance,
 }
 
 impl<V: Copy> ContentCache<V> {
+    fn new(allowance: Allowance) -> Self {
+        Self { young: HashMap::default(), old: HashMap::default(), allowance }
+    }
+
+    /// Returns how many entries a half may have: as many as fill the largest table within half of its bytes.
+    fn generation(&self) -> usize {
+        let slots = self.allowance.max_bytes() / slot_bytes::<u128, V>();
+        slots.checked_ilog2().map_or(0, |power| (1 << power) / 8 * 7)
+    }
+
     fn get(&mut self, key: u128) -> Option<V> {
         if let Some(&value) = self.young.get(&key) {
             return Some(value);
@@ -46,15 +58,38 @@ impl<V: Copy> ContentCache<V> {
     }
 
     fn put(&mut self, key: u128, value: V) {
-        if self.young.len() >= GENERATION {
+        let generation = self.generation();
+        if self.young.len() >= generation {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(key, value);
+        if generation > 0 {
+            self.young.insert(key, value);
+        }
     }
 }
 
-static CONTENT: LazyLock<Mutex<ContentCache<u32>>> = LazyLock::new(Mutex::default);
-static CUTS: LazyLock<Mutex<ContentCache<Cut>>> = LazyLock::new(Mutex::default);
+impl<V: Copy + Send> Cache for Mutex<ContentCache<V>> {
+    fn bytes(&self) -> usize {
+        let cache = self.lock().unwrap_or_else(PoisonError::into_inner);
+        map_bytes(&cache.young) + map_bytes(&cache.old)
+    }
+
+    fn clear(&self) {
+        let mut cache = self.lock().unwrap_or_else(PoisonError::into_inner);
+        *cache = ContentCache::new(cache.allowance);
+    }
+}
+
+static CONTENT: LazyLock<Mutex<ContentCache<u32>>> =
+    LazyLock::new(|| Mutex::new(ContentCache::new(Allowance::Share(&COUNTS))));
+static CUTS: LazyLock<Mutex<ContentCache<Cut>>> =
+    LazyLock::new(|| Mutex::new(ContentCache::new(Allowance::Share(&CUT_PLACES))));
+
+/// Returns the caches of counts and of cuts.
+pub fn caches() -> [&'static dyn Cache; 2] {
+    [&*CONTENT, &*CUTS]
+}
+
 /// Unknown to whoever writes the texts, so that no two of them can be made to share a count.
 static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
 
@@ -79,28 +114,38 @@ pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
     tokens
 }
 
-/// What was made of texts, by their content, at most about so many bytes of it.
+/// What was made of texts, by their content.
 ///
 /// Two generations, as the counts have them.
 pub struct ContentMemory<V> {
     halves: Mutex<Halves<V>>,
-    half_bytes: usize,
+    allowance: Allowance,
 }
 
 struct Halves<V> {
-    young: HashMap<u128, (Arc<V>, usize), BuildMixedHasher>,
-    old: HashMap<u128, (Arc<V>, usize), BuildMixedHasher>,
+    young: Map<u128, (Arc<V>, usize)>,
+    old: Map<u128, (Arc<V>, usize)>,
     young_bytes: usize,
+    old_bytes: usize,
+}
+
+impl<V> Default for Halves<V> {
+    fn default() -> Self {
+        Self { young: HashMap::default(), old: HashMap::default(), young_bytes: 0, old_bytes: 0 }
+    }
 }
 
 impl<V> ContentMemory<V> {
-    /// Returns an empty memory for `max_bytes`.
-    pub fn new(max_bytes: usize) -> Self {
-        let halves = Halves { young: HashMap::default(), old: HashMap::default(), young_bytes: 0 };
-        Self { halves: Mutex::new(halves), half_bytes: max_bytes / 2 }
+    /// What an entry takes beside the heap of its value: its slot, and an allocation with two counters and a header.
+    const ENTRY_BYTES: usize = slot_bytes::<u128, (Arc<V>, usize)>() + size_of::<V>() + 32;
+
+    /// Returns an empty memory.
+    pub fn new(allowance: Allowance) -> Self {
+        Self { halves: Mutex::default(), allowance }
     }
 
-    /// Returns what was made of `text`, or makes it now and says how many bytes it has; `salt` tells ways of making apart.
+    /// Returns what was made of `text`, or makes it now and says how many bytes it has on the heap; `salt` tells ways of
+    /// making apart.
     pub fn get_or_make(&self, text: &str, salt: u64, make: impl FnOnce() -> (V, usize)) -> Arc<V> {
         self.get_or_make_by(xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(salt)), make)
     }
@@ -109,13 +154,28 @@ impl<V> ContentMemory<V> {
     pub fn get_or_make_by(&self, key: u128, make: impl FnOnce() -> (V, usize)) -> Arc<V> {
         // A map of finished values is whole after a panic elsewhere, too.
         let halves = || self.halves.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = halves().get(key, self.half_bytes) {
+        let half_bytes = self.allowance.max_bytes() / 2;
+        if let Some(known) = halves().get(key, half_bytes) {
             return known;
         }
         let (value, bytes) = make();
         let value = Arc::new(value);
-        halves().put(key, (Arc::clone(&value), bytes), self.half_bytes);
+        let dropped = halves().put(key, (Arc::clone(&value), bytes + Self::ENTRY_BYTES), half_bytes);
+        // Let go after the lock.
+        drop(dropped);
         value
+    }
+}
+
+impl<V: Send + Sync> Cache for ContentMemory<V> {
+    fn bytes(&self) -> usize {
+        let halves = self.halves.lock().unwrap_or_else(PoisonError::into_inner);
+        halves.young_bytes + halves.old_bytes
+    }
+
+    fn clear(&self) {
+        let dropped = std::mem::take(&mut *self.halves.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(dropped);
     }
 }
 
@@ -125,23 +185,27 @@ impl<V> Halves<V> {
             return Some(Arc::clone(value));
         }
         let entry = self.old.remove(&key)?;
+        self.old_bytes -= entry.1;
         let value = Arc::clone(&entry.0);
         self.put(key, entry, half_bytes);
         Some(value)
     }
 
-    fn put(&mut self, key: u128, entry: (Arc<V>, usize), half_bytes: usize) {
+    /// Returns what has to go for it.
+    fn put(&mut self, key: u128, entry: (Arc<V>, usize), half_bytes: usize) -> Option<Map<u128, (Arc<V>, usize)>> {
         if entry.1 > half_bytes {
-            return;
+            return None;
         }
+        let mut dropped = None;
         if self.young_bytes + entry.1 > half_bytes {
-            self.old = std::mem::take(&mut self.young);
-            self.young_bytes = 0;
+            dropped = Some(std::mem::replace(&mut self.old, std::mem::take(&mut self.young)));
+            self.old_bytes = std::mem::take(&mut self.young_bytes);
         }
         self.young_bytes += entry.1;
         if let Some((_, replaced)) = self.young.insert(key, entry) {
             self.young_bytes -= replaced;
         }
+        dropped
     }
 }
 
@@ -166,9 +230,9 @@ pub fn cut_by_content(text: &str, size: u64, salt: u8, cut: impl FnOnce() -> Cut
 /// What is known of string objects, by their address; `K` holds such an object alive.
 #[derive(Debug)]
 pub struct IdentityCache<K> {
-    entries: HashMap<u64, Entry<K>, BuildMixedHasher>,
+    entries: Map<u64, Entry<K>>,
     bytes: usize,
-    max_bytes: usize,
+    allowance: Allowance,
     call: u32,
 }
 
@@ -190,9 +254,12 @@ fn key(address: usize, salt: u8) -> u64 {
 const KEPT_CALLS: u32 = 8;
 
 impl<K> IdentityCache<K> {
-    /// Returns an empty cache that holds at most `max_bytes` alive.
-    pub fn new(max_bytes: usize) -> Self {
-        Self { entries: HashMap::default(), bytes: 0, max_bytes, call: 0 }
+    /// What an object and its entry take beside the text: of short texts it is most.
+    const ENTRY_BYTES: usize = slot_bytes::<u64, Entry<K>>() + 56;
+
+    /// Returns an empty cache.
+    pub fn new(allowance: Allowance) -> Self {
+        Self { entries: HashMap::default(), bytes: 0, allowance, call: 0 }
     }
 
     /// Starts a call: what the last calls did not use may go from now on.
@@ -209,14 +276,15 @@ impl<K> IdentityCache<K> {
 
     /// Remembers what was found out about an object of `bytes` bytes of text.
     ///
-    /// An object of more than a quarter of the bound is not held.
+    /// An object of more than a quarter of what may be held is not.
     pub fn put(&mut self, address: usize, salt: u8, object: K, bytes: usize, facts: Facts) {
-        let bytes = bytes + ENTRY_BYTES;
-        if bytes > self.max_bytes / 4 {
+        let bytes = bytes + Self::ENTRY_BYTES;
+        let max_bytes = self.allowance.max_bytes();
+        if bytes > max_bytes / 4 {
             return;
         }
-        if self.bytes + bytes > self.max_bytes {
-            self.sweep();
+        if self.bytes + bytes > max_bytes {
+            self.sweep(max_bytes);
         }
         let entry = Entry { facts, bytes, last_call: self.call, _object: object };
         self.bytes += bytes;
@@ -225,18 +293,18 @@ impl<K> IdentityCache<K> {
         }
     }
 
-    fn sweep(&mut self) {
+    fn sweep(&mut self, max_bytes: usize) {
         let call = self.call;
         self.entries.retain(|_, entry| call.wrapping_sub(entry.last_call) <= KEPT_CALLS);
+        self.entries.shrink_to_fit();
         self.bytes = self.entries.values().map(|entry| entry.bytes).sum();
         // All of it in use, and still too much: start again rather than search for the least useful.
-        if self.bytes > self.max_bytes / 2 {
-            self.entries.clear();
-            self.bytes = 0;
+        if self.bytes > max_bytes / 2 {
+            *self = Self { call, ..Self::new(self.allowance) };
         }
     }
 
-    /// Returns the bytes of text held alive.
+    /// Returns the bytes of the objects held alive, entries included.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -293,18 +361,39 @@ mod tests {
 
     #[test]
     fn the_content_cache_is_bounded() {
-        let mut cache = ContentCache::default();
-        for key in 0..3 * GENERATION as u128 {
+        let mut cache = ContentCache::new(Allowance::Bytes(1 << 20));
+        let last = 3 * cache.generation() as u128;
+        assert!(last > 20_000);
+        for key in 0..=last {
             cache.put(key, 1);
         }
-        assert!(cache.young.len() + cache.old.len() <= 2 * GENERATION);
-        assert_eq!(cache.get(3 * GENERATION as u128 - 1), Some(1));
-        assert_eq!(cache.get(0), None);
+        assert_eq!((cache.get(last), cache.get(0)), (Some(1), None));
+        assert!((1 << 18..=1 << 20).contains(&Mutex::new(cache).bytes()));
+        let mut none = ContentCache::new(Allowance::Bytes(0));
+        none.put(1, 1);
+        assert_eq!((none.get(1), Mutex::new(none).bytes()), (None, 0));
+    }
+
+    #[test]
+    fn a_memory_of_many_values_without_a_heap_is_bounded() {
+        let memory: ContentMemory<Option<String>> = ContentMemory::new(Allowance::Bytes(1 << 20));
+        for number in 0..100_000_u32 {
+            memory.get_or_make(&number.to_string(), 0, || (None, 0));
+            assert!(memory.bytes() <= 1 << 20);
+        }
+        let halves = memory.halves.lock().unwrap();
+        let entries = halves.young.len() + halves.old.len();
+        let slots = map_bytes(&halves.young) + map_bytes(&halves.old);
+        assert!(slots + entries * (size_of::<Option<String>>() + 32) <= 5 << 18, "{entries}");
+        drop(halves);
+        memory.clear();
+        let halves = memory.halves.lock().unwrap();
+        assert_eq!((halves.young.capacity(), halves.old.capacity(), halves.young_bytes), (0, 0, 0));
     }
 
     #[test]
     fn the_identity_cache_holds_no_more_than_it_may() {
-        let mut cache = IdentityCache::new(1000);
+        let mut cache = IdentityCache::new(Allowance::Bytes(1000));
         for address in 0..100 {
             cache.begin_call();
             cache.put(address, 0, (), 90, Facts { tokens: Some(1), json: None });

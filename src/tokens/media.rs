@@ -1,7 +1,10 @@
 //! What images, sound and files cost, by the providers' published rules.
 
+use std::sync::LazyLock;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use regex::bytes::Regex;
 
 use crate::message::Media;
 
@@ -41,18 +44,32 @@ const PAGE_TOKENS: u32 = 3_000;
 /// Bytes of a page where the document does not show its pages: a page of text with fonts, rounded down.
 const PAGE_BYTES: usize = 50_000;
 
+/// Bytes of a page object in a document, rounded down: a document of fewer for each page does not have so many.
+const PAGE_OBJECT_BYTES: usize = 32;
+
+/// Base64 characters at each end of a document in which its pages are looked for. The page tree, which says how many there
+/// are, is written first or last by nearly all programs; a document of up to twice as many is read as a whole.
+const DOCUMENT_END_CHARS: usize = 1 << 19;
+
+/// A page, or how many pages are below a node of the page tree.
+static PAGES: LazyLock<Regex> = LazyLock::new(|| {
+    #[allow(clippy::expect_used)] // a literal
+    Regex::new(r"(?-u)/Type\s*/Page\b|/Count\s+([0-9]{1,9})\b").expect("the pattern is valid")
+});
+
 /// Bytes of a second of sound where the header does not say: MP3 at 128 kbit/s.
 const AUDIO_BYTES_PER_SECOND: usize = 16_000;
 
 /// Base64 characters decoded to find the size of an image; enough for a JPEG with large EXIF and colour profiles.
 const HEADER_CHARS: usize = 1 << 18;
 
-/// Returns the tokens of one part; `data` is its URL, data URL or bare base64.
+/// Returns the tokens of one part; `data` is its URL, data URL or bare base64. Reads at most the first quarter of a
+/// megabyte of an image and a megabyte of a document, however large they are.
 pub fn count(media: Media, data: &str, family: &Family) -> u32 {
     match media {
         Media::Image { low_detail } => match (family.images, low_detail) {
             (ImageRule::Tiles { base, .. }, true) => base,
-            (rule, _) => image(rule, decode(data, HEADER_CHARS).and_then(|bytes| size(&bytes))),
+            (rule, _) => image(rule, decode(first(payload(data), HEADER_CHARS)).and_then(|bytes| size(&bytes))),
         },
         Media::Audio => seconds(data).saturating_mul(family.audio_tokens_per_second),
         Media::File => file(data),
@@ -101,7 +118,7 @@ fn size(bytes: &[u8]) -> Option<(f64, f64)> {
 
 fn seconds(data: &str) -> u32 {
     let bytes = payload_bytes(data);
-    let per_second = decode(data, 64)
+    let per_second = decode(first(payload(data), 64))
         // RIFF header of a WAV file: bytes 28 to 31 hold the bytes of a second
         .filter(|head| head.len() >= 32 && head.starts_with(b"RIFF"))
         .map_or(AUDIO_BYTES_PER_SECOND, |head| {
@@ -117,14 +134,33 @@ fn file(data: &str) -> u32 {
         // a byte is at least a token's worth: the bound that holds for every vocabulary
         return u32::try_from(bytes).unwrap_or(u32::MAX);
     }
-    let visible = decode(data, usize::MAX).map_or(0, |bytes| {
-        let pages = |mark: &[u8]| bytes.windows(mark.len()).filter(|window| window == &mark).count();
-        // `/Pages` is the tree above the pages
-        pages(b"/Type /Page").saturating_sub(pages(b"/Type /Pages"))
-            + pages(b"/Type/Page").saturating_sub(pages(b"/Type/Pages"))
-    });
-    let pages = visible.max(bytes / PAGE_BYTES).max(1);
+    let pages = visible_pages(payload(data)).max(bytes / PAGE_BYTES).max(1);
     u32::try_from(pages).unwrap_or(u32::MAX).saturating_mul(PAGE_TOKENS)
+}
+
+/// Returns how many pages the ends of a document show: those that stand there, or those that its page tree counts.
+fn visible_pages(payload: &str) -> usize {
+    let payload = payload.trim_end_matches('=');
+    let ends = if payload.len() <= 2 * DOCUMENT_END_CHARS {
+        [payload, ""]
+    } else {
+        [first(payload, DOCUMENT_END_CHARS), last(payload, DOCUMENT_END_CHARS)]
+    };
+    let (mut standing, mut counted) = (0, 0);
+    for bytes in ends.into_iter().filter_map(decode) {
+        for found in PAGES.captures_iter(&bytes) {
+            match found.get(1) {
+                None => standing += 1,
+                Some(digits) => {
+                    let number = std::str::from_utf8(digits.as_bytes()).ok().and_then(|digits| digits.parse().ok());
+                    counted = counted.max(number.unwrap_or(0));
+                }
+            }
+        }
+    }
+    counted = counted.min(payload.len() / PAGE_OBJECT_BYTES);
+    // An outline has a `/Count` too, of its entries; where all pages stand there, they are right.
+    if payload.len() <= 2 * DOCUMENT_END_CHARS && standing > 0 { standing } else { standing.max(counted) }
 }
 
 /// Returns the base64 text of a data URL, or `data` itself when it is no URL; nothing of a link.
@@ -140,13 +176,18 @@ fn payload_bytes(data: &str) -> usize {
     payload(data).trim_end_matches('=').len() * 3 / 4
 }
 
-/// Decodes up to `max_chars` of the payload.
-fn decode(data: &str, max_chars: usize) -> Option<Vec<u8>> {
-    let payload = payload(data).trim_end_matches('=');
-    let end = payload.len().min(max_chars);
-    // whole groups of four when the text is cut
-    let end = if end < payload.len() { end / 4 * 4 } else { end };
-    let bytes = STANDARD_NO_PAD.decode(payload.as_bytes().get(..end)?).ok()?;
+/// Returns the first `max_chars` of a payload, a multiple of four, or all of a shorter one; nothing of what is not base64.
+fn first(payload: &str, max_chars: usize) -> &str {
+    if payload.len() <= max_chars { payload } else { payload.get(..max_chars).unwrap_or_default() }
+}
+
+/// Returns the last characters of a payload, about `max_chars`, from where a group of four begins.
+fn last(payload: &str, max_chars: usize) -> &str {
+    payload.get((payload.len() - max_chars).next_multiple_of(4)..).unwrap_or_default()
+}
+
+fn decode(payload: &str) -> Option<Vec<u8>> {
+    let bytes = STANDARD_NO_PAD.decode(payload.trim_end_matches('=')).ok()?;
     (!bytes.is_empty()).then_some(bytes)
 }
 
@@ -207,5 +248,33 @@ mod tests {
         let url = format!("data:application/pdf;base64,{}", STANDARD.encode(pdf));
         assert_eq!(count(Media::File, &url, Family::of(None)), 2 * PAGE_TOKENS);
         assert_eq!(count(Media::File, "file-abc", Family::of(None)), PAGE_TOKENS);
+        let outlined =
+            format!("%PDF-1.7 << /Type /Outlines /Count 40 >>{}", "<< /Type/Page /Parent 1 0 R >> ".repeat(3));
+        let tokens = |pdf: &str| count(Media::File, &STANDARD.encode(pdf), Family::of(None));
+        assert_eq!(tokens(&outlined), 3 * PAGE_TOKENS);
+        assert_eq!(tokens("%PDF-1.7 << /Type /Pages /Count 999999999 >>"), PAGE_TOKENS, "more pages than bytes");
+    }
+
+    #[test]
+    fn the_pages_of_a_large_document_are_those_that_its_page_tree_counts() {
+        let tree = "<< /Type /Pages /Kids [3 0 R] /Count 412 >>";
+        let image = "\u{1}\u{2}\u{3}stream".repeat(600_000);
+        for pdf in [format!("%PDF-1.4 {tree} {image}"), format!("%PDF-1.4 {image} {tree} trailer")] {
+            for padding in ["", "a", "ab"] {
+                let url = format!("data:application/pdf;base64,{}", STANDARD.encode(format!("{pdf}{padding}")));
+                assert_eq!(count(Media::File, &url, Family::of(None)), 412 * PAGE_TOKENS);
+            }
+        }
+        let unknown = format!("data:application/pdf;base64,{}", STANDARD.encode(&image));
+        assert_eq!(count(Media::File, &unknown, Family::of(None)), 108 * PAGE_TOKENS, "by its bytes");
+    }
+
+    #[test]
+    fn what_is_not_base64_has_a_cost_and_no_panic() {
+        for data in ["é".repeat(1 << 20), format!("data:application/pdf;base64,a{}", "€".repeat(1 << 19))] {
+            for media in [Media::Image { low_detail: false }, Media::Audio, Media::File] {
+                assert!(count(media, &data, Family::of(None)) > 0);
+            }
+        }
     }
 }

@@ -14,7 +14,7 @@ mod vocabulary;
 use crate::message::{Media, Message, Text};
 
 pub use cache::IdentityCache;
-pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, content_seed, cut_by_content};
+pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, caches, content_seed, cut_by_content};
 pub use class::{Class, Script};
 pub use cut::{Excerpt, Gap, prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nanobot_context import activation
+from nanobot_context.caches import set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
 from nanobot_context.shim import governance, live, log, own_window, provider_chat, safe_chat
@@ -92,6 +93,7 @@ def install(settings: Settings | None = None) -> Status:
             switch = loaded.sources.get("context_compression", "contextCompression")
             _last_refusal = replace(refusal, reason=f"switched off by `{switch}`")
             return _last_refusal
+        set_cache_limit(loaded.settings.cache_mb)
         try:
             classes = load_classes()
         except (ImportError, AttributeError) as error:

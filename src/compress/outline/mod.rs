@@ -121,6 +121,11 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// Returns the bytes that it has on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.pieces.capacity() * size_of::<Piece>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
+    }
+
     /// Takes `text` apart. O(n), the same for the same text, and for any text at all.
     pub fn of(text: &str) -> Self {
         Self::with_terms(text).0

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nanobot_context import InvalidArgumentError, count_tokens, fits
+from nanobot_context.caches import clear_caches
 
 
 def user(content: Any, **fields: Any) -> dict[str, Any]:
@@ -200,3 +201,25 @@ def test_a_prompt_fits_exactly_when_its_count_does(model: str | None) -> None:
     assert not fits(conversation(), tokens - 1, model)
     with pytest.raises(InvalidArgumentError):
         fits(conversation(), -1, model)
+
+
+def test_one_url_costs_what_it_is_sent_as() -> None:
+    url = "https://example.org/a.png?" + "x" * 40
+    text = {"type": "text", "text": url}
+    sound = {"type": "input_audio", "input_audio": {"data": url}}
+    document = {"type": "file", "file": {"file_url": url}}
+    high, low = image(url, detail="high"), image(url, detail="low")
+    parts = {"text": text, "high": high, "low": low, "sound": sound, "document": document}
+
+    def counts(names: list[str]) -> dict[str, int]:
+        found = {}
+        for name in names:
+            message = {"role": "user", "content": [parts[name]]}
+            found[name] = count_tokens([message], "gpt-4o")
+        return found
+
+    clear_caches()
+    first = counts(list(parts))
+    clear_caches()
+    assert counts(list(reversed(parts))) == first
+    assert first["low"] < 100 < first["high"] < first["document"]

@@ -49,6 +49,11 @@ pub struct Tree {
 }
 
 impl Tree {
+    /// Returns the bytes that it has on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>()
+    }
+
     /// Returns whether a piece is a part of a long string, and not its first one.
     pub fn is_within_string(&self, piece: u32) -> bool {
         let behind = self.nodes.partition_point(|node| node.piece <= piece);
