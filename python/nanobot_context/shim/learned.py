@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import math
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,14 @@ _RATIOS = (1.0, 2.0)
 # budget that changes with every request would move every cut.
 _STEP = 0.05
 _TOO_HIGH = 0.15
+# A limit that was stated is tried again after a day: servers are started anew with other windows,
+# and a number may have been misread. Where it still holds, that costs one refusal.
+_LIMIT_SECONDS = 24 * 3600.0
+# nanobot's own prompt and tools take as much: a number below was misread.
+_LEAST_WINDOW = 4_096
+_LEAST_OUTPUT = 256
+# What is accepted grows with every request; it is written when it has grown by a tenth.
+_GROWN = 1.1
 
 
 @dataclass(slots=True)
@@ -72,19 +82,29 @@ class Lesson:
     """What is known of one model at one provider.
 
     Attributes:
-        window_tokens: The smallest window that an error stated.
+        window_tokens: The smallest window that an error stated; `None` where none did, or where a
+            longer prompt has been accepted since.
+        window_at: When that was, in seconds since the epoch.
         output_tokens: The smallest limit for an answer that was stated or worked.
+        output_at: When that was.
+        accepted_tokens: The longest prompt that was accepted, as the provider counted it.
         ratios: By the script that most of a prompt is in.
     """
 
     window_tokens: int | None = None
+    window_at: float = 0.0
     output_tokens: int | None = None
+    output_at: float = 0.0
+    accepted_tokens: int = 0
     ratios: dict[str, Ratio] = field(default_factory=dict)
 
     def merge(self, other: Lesson) -> None:
-        """Take in what another process has learned meanwhile."""
-        self.window_tokens = _smaller(self.window_tokens, other.window_tokens)
-        self.output_tokens = _smaller(self.output_tokens, other.output_tokens)
+        """Take in what another process has learned meanwhile: of each limit the newer."""
+        if other.window_at > self.window_at:
+            self.window_tokens, self.window_at = other.window_tokens, other.window_at
+        if other.output_at > self.output_at:
+            self.output_tokens, self.output_at = other.output_tokens, other.output_at
+        self.accepted_tokens = max(self.accepted_tokens, other.accepted_tokens)
         for script, ratio in other.ratios.items():
             if script not in self.ratios or self.ratios[script].counts < ratio.counts:
                 self.ratios[script] = ratio
@@ -92,10 +112,15 @@ class Lesson:
 
 @dataclass(slots=True)
 class Learned:
-    """Lessons by model; `file` is where they are kept, `None` for this process only."""
+    """Lessons by model; `file` is where they are kept, `None` for this process only.
+
+    Attributes:
+        now: The clock, in seconds since the epoch.
+    """
 
     file: Path | None = None
     lessons: dict[str, Lesson] = field(default_factory=dict)
+    now: Callable[[], float] = time.time
 
     @classmethod
     def load(cls, file: Path) -> Learned:
@@ -106,32 +131,59 @@ class Learned:
         """Return what is known of a model."""
         return self.lessons.get(name) or Lesson()
 
+    def window_of(self, name: str) -> int | None:
+        """Return the window that was stated, as long as it is believed."""
+        lesson = self.of(name)
+        return lesson.window_tokens if self._is_recent(lesson.window_at) else None
+
+    def output_of(self, name: str) -> int | None:
+        """Return the limit for answers that was stated or worked, as long as it is believed."""
+        lesson = self.of(name)
+        return lesson.output_tokens if self._is_recent(lesson.output_at) else None
+
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what is used of each lesson, as JSON values."""
         return {
             name: {
-                "window_tokens": lesson.window_tokens,
-                "output_tokens": lesson.output_tokens,
+                "window_tokens": self.window_of(name),
+                "output_tokens": self.output_of(name),
                 "ratios": {script: ratio.used for script, ratio in sorted(lesson.ratios.items())},
             }
             for name, lesson in sorted(self.lessons.items())
         }
 
     def window(self, name: str, limit_tokens: int) -> None:
-        """Remember a window; it only ever gets lower."""
-        lesson = self._own(name)
-        if lesson.window_tokens is None or limit_tokens < lesson.window_tokens:
-            lesson.window_tokens = limit_tokens
+        """Remember a window; as long as it is believed it only gets lower.
+
+        It is never below what was accepted before, nor below what nanobot itself needs.
+        """
+        lesson, known = self._own(name), self.window_of(name)
+        limit_tokens = max(limit_tokens, lesson.accepted_tokens, _LEAST_WINDOW)
+        if known is None or limit_tokens <= known:
+            lesson.window_tokens, lesson.window_at = limit_tokens, self.now()
             self._save()
-            _tell(name, "window_tokens", limit_tokens)
+            if limit_tokens != known:
+                _tell(name, "window_tokens", limit_tokens)
 
     def output(self, name: str, limit_tokens: int) -> None:
-        """Remember a limit for answers; it only ever gets lower."""
-        lesson = self._own(name)
-        if lesson.output_tokens is None or limit_tokens < lesson.output_tokens:
-            lesson.output_tokens = limit_tokens
+        """Remember a limit for answers; as long as it is believed it only gets lower."""
+        lesson, known = self._own(name), self.output_of(name)
+        if limit_tokens >= _LEAST_OUTPUT and (known is None or limit_tokens <= known):
+            lesson.output_tokens, lesson.output_at = limit_tokens, self.now()
             self._save()
-            _tell(name, "output_tokens", limit_tokens)
+            if limit_tokens != known:
+                _tell(name, "output_tokens", limit_tokens)
+
+    def accepted(self, name: str, prompt_tokens: int) -> None:
+        """Remember that so long a prompt was accepted: a smaller window is none."""
+        lesson = self.of(name)
+        disproved = lesson.window_tokens is not None and prompt_tokens > lesson.window_tokens
+        if disproved or prompt_tokens > lesson.accepted_tokens * _GROWN:
+            lesson = self._own(name)
+            lesson.accepted_tokens = max(prompt_tokens, lesson.accepted_tokens)
+            if disproved:
+                lesson.window_tokens, lesson.window_at = None, self.now()
+            self._save()
 
     def counted(
         self, name: str, script: str, ours: int, theirs: int, *, refused: bool = False
@@ -143,6 +195,10 @@ class Learned:
         if ratio.count(ours, theirs, refused=refused):
             self._save()
             _tell(name, "ratio", ratio.used, script)
+
+    def _is_recent(self, at: float) -> bool:
+        # A clock that was put back makes no lesson last.
+        return abs(self.now() - at) < _LIMIT_SECONDS
 
     def _own(self, name: str) -> Lesson:
         return self.lessons.setdefault(name, Lesson())
@@ -194,18 +250,17 @@ def _read(file: Path) -> dict[str, Lesson]:
         return {}
 
 
-def _lesson(ratios: dict[str, dict[str, Any]], **limits: int | None) -> Lesson:
+def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:
     """Return a lesson of a file that anybody may have written."""
     lesson = Lesson(**limits, ratios={script: Ratio(**given) for script, given in ratios.items()})
     for tokens in (lesson.window_tokens, lesson.output_tokens):
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
             raise ValueError(f"{tokens!r} is no number of tokens")
+    for number in (lesson.window_at, lesson.output_at, lesson.accepted_tokens):
+        if not (isinstance(number, int | float) and 0 <= number < math.inf):
+            raise ValueError(f"{number!r} is no time or number of tokens")
     low, high = _RATIOS
     for ratio in lesson.ratios.values():
         if not (low <= ratio.used <= high and low <= ratio.average <= high and ratio.counts >= 0):
             raise ValueError(f"{ratio!r}")
     return lesson
-
-
-def _smaller(one: int | None, other: int | None) -> int | None:
-    return min((tokens for tokens in (one, other) if tokens is not None), default=None)

@@ -23,6 +23,9 @@ NANOBOT_DEFAULT_WINDOWS = frozenset({65_536, 200_000})
 # No model has a smaller one: hermes, `agent/model_metadata.py`.
 _SMALLEST_WINDOW = 1_024
 
+# What was refused without a number is tried again after an hour: it says less than a number.
+_ASSUMED_SECONDS = 3600.0
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -39,7 +42,7 @@ class Windows:
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
     learned: Learned = field(default_factory=Learned)
-    _assumed: dict[str, int] = field(default_factory=dict)
+    _assumed: dict[str, tuple[int, float]] = field(default_factory=dict)
     _most_read: dict[str, int] = field(default_factory=dict)
 
     def of(self, model: str | None, endpoint: str = "") -> Window:
@@ -55,7 +58,7 @@ class Windows:
                 return Window(value, f"agents.defaults.{key}")
         listed = self._listed(model or "")
         name = name_of(model, endpoint)
-        stated, assumed = self.learned.of(name).window_tokens, self._assumed.get(name)
+        stated, assumed = self.learned.window_of(name), self._assumption(name)
         if stated is not None and stated < min(listed.tokens, assumed or stated + 1):
             return Window(stated, "learned from the provider's error")
         if assumed is not None and assumed < listed.tokens:
@@ -96,13 +99,27 @@ class Windows:
         self.learned.counted(name, script, ours, theirs, refused=refused)
 
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
-        """Remember that `model` stated a limit; it only ever gets lower."""
+        """Remember that `model` stated a limit: see `Learned.window`."""
         self.learned.window(name_of(model, endpoint), limit_tokens)
 
     def assume(self, model: str | None, refused_tokens: int, endpoint: str = "") -> None:
         """Remember for this process that so many tokens were refused, and no limit was stated."""
         name = name_of(model, endpoint)
-        self._assumed[name] = min(refused_tokens, self._assumed.get(name, refused_tokens))
+        known = self._assumption(name)
+        assumed = refused_tokens if known is None else min(refused_tokens, known)
+        assumed = max(assumed, self.learned.of(name).accepted_tokens, _SMALLEST_WINDOW)
+        self._assumed[name] = assumed, self.learned.now()
+
+    def accepted(self, model: str | None, prompt_tokens: int, endpoint: str = "") -> None:
+        """Remember that a prompt was accepted whole, which the provider counted so."""
+        name = name_of(model, endpoint)
+        self.learned.accepted(name, prompt_tokens)
+        if (assumed := self._assumption(name)) is not None and assumed < prompt_tokens:
+            del self._assumed[name]
+
+    def _assumption(self, name: str) -> int | None:
+        tokens, at = self._assumed.get(name, (None, 0.0))
+        return tokens if abs(self.learned.now() - at) < _ASSUMED_SECONDS else None
 
     def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:
         """Return whether a provider that read so little may have cut a prompt, and remember it.
@@ -115,13 +132,13 @@ class Windows:
         return read_tokens >= max(most // 2, _SMALLEST_WINDOW)
 
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:
-        """Return the output limit learned for `model`, or `None`.
+        """Return the output limit learned for `model`, or `None`."""
+        return self.learned.output_of(name_of(model, endpoint))
 
-        Of a window that a provider stated no more than half is the answer's.
-        """
-        lesson = self.learned.of(name_of(model, endpoint))
-        half = lesson.window_tokens // 2 if lesson.window_tokens else None
-        return min(filter(None, (lesson.output_tokens, half)), default=None)
+    def half_of(self, model: str | None, endpoint: str = "") -> int | None:
+        """Return half of the window that a provider stated: no more is the answer's."""
+        window = self.learned.window_of(name_of(model, endpoint))
+        return window // 2 if window else None
 
     def learn_output(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` refused to answer with more than that."""

@@ -168,3 +168,77 @@ def test_forget_removes_the_file_and_says_so(
     assert not file.exists()
     again = runner.invoke(app, ["forget"])
     assert (again.exit_code, again.output) == (0, "nothing to forget\n")
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_a_window_is_never_below_what_was_accepted() -> None:
+    learned = Learned()
+    learned.accepted(NAME, 30_000)
+    learned.window(NAME, 8_000)
+    assert learned.window_of(NAME) == 30_000
+
+
+def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
+    learned = Learned()
+    learned.window(NAME, 8_000)
+    learned.accepted(NAME, 8_000)
+    assert learned.window_of(NAME) == 8_000
+    learned.accepted(NAME, 8_001)
+    assert learned.window_of(NAME) is None
+
+
+def test_a_window_has_a_floor() -> None:
+    learned = Learned()
+    learned.window(NAME, 1_024)
+    assert learned.window_of(NAME) == 4_096
+    learned.output(NAME, 16)
+    assert learned.output_of(NAME) is None
+
+
+@pytest.mark.parametrize("passed", [24 * 3600, -24 * 3600], ids=["later", "a clock put back"])
+def test_limits_are_tried_again_after_a_day(passed: float) -> None:
+    clock = Clock()
+    learned = Learned(now=clock)
+    learned.window(NAME, 8_000)
+    learned.output(NAME, 1_000)
+    clock.seconds += passed * 0.99
+    assert (learned.window_of(NAME), learned.output_of(NAME)) == (8_000, 1_000)
+    clock.seconds += passed * 0.01
+    assert (learned.window_of(NAME), learned.output_of(NAME)) == (None, None)
+    learned.window(NAME, 9_000)
+    assert learned.window_of(NAME) == 9_000, "what is stated anew may be more"
+
+
+def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
+    clock = Clock()
+    learned = Learned(now=clock)
+    learned.window(NAME, 8_000)
+    clock.seconds += 20 * 3600
+    learned.window(NAME, 8_000)
+    clock.seconds += 20 * 3600
+    assert learned.window_of(NAME) == 8_000
+
+
+def test_what_was_disproved_stays_so_for_other_processes(tmp_path: Path) -> None:
+    file, clock = learned_file(tmp_path / "config.json"), Clock()
+    first = Learned(file, now=clock)
+    first.window(NAME, 8_000)
+    clock.seconds += 1
+    second = Learned.load(file)
+    second.now = clock
+    second.accepted(NAME, 20_000)
+    clock.seconds += 1
+    first.output(NAME, 1_000)
+    assert first.window_of(NAME) is None
+    assert Learned.load(file).of(NAME).accepted_tokens == 20_000
+    first.window(NAME, 8_000)
+    assert first.window_of(NAME) == 20_000

@@ -36,9 +36,9 @@ def test_a_learned_limit_only_lowers_the_table() -> None:
     listed = found.of("gpt-4").tokens
     found.learn("gpt-4", listed + 1)
     assert found.of("gpt-4").tokens == listed
-    found.learn("gpt-4", 4_000)
+    found.learn("gpt-4", 5_000)
     found.learn("gpt-4", 6_000)
-    assert found.of("gpt-4").tokens == 4_000
+    assert found.of("gpt-4").tokens == 5_000
     assert found.of("gpt-4-turbo").tokens != 4_000
 
 
@@ -75,3 +75,21 @@ def test_the_config_file_that_nanobot_was_told_comes_first(
     loader._current_config_path = Path("/told.json")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nanobot.config.loader", loader)
     assert nanobot_config_path(["nanobot", "-c", "/argv.json"]) == Path("/told.json")
+
+
+def test_what_was_refused_without_a_number_is_tried_again_after_an_hour() -> None:
+    found, seconds = windows(), [0.0]
+    found.learned.now = lambda: seconds[0]
+    found.assume("gpt-4-turbo", 60_000)
+    assert found.of("gpt-4-turbo").tokens == 60_000
+    seconds[0] = 3_600.0
+    assert found.of("gpt-4-turbo").tokens == 128_000
+
+
+def test_what_was_refused_without_a_number_is_not_below_what_was_accepted() -> None:
+    found = windows()
+    found.assume("gpt-4-turbo", 60_000)
+    found.accepted("gpt-4-turbo", 61_000)
+    assert found.of("gpt-4-turbo").tokens == 128_000
+    found.assume("gpt-4-turbo", 50_000)
+    assert found.of("gpt-4-turbo").tokens == 61_000
