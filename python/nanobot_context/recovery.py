@@ -18,7 +18,7 @@ from nanobot_context._core import (
     get_output_limit,
     reduce_messages,
 )
-from nanobot_context.errors import ContextOverflowError
+from nanobot_context.errors import ContextOverflowError, InvalidMessageError
 from nanobot_context.overflow import Overflow, Usage, detect_overflow
 from nanobot_context.settings import Settings
 
@@ -139,7 +139,11 @@ async def recover(
         answer = await exchange.send(attempt)
         if not isinstance(answer, Refused):
             return answer
-        prompt_tokens = exchange.count(attempt.messages)
+        try:
+            prompt_tokens = exchange.count(attempt.messages)
+        except InvalidMessageError:
+            # Nobody can make it smaller; what the provider said is worth more than that.
+            raise GaveUp("unrelated", answer, 0, None) from None
         exchange.refused(answer, attempt, prompt_tokens)
         recovery = recovery or Recovery(
             prompt_tokens,
@@ -216,11 +220,12 @@ class _Call:
             if overflow is None:
                 raise
             return Refused(overflow, error)
-        usage = Usage.of(
-            response,
-            window_tokens=self.window_tokens,
-            counted_tokens=self.count(attempt.messages),
-        )
+        try:
+            counted_tokens = self.count(attempt.messages)
+        except InvalidMessageError:
+            # The provider knows more shapes than we do, and its answer is paid for.
+            counted_tokens = 0
+        usage = Usage.of(response, window_tokens=self.window_tokens, counted_tokens=counted_tokens)
         overflow = detect_overflow(None, usage=usage)
         if overflow is None or is_answer(usage, overflow):
             return response
@@ -292,7 +297,7 @@ async def call_with_recovery(
     Raises:
         ContextOverflowError: What must stay is larger than the window, or nothing that is small
             enough was accepted.
-        InvalidMessageError: A message is of a shape that no provider accepts.
+        InvalidMessageError: A message is of a shape that cannot be counted; nothing was sent.
         InvalidArgumentError: Another argument cannot be used.
     """
     settings = settings or Settings()

@@ -18,7 +18,7 @@ from nanobot_context import activation
 from nanobot_context.caches import set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import governance, live, log, own_window, provider_chat, safe_chat
+from nanobot_context.shim import fuse, governance, live, log, own_window, provider_chat, safe_chat
 from nanobot_context.shim.archives import (
     DEFAULT_WORKSPACE,
     Archives,
@@ -103,6 +103,7 @@ def install(settings: Settings | None = None) -> Status:
         if detection.generation is None:
             return _refuse(replace(refusal, reason=detection.reason))
 
+        fuse.reset()
         generation = provider_chat if detection.generation == "provider-chat" else safe_chat
         learned = Learned.load(learned_file(nanobot_config_path()))
         windows = Windows(loaded, provider_prefixes(), learned)

@@ -65,7 +65,7 @@ class Archives:
         if workspace not in self._found:
             try:
                 self._found[workspace] = self._open(Path(workspace).expanduser())
-            except (InvalidArgumentError, OSError, RuntimeError) as error:
+            except (InvalidArgumentError, OSError, RuntimeError, ValueError) as error:
                 log.warning("originals of tool results are not kept: {}", error)
                 self._found[workspace] = None
         return self._found[workspace]

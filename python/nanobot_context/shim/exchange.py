@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import count_tokens, reduce_messages
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.overflow import Overflow, Usage, detect_overflow
-from nanobot_context.recovery import Attempt, GaveUp, Refused, is_answer
+from nanobot_context.recovery import Attempt, Refused, is_answer
 from nanobot_context.shim import log
+from nanobot_context.shim.fuse import fused
 
 if TYPE_CHECKING:
     from nanobot_context.shim.guard import Guard
@@ -20,12 +22,19 @@ __all__ = ["Exchange"]
 
 @dataclass(slots=True)
 class Exchange:
-    """One request of nanobot's, as `recover` drives it."""
+    """One request of nanobot's, as `recover` drives it.
+
+    Attributes:
+        last: The last refusal.
+        raised: The exception that nanobot's own provider raised, which is handed on.
+    """
 
     guard: Guard
     request: Request
     last: Refused | None = field(default=None, init=False)
+    raised: BaseException | None = field(default=None, init=False)
     attempts: int = field(default=0, init=False)
+    _capped: bool = field(default=False, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
         live = self.guard.live
@@ -40,16 +49,26 @@ class Exchange:
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
         except Exception as error:
-            overflow = detect_overflow(error, provider=self.request.provider)
+            self.raised = error
+            overflow = fused("read an error", functools.partial(self._read_error, error), None)
             if overflow is None:
                 raise
-            return Refused(overflow, error)
-        overflow = self._refusal(response) or self._silent(attempt, response)
+            self.last = Refused(overflow, error)
+            return self.last
+        # It is paid for: from here on nothing of ours may stand between it and nanobot.
+        overflow = fused("read an answer", lambda: self._overflow(attempt, response), None)
         if overflow is not None:
-            return Refused(overflow, response)
-        self._learn_output(attempt)
+            self.last = Refused(overflow, response)
+            return self.last
+        fused("learn from an answer", lambda: self._learn_output(attempt), None)
         live.answered(self.request, response, self.attempts)
         return response
+
+    def _read_error(self, error: Exception) -> Overflow | None:
+        return detect_overflow(error, provider=self.request.provider)
+
+    def _overflow(self, attempt: Attempt, response: Any) -> Overflow | None:
+        return self._refusal(response) or self._silent(attempt, response)
 
     def count(self, messages: list[Message]) -> int:
         return count_tokens(messages, self.request.model, tools=self.request.tools)
@@ -70,18 +89,12 @@ class Exchange:
                 raise
             return reduced.messages
 
-        try:
-            return self.guard.shorten(self.request, max_tokens, reduce)
-        except ContextOverflowError:
-            raise
-        except Exception:
-            # A mistake of ours must not hide what the provider said.
-            log.exception("could not compress a request that the provider refused")
-            assert self.last is not None
-            raise GaveUp("unrelated", self.last, 0, None) from None
+        return self.guard.shorten(self.request, max_tokens, reduce)
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        self.last = refused
+        fused("learn from a refusal", lambda: self._learn(refused, attempt, prompt_tokens), None)
+
+    def _learn(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         prompt_tokens = self._sent_tokens(attempt, prompt_tokens)
         overflow, request, windows = refused.overflow, self.request, self.guard.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
@@ -98,13 +111,19 @@ class Exchange:
             limit or "none",
         )
         model, endpoint = request.model, request.endpoint
-        if overflow.kind == "input":
+        self._capped |= overflow.kind == "output_cap" and used is None
+        if overflow.kind in ("input", "output_cap"):
             if used:
                 windows.counted(
                     model, attempt.messages, prompt_tokens, used, endpoint, refused=True
                 )
+            # Of an output cap the window, which only a text states that adds prompt and answer up.
             if limit:
                 windows.learn(model, limit, endpoint)
+            elif overflow.kind == "output_cap":
+                # A cap of the model's own, not what one prompt happens to leave free.
+                if overflow.output_tokens:
+                    windows.learn_output(model, overflow.output_tokens, endpoint)
             elif not used:
                 windows.assume(model, prompt_tokens, endpoint)
 
@@ -115,11 +134,9 @@ class Exchange:
 
     def _learn_output(self, attempt: Attempt) -> None:
         """Remember the limit for the answer that was accepted after a longer one was refused."""
-        overflow = self.last.overflow if self.last else None
-        # A cap of the model's own, not what one prompt happens to leave free.
-        if overflow and overflow.kind == "output_cap" and overflow.used_tokens is None:
-            limit = attempt.max_tokens or 0
-            self.guard.windows.learn_output(self.request.model, limit, self.request.endpoint)
+        if self._capped and attempt.max_tokens:
+            model, endpoint = self.request.model, self.request.endpoint
+            self.guard.windows.learn_output(model, attempt.max_tokens, endpoint)
 
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
@@ -158,6 +175,7 @@ class Exchange:
         else:
             windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
         if overflow is None or is_answer(usage, overflow):
+            windows.accepted(request.model, theirs, request.endpoint)
             return None
         # What the user has seen on the screen cannot be taken back.
         return None if request.is_shown and getattr(response, "content", None) else overflow

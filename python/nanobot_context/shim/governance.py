@@ -22,6 +22,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nanobot_context._core import count_tokens
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.patching import PatchSet, find
 from nanobot_context.shim.windows import Windows
 
@@ -89,13 +90,18 @@ def _leave_alone(
 
     @functools.wraps(original)
     def left_alone(*args: Any, **kwargs: Any) -> Any:
-        if patches.active:
+        own = object()
+
+        def left() -> Any:
             given = signature.bind(*args, **kwargs).arguments
             # The run's specification in releases with a runner of its own, else the governor's.
             config = given.get("spec", given.get("config"))
-            if windows.of(getattr(config, "model", None)).tokens:
-                return given["messages"] if returns_messages else None
-        return original(*args, **kwargs)
+            if not windows.of(getattr(config, "model", None)).tokens:
+                return own
+            return given["messages"] if returns_messages else None
+
+        result = fused("leave a request alone", left, own) if patches.active else own
+        return original(*args, **kwargs) if result is own else result
 
     return left_alone
 
@@ -107,12 +113,16 @@ def _without_budget(
 
     @functools.wraps(original)
     async def without_budget(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs)
-        model = getattr(given.arguments["runtime"], "model", None)
-        has_budget = given.arguments.get(_BUDGET) is not None
-        if patches.active and has_budget and windows.of(model).tokens:
-            given.arguments[_BUDGET] = _NO_BUDGET
-        return await original(*given.args, **given.kwargs)
+        def free() -> tuple[tuple[Any, ...], dict[str, Any]]:
+            given = signature.bind(*args, **kwargs)
+            model = getattr(given.arguments["runtime"], "model", None)
+            if given.arguments.get(_BUDGET) is not None and windows.of(model).tokens:
+                given.arguments[_BUDGET] = _NO_BUDGET
+            return given.args, given.kwargs
+
+        if patches.active:
+            args, kwargs = fused("free an archive of its budget", free, (args, kwargs))
+        return await original(*args, **kwargs)
 
     return without_budget
 
@@ -127,8 +137,12 @@ def _estimate(patches: PatchSet) -> Callable[..., tuple[int, str]]:
         """Return the tokens of a prompt and who counted them; 0 leaves it to nanobot."""
         if not patches.active:
             return 0, "none"
-        default = self.get_default_model()
-        name = model or (default if isinstance(default, str) else None)
-        return count_tokens(messages, name, tools=tools), "nanobot-context"
+
+        def counted() -> tuple[int, str]:
+            default = None if model else self.get_default_model()
+            name = model or (default if isinstance(default, str) else None)
+            return count_tokens(messages, name, tools=tools), "nanobot-context"
+
+        return fused("count a prompt", counted, (0, "none"))
 
     return estimate_prompt_tokens

@@ -14,11 +14,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import count_tokens, fits
+from nanobot_context._core import count_tokens, fits, reduce_messages
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.recovery import Attempt, GaveUp, compress, recover
+from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, recover
 from nanobot_context.shim import friendly, log
 from nanobot_context.shim.exchange import Exchange
+from nanobot_context.shim.fuse import NOT_OURS, blown, fused
 from nanobot_context.shim.live import Live
 from nanobot_context.shim.nanobot_messages import (
     REFLECTION_TOKENS,
@@ -84,20 +85,29 @@ class Guard:
             _in_flight.reset(token)
 
     async def _run(self, request: Request) -> Any:
-        self.live.counters.add(requests=1)
-        try:
-            attempt = Attempt(self._compressed(request), self._output_limit(request))
-        except ContextOverflowError as error:
-            # What must stay is larger than the window: sending it would only be refused.
-            return self._give_up(request, error)
+        self.live.requested()
+        attempt = fused(
+            "compress a request",
+            lambda: Attempt(self._compressed(request), self._output_limit(request)),
+            Attempt(request.messages, request.max_tokens),
+        )
         exchange = Exchange(self, request)
         ratio = self.settings.emergency_ratio
         try:
             return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
         except GaveUp as gave_up:
-            if gave_up.answer_stands:
-                return gave_up.refused.hand_on()
-            return self._give_up(request, gave_up.overflow_error(request.model))
+            refused = gave_up.refused
+            if not gave_up.answer_stands:
+                return self._give_up(request, gave_up.overflow_error(request.model), refused)
+        except NOT_OURS:
+            raise
+        except BaseException as error:
+            if exchange.last is None or error is exchange.raised:
+                raise
+            # A mistake of ours must not hide what the provider said.
+            blown("repair a request that the provider refused", error)
+            refused = exchange.last
+        return refused.hand_on()
 
     def _compressed(self, request: Request) -> list[Message]:
         """Return the messages to send: the caller's own list when nothing has to be cut."""
@@ -127,17 +137,36 @@ class Guard:
         begun = time.perf_counter()
         try:
             compressed = self.shorten(request, budget, first)
-        except ContextOverflowError:
-            raise
-        except Exception:
-            # A mistake of ours must not cost the user's turn: nanobot's own request goes out.
-            log.exception("could not compress a request; it is sent as it is")
-            return request.messages
+        except ContextOverflowError as floor:
+            compressed = self._smallest(request, floor)
         if _same(compressed, request.messages):
             # Another list drops the state.
             return request.messages if state_fits else list(request.messages)
         self.live.compressed(request, compressed, budget, time.perf_counter() - begun)
         return compressed
+
+    def _smallest(self, request: Request, floor: ContextOverflowError) -> list[Message]:
+        """Return a request of which nothing is left to cut, though it is larger than the window.
+
+        It is sent all the same: the window may have been misread, or be larger than the table has
+        it, and only the provider knows.
+        """
+
+        def reduce(messages: list[Message], _: int) -> list[Message]:
+            reduced = reduce_messages(
+                messages,
+                floor.needed_tokens,
+                request.model,
+                tools=request.tools,
+                newest_only=True,
+                archive=self.archive_of(request),
+            )
+            return reduced.messages
+
+        try:
+            return self.shorten(request, floor.needed_tokens, reduce)
+        except ContextOverflowError:
+            return request.messages
 
     def shorten(
         self,
@@ -198,12 +227,34 @@ class Guard:
     def _output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""
         learned = self.windows.output_of(request.model, request.endpoint)
-        if learned is None or request.max_tokens is None:
-            return request.max_tokens
-        return min(request.max_tokens, learned)
+        if request.max_tokens is None:
+            return learned
+        half = self.windows.half_of(request.model, request.endpoint)
+        return min(limit for limit in (request.max_tokens, learned, half) if limit is not None)
 
-    def _give_up(self, request: Request, error: ContextOverflowError) -> Any:
+    def _give_up(self, request: Request, error: ContextOverflowError, refused: Refused) -> Any:
         """End the request with words a user can act on; the sizes go to the log."""
+        fused("log a failure", lambda: self._log_failure(request, error), None)
+        self.live.gave_up(request, error)
+        if _in_subagent.get():
+            raise ContextOverflowError(
+                friendly.subagent_too_long(request.messages),
+                needed_tokens=error.needed_tokens,
+                limit_tokens=error.limit_tokens,
+                model=request.model,
+                parts=error.parts,
+            ) from error
+        response = fused("tell the user", lambda: self._told(request, error), None)
+        return refused.hand_on() if response is None else response
+
+    def _told(self, request: Request, error: ContextOverflowError) -> Any:
+        if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
+            return self.error_response(friendly.message_too_long(request.messages))
+        return self.error_response(
+            friendly.conversation_too_long(request.messages, self.clear_command)
+        )
+
+    def _log_failure(self, request: Request, error: ContextOverflowError) -> None:
         window = self.window(request)
         log.error(
             "the request cannot be made small enough: {}; it needs {} tokens of at most {} "
@@ -215,20 +266,6 @@ class Guard:
             window.tokens,
             window.source,
             error.parts or "unknown",
-        )
-        self.live.gave_up(request, error)
-        if _in_subagent.get():
-            raise ContextOverflowError(
-                friendly.subagent_too_long(request.messages),
-                needed_tokens=error.needed_tokens,
-                limit_tokens=error.limit_tokens,
-                model=request.model,
-                parts=error.parts,
-            ) from error
-        if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
-            return self.error_response(friendly.message_too_long(request.messages))
-        return self.error_response(
-            friendly.conversation_too_long(request.messages, self.clear_command)
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nanobot_context._core import select_history
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.patching import PatchSet
 
 __all__ = ["wrap_get_history"]
@@ -32,7 +33,7 @@ def wrap_get_history(original: GetHistory, patches: PatchSet) -> GetHistory:
         history = original(self, max_messages)
         if not patches.active or not max_tokens:
             return history
-        return select_history(history, max_tokens)
+        return fused("choose history", lambda: select_history(history, max_tokens), history)
 
     del get_history.__dict__["__wrapped__"]
     return get_history

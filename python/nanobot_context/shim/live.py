@@ -1,6 +1,6 @@
 """What the guard tells of: counted always, and an event for those who listen.
 
-Nothing here may cost a model call: what goes wrong in telling is logged once and forgotten.
+Nothing here may cost a model call: what goes wrong in telling is logged once.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from nanobot_context.events import (
     subscribe,
 )
 from nanobot_context.overflow import Usage
-from nanobot_context.shim import log
 from nanobot_context.shim.counters import Counters
 from nanobot_context.shim.event_file import EventFile
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.patching import PatchSet, find
 
 if TYPE_CHECKING:
@@ -59,12 +59,7 @@ def _harmless(tell: Tell[P]) -> Tell[P]:
 
     @functools.wraps(tell)
     def told(self: Live, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        try:
-            tell(self, *args, **kwargs)
-        except Exception:
-            if not self.has_failed:
-                self.has_failed = True
-                log.exception("could not tell of an event; this is not logged again")
+        fused("tell of an event", lambda: tell(self, *args, **kwargs), None)
 
     return told
 
@@ -75,11 +70,9 @@ class Live:
 
     Attributes:
         counters: The counts.
-        has_failed: Whether telling has failed once.
     """
 
     counters: Counters = field(default_factory=Counters)
-    has_failed: bool = False
     _stop: Callable[[], None] | None = None
 
     def open_file(self, settings: Settings, folder: Path) -> None:
@@ -94,6 +87,11 @@ class Live:
         self.counters.close()
         if self._stop is not None:
             self._stop()
+
+    @_harmless
+    def requested(self) -> None:
+        """Count a model call that nanobot makes."""
+        self.counters.add(requests=1)
 
     @_harmless
     def compressed(
@@ -247,8 +245,12 @@ def _wrap_process(original: Callable[..., Any], patches: PatchSet) -> Callable[.
     async def process_message(*args: Any, **kwargs: Any) -> Any:
         if not patches.active:
             return await original(*args, **kwargs)
-        given = signature.bind(*args, **kwargs).arguments
-        token = current_session.set(_key(given.get("msg"), given.get("session_key")))
+
+        def key() -> str | None:
+            given = signature.bind(*args, **kwargs).arguments
+            return _key(given.get("msg"), given.get("session_key"))
+
+        token = current_session.set(fused("name the session", key, None))
         try:
             return await original(*args, **kwargs)
         finally:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.patching import PatchSet, find
 from nanobot_context.shim.windows import NANOBOT_DEFAULT_WINDOWS, Windows
 
@@ -75,6 +76,9 @@ def _following(
         default = defaults.get(own) if patches.active else None
         if default is None:
             return own
+        return fused("follow the model's window", lambda: larger(self, default), default)
+
+    def larger(self: Any, default: int) -> int:
         endpoint = getattr(getattr(self, "provider", None), "api_base", None)
         model = getattr(self, "model", None)
         window = windows.of(model, endpoint if isinstance(endpoint, str) else "")

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nanobot_context.shim.detect import subclasses
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.guard import Guard, in_flight
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.request import Call, positional_names
@@ -60,7 +61,9 @@ def _wrap(original: Chat, guard: Guard, patches: PatchSet) -> Chat:
     async def chat(self: Any, *args: Any, **kwargs: Any) -> Any:
         if patches.active and not in_flight():
             call = Call(names, defaults, args, kwargs)
-            if request := call.request(functools.partial(original, self), provider=self):
+            send = functools.partial(original, self)
+            request = fused("read a request", lambda: call.request(send, provider=self), None)
+            if request is not None:
                 return await guard.run(request)
         return await original(self, *args, **kwargs)
 

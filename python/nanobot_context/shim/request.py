@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nanobot_context.shim.fuse import fused
+
 __all__ = ["Call", "Message", "Request", "State", "positional_names"]
 
 Message = dict[str, Any]
@@ -109,7 +111,7 @@ class Call:
         max_tokens = self.get("max_tokens")
         limit = max_tokens if isinstance(max_tokens, int) else None
 
-        def send(new_messages: list[Message], new_limit: int | None) -> Awaitable[Any]:
+        def changed(new_messages: list[Message], new_limit: int | None) -> dict[str, Any]:
             changes: dict[str, Any] = {}
             if new_messages is not messages:
                 changes["messages"] = new_messages
@@ -119,6 +121,11 @@ class Call:
                     changes["provider_context"] = replace(context, conversation_state=None)
             if new_limit != limit:
                 changes["max_tokens"] = new_limit
+            return changes
+
+        def send(new_messages: list[Message], new_limit: int | None) -> Awaitable[Any]:
+            own: dict[str, Any] = {}
+            changes = fused("replace a request", lambda: changed(new_messages, new_limit), own)
             args, kwargs = self.replaced(**changes)
             return original(*args, **kwargs)
 

@@ -13,6 +13,7 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.guard import Guard, in_flight
 from nanobot_context.shim.patching import PatchSet
 from nanobot_context.shim.request import Call
@@ -39,7 +40,9 @@ def _wrap(original: SafeChat, guard: Guard, patches: PatchSet) -> SafeChat:
     async def safe_chat(self: Any, **kwargs: Any) -> Any:
         if patches.active and not in_flight():
             call = Call((), {}, (), kwargs)
-            if request := call.request(functools.partial(original, self), provider=self):
+            send = functools.partial(original, self)
+            request = fused("read a request", lambda: call.request(send, provider=self), None)
+            if request is not None:
                 return await guard.run(request)
         return await original(self, **kwargs)
 

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary, ref
 
 from nanobot_context.settings import Settings
 from nanobot_context.shim import log, stored_summary
+from nanobot_context.shim.fuse import fused
 from nanobot_context.shim.guard import unguarded
 from nanobot_context.shim.live import Live
 from nanobot_context.shim.patching import PatchSet, find
@@ -155,18 +156,25 @@ def _wrap_history(original: Callable[..., list[Message]], patches: PatchSet) -> 
     def get_history(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
         if not patches.active:
             return original(self, *args, **kwargs)
-        summary = stored_summary.read(self)
-        _drop_stale_state(self, summary)
-        view = self
-        if summary is not None:
-            # nanobot's own function, and so every option of it, on what is behind the summary.
-            view = copy.copy(self)
-            view.messages = self.messages[summary.covers :]
-            if hasattr(self, "last_consolidated"):
-                view.last_consolidated = max(self.last_consolidated - summary.covers, 0)
+        without: tuple[Any, Summary | None] = self, None
+        view, summary = fused("read a summary", lambda: _view(self), without)
         return History(original(view, *args, **kwargs), self, summary)
 
     return get_history
+
+
+def _view(session: Any) -> tuple[Any, Summary | None]:
+    """Return what nanobot is to take its history from, and the summary of what came before."""
+    summary = stored_summary.read(session)
+    _drop_stale_state(session, summary)
+    if summary is None:
+        return session, None
+    # nanobot's own function, and so every option of it, on what is behind the summary.
+    view = copy.copy(session)
+    view.messages = session.messages[summary.covers :]
+    if hasattr(session, "last_consolidated"):
+        view.last_consolidated = max(session.last_consolidated - summary.covers, 0)
+    return view, summary
 
 
 def _drop_stale_state(session: Any, summary: Summary | None) -> None:
@@ -187,11 +195,14 @@ def _wrap_build(original: Callable[..., list[Message]], patches: PatchSet) -> Ca
     @functools.wraps(original)
     def build(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
         messages = original(self, *args, **kwargs)
-        given: Any = kwargs.get(first, args[0] if args else None)
+        if patches.active:
+            given: Any = kwargs.get(first, args[0] if args else None)
+            fused("show a summary", lambda: show(messages, given), None)
+        return messages
+
+    def show(messages: list[Message], given: Any) -> None:
         # In 0.3.5 a record that holds the history.
         history = getattr(given, "history", given)
-        if not patches.active:
-            return messages
         if isinstance(history, History):
             summary = history.summary
             section = summary_section(summary.text) if summary else ""
@@ -205,7 +216,6 @@ def _wrap_build(original: Callable[..., list[Message]], patches: PatchSet) -> Ca
         if section:
             system = messages[0]
             messages[0] = {**system, "content": system["content"] + section}
-        return messages
 
     return build
 
@@ -215,7 +225,7 @@ def _wrap_clear(original: Callable[..., None], patches: PatchSet) -> Callable[..
     def clear(self: Any, *args: Any, **kwargs: Any) -> None:
         original(self, *args, **kwargs)
         if patches.active:
-            stored_summary.forget(self)
+            fused("forget a summary", lambda: stored_summary.forget(self), None)
 
     return clear
 
@@ -225,7 +235,7 @@ def _wrap_save(original: Callable[..., Any], jobs: Jobs, patches: PatchSet) -> C
     def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
         saved = original(self, session, *args, **kwargs)
         if patches.active:
-            jobs.begin_if_due(self, session)
+            fused("begin a summary", lambda: jobs.begin_if_due(self, session), None)
         return saved
 
     return save
@@ -235,7 +245,7 @@ def _wrap_process(original: Callable[..., Any], jobs: Jobs) -> Callable[..., Any
     # Not `__init__`: the package may be installed when the loop has been made.
     @functools.wraps(original)
     def process_message(self: Any, *args: Any, **kwargs: Any) -> Any:
-        jobs.loops[self.sessions] = ref(self)
+        fused("know the loop of a session", lambda: jobs.know(self), None)
         return original(self, *args, **kwargs)
 
     return process_message
@@ -259,11 +269,12 @@ class Jobs:
         default_factory=WeakKeyDictionary
     )
 
-    def begin_if_due(self, manager: Any, session: Any) -> None:
-        """Begin the next summary of `session` in the running event loop; nothing without one.
+    def know(self, loop: Any) -> None:
+        """Remember the agent loop that the sessions of its manager belong to."""
+        self.loops[loop.sessions] = ref(loop)
 
-        Never raises: a mistake of ours must not cost the user's turn.
-        """
+    def begin_if_due(self, manager: Any, session: Any) -> None:
+        """Begin the next summary of `session` in the running event loop; nothing without one."""
         loop = self.loops.get(manager, lambda: None)()
         if loop is None or not isinstance(session.metadata, dict):
             return

@@ -281,3 +281,13 @@ def test_ten_thousand_repaired_calls_leak_nothing(
     objects, megabytes = grown_by(10_000)
     assert objects < 1_000
     assert megabytes < 8
+
+
+def test_the_answer_to_messages_that_cannot_be_counted_comes_back() -> None:
+    messages = [{"role": "control", "content": "x"}, {"role": "user", "content": "hi"}]
+    chat = Chat(["fine"])
+    assert run(chat, messages, context_window=0) == "fine"
+    refusal = refused("prompt is too long: 9000 tokens > 4000 maximum")
+    with pytest.raises(type(refusal)) as caught:
+        run(Chat([refusal]), messages, context_window=0)
+    assert caught.value is refusal

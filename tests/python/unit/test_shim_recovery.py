@@ -139,7 +139,8 @@ def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
     provider = make_provider(classes, script)
     for _ in range(2):
         call(provider, messages=messages, max_tokens=4096)
-    assert script.limits == [4096, 3000, 4096]
+    # The text states the window, of which half is the answer's.
+    assert script.limits == [4096, 3000, 4000]
     assert script.sent[1] is messages
 
 
@@ -345,3 +346,100 @@ def test_a_mistake_of_ours_hands_on_what_the_provider_said(
     refusal = error(TOO_LONG)
     script = Script(refusal)
     assert call(make_provider(classes, script), messages=conversation(8, 150)) is refusal
+
+
+class Answers(Script):
+    """A provider that takes so many tokens of prompt and of answer, and says what it counted."""
+
+    def __init__(self, window: int, refuse: Callable[[int, int], str | None]) -> None:
+        super().__init__()
+        self.window, self.refuse = window, refuse
+
+    def next(self, messages: list[Message], max_tokens: int) -> Any:
+        self.sent.append(messages)
+        self.limits.append(max_tokens)
+        prompt = count_tokens(messages, "gpt-4o")
+        refusal = self.refuse(prompt, max_tokens)
+        return error(refusal) if refusal else LLMResponse("fine", usage=usage(prompt, 9))
+
+
+def at_most(cap: int) -> Callable[[int, int], str | None]:
+    return lambda _, limit: (
+        f"The parameter `max_tokens` specified in the request are not valid: integer above maximum "
+        f"value, expected a value <= {cap}, but got {limit} instead."
+        if limit > cap
+        else None
+    )
+
+
+def test_a_refused_max_tokens_is_lowered_once_and_no_prompt_is_cut(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation), context_window_override=None)
+    script = Answers(128_000, at_most(4_096))
+    provider = make_provider(classes, script)
+    messages = conversation(40, 150)
+    for _ in range(3):
+        assert call(provider, messages=messages, max_tokens=8_192).content == "fine"
+    assert script.limits == [8_192, 4_096, 4_096, 4_096]
+    assert all(sent is messages for sent in script.sent)
+    (lesson,) = (shim.status().learned or {}).values()
+    assert (lesson["window_tokens"], lesson["output_tokens"]) == (None, 4_096)
+
+
+def test_a_cap_is_remembered_where_the_prompt_was_refused_next(
+    classes: NanobotClasses, install: Callable[..., shim.Status]
+) -> None:
+    install(classes, context_window_override=None)
+    script = Script(
+        error("Invalid max_tokens value, the valid range of max_tokens is [1, 4096]"),
+        error(TOO_LONG),
+        *[LLMResponse("fine")] * 2,
+    )
+    provider = make_provider(classes, script)
+    for _ in range(2):
+        call(provider, messages=conversation(8, 150), max_tokens=8_192)
+    assert script.limits[1:] == [4_096, 4_000, 4_000]
+
+
+def test_a_sum_that_is_too_large_for_its_answer_cuts_no_prompt(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation), context_window_override=None)
+
+    def refuse(prompt: int, limit: int) -> str | None:
+        if prompt + limit <= 8_192:
+            return None
+        return (
+            f"This model's maximum context length is 8192 tokens, however you requested "
+            f"{prompt + limit} tokens ({prompt} in your prompt; {limit} for the completion). "
+            "Please reduce your prompt; or completion length."
+        )
+
+    script = Answers(8_192, refuse)
+    provider = make_provider(classes, script)
+    messages = conversation(5, 60)
+    for _ in range(3):
+        assert call(provider, messages=messages, max_tokens=8_000).content == "fine"
+    assert len(script.sent) == 4, "one refusal"
+    assert all(sent is messages for sent in script.sent)
+
+
+def test_a_window_that_was_misread_ends_with_the_first_answer(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    """A number that is none of the window is stated once; the next turn needs more than that."""
+    install(shaped(classes, generation), context_window_override=None)
+    odd = error("prompt is too long: 60000 tokens > 4096 maximum")
+    needed = [
+        {"role": "system", "content": "alpha " * 6_000},
+        {"role": "user", "content": "hello there"},
+    ]
+    answer = LLMResponse("fine", usage=usage(6_020, 9))
+    script = Script(odd, answer, answer)
+    provider = make_provider(classes, script)
+    call(provider, messages=[needed[0], *conversation(30, 150)[1:]])
+    assert call(provider, messages=needed) is answer
+    assert script.sent[-1] == needed
+    (lesson,) = (shim.status().learned or {}).values()
+    assert lesson["window_tokens"] is None

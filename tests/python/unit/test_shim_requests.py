@@ -53,14 +53,27 @@ def test_a_request_that_is_too_long_is_compressed_and_the_callers_list_is_not(
     assert len(str(script.sent[0])) < len(str(messages))
 
 
-def test_a_request_that_cannot_be_made_to_fit_is_not_sent(
+def test_a_request_of_which_nothing_is_left_to_cut_is_sent(
     classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
-    script = Script()
+    answer = LLMResponse("fine")
+    script = Script(answer)
+    messages = [*conversation(5, 300)[:-1], {"role": "user", "content": "alpha " * 3 * WINDOW}]
+    assert call(make_provider(classes, script), messages=messages) is answer
+    assert script.sent[0][0] == messages[0]
+    assert script.sent[0][-1] == messages[-1]
+    assert len(script.sent[0]) < len(messages)
+
+
+def test_what_cannot_be_made_to_fit_is_told_in_plain_words_when_it_was_refused(
+    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+) -> None:
+    install(shaped(classes, generation))
+    script = Script(error(TOO_LONG))
     messages = [{"role": "user", "content": "alpha " * 3 * WINDOW}]
     response = call(make_provider(classes, script), messages=messages)
-    assert script.sent == []
+    assert script.sent == [messages]
     assert response.finish_reason == "error"
     assert "Shorten it or split it" in response.content
 
