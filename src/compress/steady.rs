@@ -74,6 +74,10 @@ impl Steady {
     }
 
     fn made(&self, step: &Step, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
+        // What is remembered knows neither system messages nor tools, so it may be of a request in which they fitted.
+        if !step.fits {
+            return step.make(view, request).map(Arc::new);
+        }
         let key = key(step, view, request);
         let known = {
             let mut all = self.all();

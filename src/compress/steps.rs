@@ -67,6 +67,8 @@ pub struct Step {
     pub room: u64,
     /// Tokens that a request of nothing else may have, system messages and tool schemas included.
     pub max_tokens: u64,
+    /// Whether what must stay is within that; if not, [`Step::make`] says so.
+    pub fits: bool,
 }
 
 /// What was made of the messages before a step, for as long as no other step is made.
@@ -220,7 +222,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let (at, fixed) = (self.at, self.overhead + self.system);
         let last_user = self.last_user.map_or(0, |index| self.arrived.tokens[index]);
         if fixed + last_user > self.budget {
-            return (at == self.view.len()).then_some(Step { at, room: 0, max_tokens: self.budget });
+            return (at == self.view.len()).then_some(Step { at, room: 0, max_tokens: self.budget, fits: false });
         }
         // Rounded up where there is room for that.
         let fixed = Some(self.fixed()).filter(|rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
@@ -229,7 +231,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let newest = last_user + self.newest_tokens() + share(free, BESIDE_NEWEST, f64::floor);
         let room = low.max(newest).min(self.budget - fixed);
         self.go_on_from(room);
-        Some(Step { at, room, max_tokens: self.overhead + self.system + room })
+        Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })
     }
 
     fn go_on_from(&mut self, room: u64) {

@@ -1,7 +1,7 @@
 //! Promise 6: a message once shortened keeps its bytes, and the same history gives the same bytes again.
 
 use nanobot_context::compress::{self, Plan, Request, Steady};
-use nanobot_context::{Role, TokenCounter};
+use nanobot_context::{Error, Role, TokenCounter};
 use proptest::prelude::*;
 
 use crate::generate::{cases, config};
@@ -194,4 +194,17 @@ fn a_large_message_of_the_user_does_not_make_every_request_a_step() {
         previous = out;
     }
     assert!(steps * 2 <= all.len(), "{steps} steps in {} requests", all.len());
+}
+
+#[test]
+fn a_step_that_was_remembered_hides_no_overflow() {
+    let messages = [Owned::new(Role::Assistant, "The build is green.")];
+    let compress = |steady: &Steady, budget_tokens: u64| {
+        let request = Request { max_output_tokens: Some(100 - budget_tokens), ..request(100) };
+        steady.compress(&view(&messages), &request).map(|plan| plan.is_some_and(|plan| plan.outputs.is_empty()))
+    };
+    let steady = Steady::default();
+    assert!(compress(&steady, 3).unwrap(), "the start of the reply alone");
+    assert!(matches!(compress(&steady, 2), Err(Error::Overflow { .. })));
+    assert!(compress(&steady, 3).unwrap());
 }
