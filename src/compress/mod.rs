@@ -60,6 +60,8 @@ pub(crate) use expired::path_in;
 pub(crate) use ledger::{call_line, is_changing, on_one_line};
 pub(crate) use lost::errors;
 pub use lost::{Lost, LostKind, lost};
+#[cfg(fuzzing)]
+pub use outline::Outline;
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};

@@ -26,6 +26,8 @@ pub use types::{
     Scope, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };
 pub use url::open;
+#[cfg(fuzzing)]
+pub use url::read as read_url;
 
 /// Where sessions are kept.
 ///

@@ -24,6 +24,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use redis::Value;
 
+#[cfg(fuzzing)]
+pub use self::options::Options;
+
 use self::keys::Keys;
 use self::reply::{Odd, Reply};
 use self::scripts::{

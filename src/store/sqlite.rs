@@ -147,7 +147,7 @@ impl From<StoreError> for Problem {
     }
 }
 
-fn parse(url: &str) -> StoreResult<(PathBuf, bool)> {
+pub(super) fn parse(url: &str) -> StoreResult<(PathBuf, bool)> {
     let wrong = |problem: &str| StoreError::invalid("url", format!("{problem}\nhint: `sqlite:///sessions.db`"));
     let rest = url.strip_prefix("sqlite:///").ok_or_else(|| wrong("of a file must begin with `sqlite:///`"))?;
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));

@@ -28,3 +28,16 @@ pub fn open(url: &str) -> StoreResult<Arc<dyn SessionStore>> {
         )),
     }
 }
+
+/// Reads `url` as [`open`] does, without opening anything, and returns what it names, without credentials.
+///
+/// # Errors
+///
+/// [`StoreError::Invalid`], as [`open`].
+#[cfg(fuzzing)]
+pub fn read(url: &str) -> StoreResult<String> {
+    if url.starts_with("sqlite:") {
+        return super::sqlite::parse(url).map(|(path, _)| path.display().to_string());
+    }
+    super::redis::Options::parse(url).map(|(options, _)| options.describe())
+}

@@ -1,8 +1,11 @@
 //! Messages that own their text, and a plan carried out on them: what the binding does with Python's dicts.
 
+use std::collections::HashSet;
+
 use nanobot_context::compress::{Edit, NewMessage, Output, Plan};
 use nanobot_context::message::Media;
 use nanobot_context::{Content, Message, Part, Role, Text, Thoughts, ToolCall};
+use serde::de::IgnoredAny;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Says {
@@ -149,5 +152,35 @@ fn new(message: &NewMessage) -> Owned {
         tool_call_id: message.tool_call_id.clone(),
         name: message.name.clone(),
         ..Owned::new(message.role, message.content.clone())
+    }
+}
+
+pub fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Asserts that every call is answered exactly once, directly behind its message, and that nothing else is a result.
+pub fn assert_paired(messages: &[Owned]) {
+    let mut at = 0;
+    while at < messages.len() {
+        let message = &messages[at];
+        at += 1;
+        assert_ne!(message.role, Role::Tool, "an orphan at {}", at - 1);
+        if message.role != Role::Assistant {
+            continue;
+        }
+        let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        let mut open = HashSet::new();
+        for call in &message.calls {
+            assert!(filled(&call.id) && filled(&call.name) && call.arguments_are_text, "{call:?}");
+            assert!(call.arguments.as_deref().is_some_and(is_json), "{call:?}");
+            assert!(open.insert(call.id.clone()), "an id twice: {call:?}");
+        }
+        while !open.is_empty() {
+            let result = messages.get(at).filter(|message| message.role == Role::Tool);
+            let result = result.unwrap_or_else(|| panic!("{open:?} not answered at {at}"));
+            assert!(open.remove(&result.tool_call_id), "{:?} answers nothing of {open:?}", result.tool_call_id);
+            at += 1;
+        }
     }
 }

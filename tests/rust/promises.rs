@@ -3,15 +3,12 @@
 //! Left out by the generator: a last message of the user that begins as a note of this crate does, for it is read as
 //! one; JSON arguments that nest deeper than a parser goes (`worst_case.rs` has those).
 
-use std::collections::HashSet;
-
 use nanobot_context::compress::{self, Output, Plan, Reason, Request};
 use nanobot_context::{Error, Result, Role};
 use proptest::prelude::*;
-use serde::de::IgnoredAny;
 
 use crate::generate::{Case, cases, config, plain_cases};
-use crate::owned::{Owned, Says, apply, view};
+use crate::owned::{Owned, Says, apply, assert_paired, is_json, view};
 
 const REPLY: u64 = nanobot_context::tokens::REPLY;
 
@@ -109,36 +106,6 @@ fn skeleton(json: &str) -> String {
         escaped = false;
     }
     out
-}
-
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text).is_ok()
-}
-
-/// Asserts that every call is answered exactly once, directly behind its message, and that nothing else is a result.
-fn assert_paired(messages: &[Owned]) {
-    let mut at = 0;
-    while at < messages.len() {
-        let message = &messages[at];
-        at += 1;
-        assert_ne!(message.role, Role::Tool, "an orphan at {}", at - 1);
-        if message.role != Role::Assistant {
-            continue;
-        }
-        let filled = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-        let mut open = HashSet::new();
-        for call in &message.calls {
-            assert!(filled(&call.id) && filled(&call.name) && call.arguments_are_text, "{call:?}");
-            assert!(call.arguments.as_deref().is_some_and(is_json), "{call:?}");
-            assert!(open.insert(call.id.clone()), "an id twice: {call:?}");
-        }
-        while !open.is_empty() {
-            let result = messages.get(at).filter(|message| message.role == Role::Tool);
-            let result = result.unwrap_or_else(|| panic!("{open:?} not answered at {at}"));
-            assert!(open.remove(&result.tool_call_id), "{:?} answers nothing of {open:?}", result.tool_call_id);
-            at += 1;
-        }
-    }
 }
 
 proptest! {

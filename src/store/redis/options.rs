@@ -31,8 +31,18 @@ fn wrong(problem: &str) -> StoreError {
 }
 
 impl Options {
-    /// Reads a URL. No part of it is repeated in an error: a password with a `?` or an `@` could stand anywhere.
+    /// Reads a URL, and the file of certificates that it names.
     pub fn read(url: &str) -> StoreResult<Self> {
+        let (mut options, authority) = Self::parse(url)?;
+        if let Some(path) = authority {
+            options.connection = trusting(options.connection, &path)?;
+        }
+        Ok(options)
+    }
+
+    /// Reads a URL alone, and returns the path of the certificates to trust, too. No part of it is repeated in an error: a
+    /// password with a `?` or an `@` could stand anywhere.
+    pub fn parse(url: &str) -> StoreResult<(Self, Option<String>)> {
         let form =
             "must be `redis[s]://[user:password@]host[:port][/db]`, with `#`, `/`, `?` and `@` in names as `%23`, …";
         let parsed =
@@ -76,10 +86,7 @@ impl Options {
         let settings = options.connection.redis_settings().clone().set_skip_set_lib_name();
         let tcp = options.connection.tcp_settings().clone().set_nodelay(true);
         options.connection = options.connection.set_redis_settings(settings).set_tcp_settings(tcp);
-        if let Some(path) = authority {
-            options.connection = trusting(options.connection, &path)?;
-        }
-        Ok(options)
+        Ok((options, authority))
     }
 
     /// Returns the server that the URL names.

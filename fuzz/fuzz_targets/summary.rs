@@ -1,0 +1,17 @@
+//! What a model writes where a summary in fields was asked for: read, merged, kept small.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use nanobot_context::TokenCounter;
+use nanobot_context::summary::Structured;
+
+fuzz_target!(|case: (u16, &str, &str)| {
+    let (max_tokens, older, newer) = case;
+    let Some(older) = Structured::parse(older) else { return };
+    let again = Structured::from_json(&older.to_json()).unwrap_or_default();
+    assert_eq!(again, older, "fields change when they are stored and read");
+    let merged = older.merged(Structured::parse(newer).unwrap_or_default());
+    let small = merged.within(u64::from(max_tokens), TokenCounter::new(None));
+    assert_eq!(Structured::from_json(&small.to_json()).unwrap_or_default(), small);
+});
