@@ -1,30 +1,42 @@
 #!/bin/sh
-# Prints what the tests run: of the core, line by line of each file, then of the Python package, with the lines left out.
+# Prints what the tests run: of the core by file, what the tests of the package run of it through the binding included; then
+# of the Python package, with the lines left out. `PYTHON` is the interpreter of an environment with requirements/dev.txt.
 #
-# The binding is run by the tests of the package, so both write one set of counters. In a folder of its own: everything else
-# would be built again with other flags, too. `PYTHON` is the interpreter of an environment with requirements/dev.txt.
+# Only this package is built with counters (by a wrapper around its compiler), so that nothing else is built again.
 set -eu
 cd "$(dirname "$0")/.."
 bin=$(dirname "$PYTHON")
-export CARGO_TARGET_DIR="$PWD/target/coverage"
+out="$PWD/target/coverage"
 
 # As new as the compiler: rustup's component `llvm-tools`, else the system's, which has LLVM's number in its name.
+host=$(rustc -vV | sed -n 's/^host: //p')
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
-if command -v "llvm-cov-$llvm" >/dev/null && command -v "llvm-profdata-$llvm" >/dev/null; then
-    export LLVM_COV="llvm-cov-$llvm" LLVM_PROFDATA="llvm-profdata-$llvm"
-fi
-cargo llvm-cov --version >/dev/null 2>&1 || cargo install --locked cargo-llvm-cov --version 0.9.1
+tool() {
+    command -v "$(rustc --print sysroot)/lib/rustlib/$host/bin/$1" || command -v "$1-$llvm" || {
+        echo "error: coverage needs $1 of LLVM $llvm" >&2
+        echo "hint: \`rustup component add llvm-tools\`, or the system's package \`llvm-$llvm\`" >&2
+        exit 1
+    }
+}
+profdata=$(tool llvm-profdata)
+cov=$(tool llvm-cov)
 
-flags=$(cargo llvm-cov show-env --sh)
-eval "$flags"
-cargo llvm-cov clean --workspace --profraw-only
+rm -rf "$out"
+mkdir -p "$out"
+printf '#!/bin/sh\nexec "$@" -C instrument-coverage\n' >"$out/rustc"
+chmod +x "$out/rustc"
+export RUSTC_WORKSPACE_WRAPPER="$out/rustc" LLVM_PROFILE_FILE="$out/%p-%4m.profraw"
+
 cargo test --locked --quiet
-rm -rf "$CARGO_TARGET_DIR/wheels"
-"$bin/maturin" build --profile dev --locked --out "$CARGO_TARGET_DIR/wheels" --interpreter "$PYTHON"
-"$bin/uv" pip install --quiet --python "$PYTHON" --no-deps --reinstall "$CARGO_TARGET_DIR"/wheels/*.whl
+"$bin/maturin" build --profile dev --locked --out "$out" --interpreter "$PYTHON"
+"$bin/uv" pip install --quiet --python "$PYTHON" --no-deps --reinstall "$out"/*.whl
 "$bin/coverage" erase
 "$bin/coverage" run -m pytest -q tests/python tests/conformance
 
-cargo llvm-cov report --ignore-filename-regex '(tests|registry|rustlib)/'
+"$profdata" merge --sparse --output "$out/all.profdata" "$out"/*.profraw
+objects=$(cargo test --locked --no-run --message-format json 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/--object \1/p')
+library=$("$PYTHON" -c 'import nanobot_context._core as core; print(core.__file__)')
+# shellcheck disable=SC2086 # paths of cargo's own, one word each
+"$cov" report --instr-profile "$out/all.profdata" --ignore-filename-regex '(/tests/|/registry/|/rustc/)' "$library" $objects
 "$bin/coverage" combine --quiet
 "$bin/coverage" report
