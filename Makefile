@@ -6,6 +6,7 @@
 #   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/compress/salience.tsv, from the same recordings
 #   make test     all tests, the real loops with one nanobot release of each generation
+#   make test-fast  the core and what runs in one Python process: no servers, command lines, documentation or real loops
 #   make matrix   the real loops with all sixteen releases
 #   make check    what CI runs: format, lints, types, tests
 #   make fuzz     hostile inputs, five minutes for each target of fuzz/: FUZZ_SECONDS, FUZZ_TARGETS
@@ -14,7 +15,6 @@
 # PYTHON selects the interpreter that .venv is made of: `make test PYTHON=python3.13`.
 
 PYTHON ?= python3
-NEXTEST_VERSION := 0.9.143
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,10 +33,13 @@ TYPED := $(wildcard python tests/python tests/conformance tests/terminal tests/b
 TYPED_SHOWN := $(wildcard tests/docs tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
 # With what they show, which is in the environment of the examples.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
+# Tests of the package that neither start a process nor wait for one.
+FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
+SLOW := cli session_processes
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs examples test matrix check lint lint-rust lint-python fuzz coverage demo bench eval train docs
+.PHONY: help setup build wheel envs plays examples test test-fast matrix check lint lint-rust lint-python fuzz coverage demo bench eval train docs
 .PHONY: requirements clean
 
 help:
@@ -96,9 +99,13 @@ wheel:
 	$(BIN)/maturin build --release --locked --out dist --interpreter $(PY)
 	$(UV) pip install --quiet --python $(PY) --no-deps --reinstall dist/*.whl
 
-# One environment for each supported nanobot release, in .cache/nanobot.
-envs: setup
-	$(PY) scripts/nanobot_envs.py
+# One environment for each nanobot release that is played, in .cache/nanobot.
+envs: setup build
+	$(PY) scripts/nanobot_envs.py $$($(PY) tests/nanobot/plays.py --list)
+
+# The real loops, in .cache/plays, where tests read what they did. Played again when anything they depend on changes.
+plays: envs
+	$(PY) tests/nanobot/plays.py
 
 # What examples/ shows the package with, in .cache/examples.
 examples: setup build
@@ -106,16 +113,32 @@ examples: setup build
 
 ## Tests ##############################################################################################################
 
-test: setup build envs examples $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
+# What `make test` needs before its first test.
+ready: setup build plays examples $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
 	@scripts/install_test_tools.sh
 	@scripts/install_chromium.sh
-	@cargo nextest --version >/dev/null 2>&1 || cargo install --locked cargo-nextest --version $(NEXTEST_VERSION)
-	cargo nextest run --locked --no-fail-fast
-	cargo test --locked --doc
-	$(PY) -m pytest $(TESTED)
+	cargo test --locked --no-run
 
-matrix: setup build envs
-	NANOBOT_CONTEXT_MATRIX=1 $(PY) -m pytest tests/nanobot
+# Two processes, as many as the plays take: each file of tests is run by one of them.
+PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadfile
+
+test: ready
+	cargo test --locked
+	$(PYTEST) --durations 10 $(TESTED)
+	@echo "Left out: the tests listed as SKIPPED above; $(words $(wildcard tests/nanobot/locks/*.txt)) nanobot releases are played by \`make matrix\`;"
+	@echo "10,000 cases a property are tried with NANOBOT_CONTEXT_SLOW=1; recorded conversations are read by \`make eval\`."
+
+# With the core of the dev profile, in .cache/fast: `make build` takes minutes.
+test-fast: setup
+	cargo test --locked --lib --test rust
+	@rm -rf .cache/fast
+	$(BIN)/maturin build --quiet --profile dev --locked --out .cache/fast/dist --interpreter $(PY)
+	@$(PY) -m zipfile -e .cache/fast/dist/*.whl .cache/fast/package
+	PYTHONPATH=.cache/fast/package $(PYTEST) $(FAST)
+
+matrix: export NANOBOT_CONTEXT_MATRIX := 1
+matrix: plays
+	$(PYTEST) tests/nanobot
 
 lint: lint-rust lint-python
 

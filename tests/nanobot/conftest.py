@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import pytest
 
 from played import RELEASES, Played
+from plays import failure
 
 
 @pytest.fixture(scope="session")
-def played(request: pytest.FixtureRequest) -> Iterator[Played]:
-    """Start the drivers of all releases that the selected tests need."""
-    wanted = {
-        item.callspec.params["release"]
-        for item in request.session.items
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-        if "release" in item.callspec.params
-    }
-    all_played = Played([release for release in RELEASES if release in wanted])
-    yield all_played
-    all_played.close()
+def played() -> Played:
+    """What was played with all releases."""
+    return Played()
 
 
 @pytest.fixture(params=RELEASES)
 def release(request: pytest.FixtureRequest) -> str:
     """A nanobot release that this package supports."""
     return str(request.param)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Have a release played again by the next run when a test of it fails."""
+    report = yield
+    if report.failed and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        for release in set(RELEASES) & set(map(str, item.callspec.params.values())):
+            failure(release).touch()
+    return report

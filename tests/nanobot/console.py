@@ -18,6 +18,7 @@ from texts import planted
 WINDOW = 24_000
 DONE = "CONSOLE-DONE"
 MODEL = "openai/gpt-4o-mini"
+COMMAND_SECONDS = 900.0
 
 
 async def play_console(home: Path) -> dict[str, Any]:
@@ -35,7 +36,6 @@ async def play_console(home: Path) -> dict[str, Any]:
     steps: dict[str, Any] = {}
     try:
         steps["enable"] = await command("nanobot-context", "enable")
-        steps["status"] = await command("nanobot-context", "status")
         steps["protected"] = await agent(home, workspace, names)
     finally:
         steps["disable"] = await command("nanobot-context", "disable")
@@ -83,7 +83,7 @@ async def command(name: str, *arguments: str) -> dict[str, Any]:
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    printed, _ = await asyncio.wait_for(process.communicate(), 90)
+    printed, _ = await asyncio.wait_for(process.communicate(), COMMAND_SECONDS)
     return {"code": process.returncode, "printed": printed.decode(errors="replace")}
 
 

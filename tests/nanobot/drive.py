@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import copy
 import json
 import os
 import re
@@ -24,9 +25,10 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Coroutine
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +42,9 @@ from stage import RULES, Stage, session_faults, session_files, stopped_clock
 TIME = re.compile(r"_(at|ms)$|^timestamp$")
 """The keys of session files that say when something was or how long it took."""
 MODES = ("off", "on", "disabled", "environment", "removed")
-JOB_SECONDS = 120.0
+JOB_SECONDS = 1_200.0
+FILED = ("A", "thinking")
+"""Scenarios whose session files are kept as they are."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -88,11 +92,16 @@ def prepare() -> None:
     import_module("nanobot.agent.loop")
     # OpenAI's client pauses before it repeats a request whose connection was closed.
     import_module("openai._base_client").__dict__["MAX_RETRY_DELAY"] = 0
+    # Later releases parse the head of every skill several times a request: half of a play's time.
+    if find_spec("yaml"):
+        yaml: Any = import_module("yaml")
+        parsed = cache(yaml.safe_load)
+        yaml.safe_load = lambda text: copy.deepcopy(parsed(text))
 
 
 def show(result: dict[str, Any]) -> None:
     """Print one result as a line of JSON."""
-    print(json.dumps(result, ensure_ascii=False), flush=True)
+    print(json.dumps(result), flush=True)
 
 
 def run(
@@ -200,6 +209,11 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
         "lists_changed": stage.lists_changed,
         "session_faults": session_faults(stage.home),
         "saved": saved(stage.home) if scenario.stopped else None,
+        "session_files": {
+            path.name: path.read_bytes().decode()
+            for path in session_files(stage.home)
+            if scenario.name in FILED
+        },
         "notes": stage.notes,
         "consolidated": any("MEMORY-ENTRY" in text for text in kept),
     }

@@ -1,22 +1,14 @@
-"""Plays each release once, two at a time, and keeps what the drivers report."""
+"""What is played with each release, and the results for tests."""
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
 
 import pytest
 
+from plays import Result, Results, plays
 from refusals import MISCOUNTED, WRONG
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 LITELLM = ("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5")
 """The releases whose provider is litellm."""
 OPENAI = (
@@ -75,9 +67,13 @@ BASELINE = "0.1.4.post4"
 """The release that is also played without the package, to show that the scenarios overflow."""
 RETRIES_DIGITS = "0.1.4.post5"
 """The release that takes an error with 503 in it for a transient one."""
-PROCESS_SECONDS = 540
-
-Result = dict[str, Any]
+LIVE = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
+"""An old release and the newest, unless all are played: what they tell while they work."""
+TALKS = {
+    BASELINE: ("talk-plain", "talk-troubled", "talk-both"),
+    GOES_ON: ("talk-plain", "talk-troubled", "talk-late", "talk-thinking"),
+}
+"""The long talks; every release has the short one."""
 
 
 def jobs(release: str) -> list[str]:
@@ -108,62 +104,27 @@ def jobs(release: str) -> list[str]:
         protected += ["thinking"]
     if release in FALL_BACK:
         protected += ["fallback"]
+    if release in LIVE:
+        protected += ["live"]
     for provider, releases in OTHER_PROVIDERS.items():
         if release in releases:
             protected += [provider, *REFUSED[provider]]
+    protected += ["talk-short", *TALKS.get(release, ())]
     plan += [f"{name}:on" for name in protected]
     return [*plan, *(f"switched-off:{mode}" for mode in SWITCHES), "console"]
 
 
 class Played:
-    """The results of all drivers; `of` waits for the one that is asked for."""
+    """The results of all drivers, each read once."""
 
-    def __init__(self, releases: list[str]) -> None:
-        self._pool = ThreadPoolExecutor(max_workers=max(2, (os.cpu_count() or 2) - 1))
-        self._runs: dict[str, Future[dict[tuple[str, str], Result]]] = {}
-        for release in releases:
-            self._run(release)
+    def __init__(self) -> None:
+        self._results: dict[str, Results] = {}
 
     def of(self, release: str, scenario: str, mode: str = "on") -> Result:
         """Return what happened in one scenario; the test fails if it was not played to its end."""
-        result = self._run(release).result()[scenario, mode]
+        if release not in self._results:
+            self._results[release] = plays(release, jobs(release))
+        result = self._results[release][scenario, mode]
         if result["error"]:
             pytest.fail(f"{scenario}:{mode} on nanobot {release} broke off\n{result['error']}")
         return result
-
-    def _run(self, release: str) -> Future[dict[tuple[str, str], Result]]:
-        """Return the run of `release`, begun now if it was not foreseen."""
-        if release not in self._runs:
-            self._runs[release] = self._pool.submit(drive, release)
-        return self._runs[release]
-
-    def close(self) -> None:
-        """Wait for what is still running."""
-        self._pool.shutdown(cancel_futures=True)
-
-
-def drive(release: str, wanted: Sequence[str] = ()) -> dict[tuple[str, str], Result]:
-    """Run the driver of `release`, with all jobs or those that are `wanted`.
-
-    Returns the results by scenario and mode.
-    """
-    home = ROOT / ".cache" / "nanobot" / release
-    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    stamp = home / "nanobot-context.stamp.json"
-    if not python.exists() or not stamp.exists():
-        raise RuntimeError(f"no environment for nanobot {release}\nhint: run `make envs`")
-    if json.loads(stamp.read_text())["package"] == "none":
-        raise RuntimeError(
-            f"the environment of nanobot {release} holds no nanobot-context\nhint: run `make envs`"
-        )
-    done = subprocess.run(
-        [str(python), str(HERE / "drive.py"), *(wanted or jobs(release))],
-        capture_output=True,
-        text=True,
-        timeout=PROCESS_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"the driver of nanobot {release} failed\n{done.stderr[-4000:]}")
-    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {(result["scenario"], result["mode"]): result for result in results}

@@ -59,6 +59,9 @@ class Request:
     model: str
     status: int = 200
     about: str = "answered"
+    turns_late: int = 0
+    answered_in: int = 0
+    """The exchange with the user in which the answer was sent: `turn`, unless it was late."""
     text: str = field(init=False, default="")
     """All content of the prompt, joined."""
 
@@ -102,21 +105,19 @@ SUMMARIES = "house-summary"
 """The model that a scenario has summaries made by."""
 
 
+LATEST_SECONDS = 600.0
+"""How long a late answer is kept back at most: somebody waits for it who should not."""
+
+
 @dataclass(frozen=True)
 class Late:
-    """An answer that takes its time, while the server answers others."""
+    """An answer that is kept back until the user has said `turns` things more or waits for it.
 
-    seconds: float
-    answer: str
+    The server answers others meanwhile.
+    """
 
-    def on_its_way(self) -> Fault:
-        """Return what keeps the answer back, outside the lock, and spoils nothing else."""
-
-        def wait(meant: bytes) -> bytes:
-            time.sleep(self.seconds)
-            return meant
-
-        return Fault("late", wait)
+    turns: int
+    answer: str | list[Call] | Refusal | Fault
 
 
 Answer = str | list[Call] | Refusal | Fault | Late
@@ -151,6 +152,8 @@ class ModelServer:
         self.windows = windows or {}
         self.requests: list[Request] = []
         self.turn = 0
+        self.is_awaited = threading.Event()
+        """Set when nobody goes on talking: late answers come at once."""
         self._accepted = {"main": 0, "sub": 0, "memory": 0, "summary": 0}
         self._lock = threading.Lock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -176,32 +179,44 @@ class ModelServer:
     def answer(self, body: bytes, path: str = "") -> tuple[int, dict[str, Any], Fault | None]:
         """Return status, JSON and what spoils them for one body, and remember the request."""
         with self._lock:
-            given = json.loads(body)
-            written: Callable[..., dict[str, Any]] = dict
-            if path.endswith(RESPONSES):
-                request = self._read(responses.chat_form(given), body)
-                refusal = responses.malformed(given)
-                written = functools.partial(responses.response, asked=given)
-            else:
-                request, refusal = self._read(given, body), malformed(given.get("messages"))
-            self.requests.append(request)
-            refusal = refusal or self._too_long(request)
-            if self.form == SILENT and request.prompt_tokens > self.window:
-                request.about, request.prompt_tokens = "cut", self.window
-                return 200, written(self._completion(request, FORGOTTEN)), None
-            reply: Answer = refusal or self.script(request)
-            if isinstance(reply, Refusal):
-                request.status, request.about = reply.status, reply.about
-                return reply.status, reply.body, None
-            fault = reply if isinstance(reply, Fault) else None
-            if isinstance(reply, Fault):
-                request.status, request.about = reply.status, reply.about
-                reply = "This never arrives whole."
-            else:
-                self._accepted[request.kind] += 1
-            if isinstance(reply, Late):
-                fault, reply = reply.on_its_way(), reply.answer
-            return request.status, written(self._completion(request, reply)), fault
+            request, status, answer, fault = self._answer(body, path)
+        self._keep_back(request)
+        return status, answer, fault
+
+    def _answer(self, body: bytes, path: str) -> tuple[Request, int, dict[str, Any], Fault | None]:
+        given = json.loads(body)
+        written: Callable[..., dict[str, Any]] = dict
+        if path.endswith(RESPONSES):
+            request = self._read(responses.chat_form(given), body)
+            refusal = responses.malformed(given)
+            written = functools.partial(responses.response, asked=given)
+        else:
+            request, refusal = self._read(given, body), malformed(given.get("messages"))
+        self.requests.append(request)
+        refusal = refusal or self._too_long(request)
+        if self.form == SILENT and request.prompt_tokens > self.window:
+            request.about, request.prompt_tokens = "cut", self.window
+            return request, 200, written(self._completion(request, FORGOTTEN)), None
+        reply: Answer = refusal or self.script(request)
+        if isinstance(reply, Late):
+            request.turns_late, reply = reply.turns, reply.answer
+        if isinstance(reply, Refusal):
+            request.status, request.about = reply.status, reply.about
+            return request, reply.status, reply.body, None
+        fault = reply if isinstance(reply, Fault) else None
+        if isinstance(reply, Fault):
+            request.status, request.about = reply.status, reply.about
+            reply = "This never arrives whole."
+        else:
+            self._accepted[request.kind] += 1
+        return request, request.status, written(self._completion(request, reply)), fault
+
+    def _keep_back(self, request: Request) -> None:
+        """Wait until the answer to `request` is due."""
+        due, latest = request.turn + request.turns_late, time.monotonic() + LATEST_SECONDS
+        while self.turn < due and time.monotonic() < latest and not self.is_awaited.wait(0.002):
+            pass
+        request.answered_in = self.turn
 
     def _read(self, asked: dict[str, Any], body: bytes) -> Request:
         messages = [m for m in asked.get("messages") or [] if isinstance(m, dict)]

@@ -38,7 +38,7 @@ RETRYING = ("chat_with_retry", "chat_stream_with_retry")
 """What nanobot calls since 0.1.4.post5 and, to stream, since 0.1.4.post6; no call is in both."""
 WATCHING = ("on_progress", "on_stream", "on_stream_end")
 """How nanobot tells what it does within a turn: since 0.1.4 and, to stream, since 0.1.4.post6."""
-IDLE_SECONDS = 20.0
+IDLE_SECONDS = 600.0
 
 
 class Stage:

@@ -15,15 +15,16 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from faults import FAULTS
-from refusals import OVERFLOW, Size
+from faults import FAULTS, Fault
+from refusals import OVERFLOW, Refusal, Size
 from scenario import Scenario, memory
 from server import SUMMARIES, Answer, Call, Late, Request, Script, content_text
 from stage import Stage, session_files
 
 SESSION = "cli:direct"
 TURNS = 200
-LATE_SECONDS = 30.0
+LATE_TURNS = 150
+SETTLE_SECONDS = 600.0
 FEW_TURNS = 8
 NUMBERED = re.compile(r"\b(Question|Answer) (\d{3})\b")
 SECTION = "## Conversation Summary"
@@ -71,11 +72,12 @@ class Talk:
             shown = {"section": section(metadata["summary"])}
             self.summaries[state["version"]] = {**state, **shown}
 
-    async def settle(self, seconds: float = 20.0) -> None:
+    async def settle(self) -> None:
         """Wait until no summary is made."""
+        self.stage.server.is_awaited.set()
         own = [task for task in asyncio.all_tasks() if "Jobs._run" in repr(task)]
         if own:
-            await asyncio.wait(own, timeout=seconds)
+            await asyncio.wait(own, timeout=SETTLE_SECONDS)
         self.note()
 
     def report(self) -> dict[str, Any]:
@@ -89,6 +91,11 @@ class Talk:
                 for one in self.summaries.values()
             ],
             "injected": [self.injected(request) for request in requests],
+            "turns_late": [
+                request.answered_in - request.turn
+                for request in self.stage.server.requests
+                if request.kind == "summary" and request.answered_in <= TURNS
+            ],
             "faults": list(self.faults(requests, messages)),
             "in_file": self.in_file(),
         }
@@ -180,11 +187,11 @@ def text_of(index: int) -> str:
 
 def late(request: Request, index: int) -> Answer:
     """Answer the second one late."""
-    return Late(LATE_SECONDS, text_of(index)) if index == 1 else text_of(index)
+    return Late(LATE_TURNS, text_of(index)) if index == 1 else text_of(index)
 
 
 def troubled() -> Summarised:
-    """Let each summary meet another trouble, and every sixth none.
+    """Let each summary meet another trouble, and every seventh none; all come a turn late.
 
     The requests for one follow each other within few turns: a server that fails is asked again, and
     one that refuses is asked for halves, which it answers.
@@ -198,7 +205,7 @@ def troubled() -> Summarised:
         turns.append(request.turn)
         size = Size(request.prompt_tokens - 1, request.prompt_tokens, 0, request.max_tokens)
         is_whole = request.prompt_tokens >= first[-1]
-        troubles: tuple[Answer, ...] = (
+        troubles: tuple[str | list[Call] | Refusal | Fault, ...] = (
             FAULTS["500"],
             OVERFLOW["openai"](size) if is_whole else text_of(index),
             "",
@@ -207,7 +214,7 @@ def troubled() -> Summarised:
             f"blah {index} " * 20_000,
             text_of(index),
         )
-        return troubles[(len(first) - 1) % len(troubles)]
+        return Late(1, troubles[(len(first) - 1) % len(troubles)])
 
     return answer
 
@@ -216,8 +223,7 @@ async def long_talk(stage: Stage, turns: int) -> None:
     """Talk, wait for the last summary, go on after a restart, and then without the package."""
     talk = Talk(stage)
     await talk.ask(turns)
-    stage.notes["seconds"] = [turn["seconds"] for turn in stage.turns]
-    await talk.settle(LATE_SECONDS + 20.0)
+    await talk.settle()
     await talk.ask()
     talk.restart()
     await talk.ask()

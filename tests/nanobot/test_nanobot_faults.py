@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from faults import FAULTS
-from played import Played, Result
+from played import Played
+from plays import Result
 
 faults = pytest.mark.parametrize("fault", FAULTS)
 DOES_NOT_RETRY = ("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4")

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from live import BIG, FILES, TALK, TEAM
-from played import BASELINE, GOES_ON, RELEASES, TESTED, Result, drive
-
-PLAYED = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
-"""An old release and the newest, unless all are played."""
+from played import LIVE, Played
+from plays import Result
 
 
-@pytest.fixture(scope="session")
-def runs() -> Iterator[dict[str, Future[dict[tuple[str, str], Result]]]]:
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        yield {release: pool.submit(drive, release, ["live"]) for release in PLAYED}
-
-
-@pytest.fixture(params=PLAYED)
-def result(
-    request: pytest.FixtureRequest, runs: dict[str, Future[dict[tuple[str, str], Result]]]
-) -> Result:
-    """What was played with a release; the test fails if it was not played to its end."""
-    found = runs[request.param].result()["live", "on"]
-    if found["error"]:
-        pytest.fail(f"live on nanobot {request.param} broke off\n{found['error']}")
-    return found
+@pytest.fixture(params=LIVE)
+def result(request: pytest.FixtureRequest, played: Played) -> Result:
+    """What was played with a release."""
+    return played.of(request.param, "live")
 
 
 def told(result: Result, *kinds: str) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from played import BASELINE, FITTING, GOES_ON, LOSES_REPORTS, OTHER_PROVIDERS, Played, Result
+from played import BASELINE, FITTING, GOES_ON, LOSES_REPORTS, OTHER_PROVIDERS, Played
+from plays import Result
 
 scenarios = pytest.mark.parametrize("scenario", FITTING)
 PREVIEWS = ("0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3", "0.2.0", "0.2.1")

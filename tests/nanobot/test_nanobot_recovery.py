@@ -15,8 +15,8 @@ from played import (
     REFUSED,
     RETRIES_DIGITS,
     Played,
-    Result,
 )
+from plays import Result
 from refusals import MISCOUNTED, WRONG
 
 REPAIRED = [*(f"wrong-{form}" for form in WRONG), "digits"]

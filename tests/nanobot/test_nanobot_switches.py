@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from played import LITELLM, SWITCHES, Played, Result
+from played import LITELLM, SWITCHES, Played
+from plays import Result
 
 
 def sent_and_seen(result: Result) -> dict[str, object]:
