@@ -31,6 +31,7 @@ from nanobot_context import InvalidArgumentError
 from nanobot_context.summary.async_jobs import AsyncJob, AsyncSummaryJobs
 from nanobot_context.summary.job_line import JobCounts, JobLine, Ticket
 from nanobot_context.summary.jobs import Job, SummaryJobs
+from pace import unhurried
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -281,22 +282,26 @@ def test_a_job_may_hand_in_the_next_one_of_its_own_key(workers: int) -> None:
 
 
 def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
-    stored: list[Any] = []
-    gate = Gate()
-    jobs = SummaryJobs(timeout=0.05)
-    job = jobs.submit("a", gate, stored.append)
-    with pytest.raises(TimeoutError, match=r"longer than 0\.05 s"):
-        job.result(10)
-    assert (job.state, job.done(), job.cancelled()) == ("timed_out", True, True)
-    assert jobs.submit("a", told("next")).result(10) == ("next", False), "its key is free"
-    gate.may_end.set()
-    for thread in our_threads():
-        thread.join(10)
-    assert stored == []
-    assert jobs.counts == JobCounts(done=1, timed_out=1)
-    assert [error.error for error in jobs.errors] == [
-        "TimeoutError: the job took longer than 0.05 s"
-    ]
+    def story(slower: float) -> None:
+        timeout = 0.05 * slower
+        stored: list[Any] = []
+        gate = Gate()
+        jobs = SummaryJobs(timeout=timeout)
+        job = jobs.submit("a", gate, stored.append)
+        with pytest.raises(TimeoutError, match=f"longer than {timeout} s"):
+            job.result(10)
+        assert (job.state, job.done(), job.cancelled()) == ("timed_out", True, True)
+        assert jobs.submit("a", told("next")).result(10) == ("next", False), "its key is free"
+        gate.may_end.set()
+        for thread in our_threads():
+            thread.join(10)
+        assert stored == []
+        assert jobs.counts == JobCounts(done=1, timed_out=1)
+        assert [error.error for error in jobs.errors] == [
+            f"TimeoutError: the job took longer than {timeout} s"
+        ]
+
+    unhurried(story)
 
 
 def test_work_can_ask_whether_it_is_still_wanted() -> None:
@@ -347,24 +352,27 @@ def test_what_waits_for_a_job_that_is_cancelled_begins_at_once() -> None:
 
 
 def test_what_is_being_stored_is_not_cancelled() -> None:
-    storing, may_end = threading.Event(), threading.Event()
-    stored: list[Any] = []
+    def story(slower: float) -> None:
+        storing, may_end = threading.Event(), threading.Event()
+        stored: list[Any] = []
 
-    def store(value: Any) -> None:
-        storing.set()
-        assert may_end.wait(10)
-        stored.append(value)
+        def store(value: Any) -> None:
+            storing.set()
+            assert may_end.wait(10)
+            stored.append(value)
 
-    jobs = SummaryJobs(timeout=0.05)
-    job = jobs.submit("a", told(1), store)
-    assert storing.wait(10)
-    assert not job.cancel()
-    time.sleep(0.1)
-    assert job.state == "storing", "nor is it ever too late"
-    may_end.set()
-    assert job.result(10) == (1, False)
-    assert stored == [(1, False)]
-    jobs.close()
+        jobs = SummaryJobs(timeout=0.05 * slower)
+        job = jobs.submit("a", told(1), store)
+        assert storing.wait(10)
+        assert not job.cancel()
+        time.sleep(0.1 * slower)
+        assert job.state == "storing", "nor is it ever too late"
+        may_end.set()
+        assert job.result(10) == (1, False)
+        assert stored == [(1, False)]
+        jobs.close()
+
+    unhurried(story)
 
 
 def test_close_lets_what_runs_end() -> None:
@@ -730,48 +738,58 @@ def test_a_task_may_hand_in_the_next_one_of_its_own_key() -> None:
 
 
 def test_a_timeout_cancels_the_task_and_stores_nothing() -> None:
-    async def main() -> None:
-        stored: list[Any] = []
-        jobs = AsyncSummaryJobs(timeout=0.02)
-        gate = AsyncGate()
-        job = await jobs.submit("a", gate, stored.append)
-        with pytest.raises(TimeoutError, match=r"longer than 0\.02 s"):
-            await job
-        assert gate.was_cancelled
-        assert (await (await jobs.submit("a", atold("next"))))[0] == "next"
-        assert stored == []
-        assert jobs.counts == JobCounts(done=1, timed_out=1)
-        assert jobs.errors[0].state == "timed_out"
-        await jobs.close()
+    def story(slower: float) -> None:
+        timeout = 0.02 * slower
 
-    run(main)
+        async def main() -> None:
+            stored: list[Any] = []
+            jobs = AsyncSummaryJobs(timeout=timeout)
+            gate = AsyncGate()
+            job = await jobs.submit("a", gate, stored.append)
+            with pytest.raises(TimeoutError, match=f"longer than {timeout} s"):
+                await job
+            assert gate.was_cancelled
+            assert (await (await jobs.submit("a", atold("next"))))[0] == "next"
+            assert stored == []
+            assert jobs.counts == JobCounts(done=1, timed_out=1)
+            assert jobs.errors[0].state == "timed_out"
+            await jobs.close()
+
+        run(main)
+
+    unhurried(story)
 
 
 def test_a_task_that_will_not_be_cancelled_keeps_nobody_waiting_and_stores_nothing() -> None:
-    async def main() -> None:
-        stored: list[Any] = []
-        may_end = asyncio.Event()
+    def story(slower: float) -> None:
+        timeout = 0.02 * slower
 
-        async def stubborn(force: bool) -> str:
-            for _ in range(3):
-                try:
-                    await may_end.wait()
-                except asyncio.CancelledError:
-                    continue
-                break
-            return "too late"
+        async def main() -> None:
+            stored: list[Any] = []
+            may_end = asyncio.Event()
 
-        jobs = AsyncSummaryJobs(timeout=0.02)
-        job = await jobs.submit("a", stubborn, stored.append)
-        behind = await jobs.submit("a", atold("behind"), stored.append)
-        with pytest.raises(TimeoutError):
-            await job
-        assert await asyncio.wait_for(behind, 5) == ("behind", False)
-        may_end.set()
-        await jobs.close(0)
-        assert stored == [("behind", False)]
+            async def stubborn(force: bool) -> str:
+                for _ in range(3):
+                    try:
+                        await may_end.wait()
+                    except asyncio.CancelledError:
+                        continue
+                    break
+                return "too late"
 
-    run(main)
+            jobs = AsyncSummaryJobs(timeout=timeout)
+            job = await jobs.submit("a", stubborn, stored.append)
+            behind = await jobs.submit("a", atold("behind"), stored.append)
+            with pytest.raises(TimeoutError):
+                await job
+            assert await asyncio.wait_for(behind, 5) == ("behind", False)
+            may_end.set()
+            await jobs.close(0)
+            assert stored == [("behind", False)]
+
+        run(main)
+
+    unhurried(story)
 
 
 def test_who_stops_waiting_does_not_cancel_the_job() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +29,7 @@ class Ticking:
 
     def __init__(self) -> None:
         self.turns = 0
+        self.often = asyncio.Event()
 
     async def __aenter__(self) -> Ticking:
         self._task = asyncio.create_task(self._tick())
@@ -44,6 +44,8 @@ class Ticking:
         while True:
             await asyncio.sleep(0.001)
             self.turns += 1
+            if self.turns > 50:
+                self.often.set()
 
 
 async def filled(service: AsyncSessionService, count: int) -> None:
@@ -84,11 +86,11 @@ def test_the_loop_goes_on_while_another_process_holds_the_lock(plain_store: Stor
     if plain_store.name != "sqlite":
         pytest.skip("only a file is locked")
     holder = """
-import sqlite3, sys, time
+import sqlite3, sys
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)
 connection.execute("BEGIN IMMEDIATE")
 print("held", flush=True)
-time.sleep(0.7)
+sys.stdin.read()
 connection.execute("COMMIT")
 """
 
@@ -96,15 +98,19 @@ connection.execute("COMMIT")
         async with AsyncSessionService(plain_store.url) as service:
             session = await service.create("app", "me")
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-c", holder, plain_store.path, stdout=asyncio.subprocess.PIPE
+                *(sys.executable, "-c", holder, plain_store.path),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
             )
+            assert process.stdin is not None
             assert process.stdout is not None
             await process.stdout.readline()
-            start = time.perf_counter()
+            appending = asyncio.create_task(service.append(session, [said("hello")]))
             async with Ticking() as ticking:
-                await service.append(session, [said("hello")])
-            assert time.perf_counter() - start > 0.3
-            assert ticking.turns > 50
+                await ticking.often.wait()
+                assert not appending.done()
+                process.stdin.close()
+                await appending
             assert await process.wait() == 0
             # Readers wait for nobody.
             assert (await service.get(*session.key)) is not None

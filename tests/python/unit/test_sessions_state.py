@@ -13,6 +13,7 @@ import pytest
 from nanobot_context import InvalidArgumentError, SessionNotFoundError
 from nanobot_context.sessions import Event
 from nanobot_context.summary import Summarizer
+from pace import unhurried
 from session_cases import answered, ids, read, said
 
 if TYPE_CHECKING:
@@ -213,50 +214,65 @@ def test_without_a_ttl_nothing_expires(store: Store) -> None:
 
 
 def test_a_session_expires_as_a_whole_and_its_owners_state_stays(store: Store) -> None:
-    service = store.open(session_ttl=0.3)
-    session = service.create("app", "me", "s", state={"own": 1, "user:a": 1, "app:b": 1})
-    service.append(session, [said("hello")])
-    time.sleep(0.5)
-    assert service.get("app", "me", "s") is None
-    assert service.list("app", "me") == []
-    assert service.session_state(session) == {}
-    assert service.summaries(session) == []
-    with pytest.raises(SessionNotFoundError):
-        service.append(session, [said("too late")])
-    new = service.create("app", "me", "s")
-    assert (new.state, new.events, new.seq) == ({"user:a": 1, "app:b": 1}, [], 0)
+    def story(slower: float) -> None:
+        me = f"me-{slower}"
+        service = store.open(session_ttl=0.3 * slower)
+        session = service.create("app", me, "s", state={"own": 1, "user:a": 1, "app:b": 1})
+        service.append(session, [said("hello")])
+        time.sleep(0.5 * slower)
+        assert service.get("app", me, "s") is None
+        assert service.list("app", me) == []
+        assert service.session_state(session) == {}
+        assert service.summaries(session) == []
+        with pytest.raises(SessionNotFoundError):
+            service.append(session, [said("too late")])
+        new = service.create("app", me, "s")
+        assert (new.state, new.events, new.seq) == ({"user:a": 1, "app:b": 1}, [], 0)
+
+    unhurried(story)
 
 
 def test_state_of_user_and_app_expires_by_its_own_ttl(store: Store) -> None:
-    service = store.open(user_state_ttl=0.3, app_state_ttl=0.3)
-    session = service.create("app", "me", state={"own": 1, "user:a": 1, "app:b": 1})
-    time.sleep(0.5)
-    assert read(service, session).state == {"own": 1}
-    assert (service.user_state("app", "me"), service.app_state("app")) == ({}, {})
-    service.update_user_state("app", "me", {"c": 1})
-    assert service.user_state("app", "me") == {"c": 1}, "what has expired does not come back"
+    def story(slower: float) -> None:
+        me, app = f"me-{slower}", f"app-{slower}"
+        service = store.open(user_state_ttl=0.3 * slower, app_state_ttl=0.3 * slower)
+        session = service.create(app, me, state={"own": 1, "user:a": 1, "app:b": 1})
+        time.sleep(0.5 * slower)
+        assert read(service, session).state == {"own": 1}
+        assert (service.user_state(app, me), service.app_state(app)) == ({}, {})
+        service.update_user_state(app, me, {"c": 1})
+        assert service.user_state(app, me) == {"c": 1}, "what has expired does not come back"
+
+    unhurried(story)
 
 
 def test_writing_prolongs_a_life_and_reading_does_not(store: Store) -> None:
-    service = store.open(session_ttl=1.0)
-    session = service.create("app", "me", "written")
-    service.create("app", "me", "read")
-    for at in range(4):
-        time.sleep(0.4)
-        service.append(session, [said(str(at))])
-        service.get("app", "me", "read")
-    assert len(read(service, session).events) == 4
-    assert service.get("app", "me", "read") is None
+    def story(slower: float) -> None:
+        me = f"me-{slower}"
+        service = store.open(session_ttl=0.5 * slower)
+        session = service.create("app", me, "written")
+        service.create("app", me, "read")
+        for at in range(4):
+            time.sleep(0.2 * slower)
+            service.append(session, [said(str(at))])
+            service.get("app", me, "read")
+        assert len(read(service, session).events) == 4
+        assert service.get("app", me, "read") is None
+
+    unhurried(story)
 
 
 def test_reading_prolongs_a_life_where_that_is_asked_for(store: Store) -> None:
-    service = store.open(session_ttl=1.0, refresh="read_write")
-    session = service.create("app", "me")
-    for _ in range(4):
-        time.sleep(0.4)
-        assert service.get(*session.key) is not None
-    time.sleep(1.3)
-    assert service.get(*session.key) is None
+    def story(slower: float) -> None:
+        service = store.open(session_ttl=0.5 * slower, refresh="read_write")
+        session = service.create("app", f"me-{slower}")
+        for _ in range(4):
+            time.sleep(0.2 * slower)
+            assert service.get(*session.key) is not None
+        time.sleep(0.7 * slower)
+        assert service.get(*session.key) is None
+
+    unhurried(story)
 
 
 def test_reading_gives_no_session_an_end_that_has_none(store: Store) -> None:
@@ -268,18 +284,24 @@ def test_reading_gives_no_session_an_end_that_has_none(store: Store) -> None:
 
 
 def test_cleaning_up_frees_what_has_expired_and_nothing_else(store: Store) -> None:
-    service = store.open(session_ttl=0.3, user_state_ttl=0.3)
-    for at in range(3):
-        session = service.create("app", "me", f"s{at}", state={"own": "secret", "user:a": "secret"})
-        service.append(session, [said(f"secret {at}")])
-    time.sleep(0.5)
-    lasting = service.create("app", "you", "t", state={"user:b": 1, "app:c": 1})
-    freed = service.cleanup()
-    # Redis frees what has expired by itself.
-    assert freed == 3 or store.name == "redis"
-    assert service.cleanup() == 0
-    assert "secret" not in repr(store.content())
-    assert read(service, lasting).state == {"user:b": 1, "app:c": 1}
+    def story(slower: float) -> None:
+        me = f"me-{slower}"
+        service = store.open(session_ttl=0.3 * slower, user_state_ttl=0.3 * slower)
+        service.cleanup()
+        for at in range(3):
+            state = {"own": "secret", "user:a": "secret"}
+            session = service.create("app", me, f"s{at}", state=state)
+            service.append(session, [said(f"secret {at}")])
+        time.sleep(0.5 * slower)
+        lasting = service.create("app", f"you-{slower}", "t", state={"user:b": 1, "app:c": 1})
+        freed = service.cleanup()
+        # Redis frees what has expired by itself.
+        assert freed == 3 or store.name == "redis"
+        assert service.cleanup() == 0
+        assert "secret" not in repr(store.content())
+        assert read(service, lasting).state == {"user:b": 1, "app:c": 1}
+
+    unhurried(story)
 
 
 # How much it holds --------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ import pytest
 from nanobot_context import SessionGoneError, SessionNotFoundError
 from nanobot_context.sessions import Event
 from nanobot_context.summary import Summarizer, SummaryPolicy, SummaryRequest, Trigger
+from pace import unhurried
 from session_cases import answered, at_once, ids, read, said
 
 if TYPE_CHECKING:
@@ -220,15 +221,18 @@ def test_a_session_that_is_deleted_meanwhile_gets_no_summary(store: Store) -> No
 
 
 def test_a_summary_lives_as_long_as_its_session(store: Store) -> None:
-    service = summarised(store, Model(), session_ttl=0.4)
-    session = service.create("app", "me", "s")
-    service.append(session, [said("a"), answered("b")])
-    assert service.summarize(session) is not None
-    time.sleep(0.6)
-    assert service.summaries(session) == []
-    assert service.summary_text(session) is None
-    new = service.create("app", "me", "s")
-    assert (new.summaries, service.summaries(new)) == ({}, [])
+    def story(slower: float) -> None:
+        service = summarised(store, Model(), session_ttl=0.4 * slower)
+        session = service.create("app", f"me-{slower}", "s")
+        service.append(session, [said("a"), answered("b")])
+        assert service.summarize(session) is not None
+        time.sleep(0.6 * slower)
+        assert service.summaries(session) == []
+        assert service.summary_text(session) is None
+        new = service.create(*session.key)
+        assert (new.summaries, service.summaries(new)) == ({}, [])
+
+    unhurried(story)
 
 
 def test_what_comes_in_while_a_summary_is_made_is_in_the_next(store: Store) -> None:
