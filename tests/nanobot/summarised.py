@@ -94,7 +94,7 @@ class Talk:
             "turns_late": [
                 request.answered_in - request.turn
                 for request in self.stage.server.requests
-                if request.kind == "summary" and request.answered_in <= TURNS
+                if request.kind == "summary" and request.turn < TURNS
             ],
             "faults": list(self.faults(requests, messages)),
             "in_file": self.in_file(),
