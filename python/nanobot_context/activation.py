@@ -171,6 +171,9 @@ def _install() -> None:
         from nanobot_context.shim import install
     except ImportError:
         return  # uninstalled while the hook was left behind
+    except Exception:
+        _warn("cannot be imported; nanobot runs without protection", exc_info=True)
+        return
     try:
         install()
     except Exception:

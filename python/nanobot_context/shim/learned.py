@@ -41,8 +41,8 @@ _LIMIT_SECONDS = 24 * 3600.0
 # nanobot's own prompt and tools take as much: a number below was misread.
 _LEAST_WINDOW = 4_096
 _LEAST_OUTPUT = 256
-# What is accepted grows with every request; it is written when it has grown by a tenth.
-_GROWN = 1.1
+# What is accepted grows with every request; it is written when it has grown by a quarter.
+_GROWN = 1.25
 
 
 @dataclass(slots=True)
@@ -121,11 +121,14 @@ class Learned:
     file: Path | None = None
     lessons: dict[str, Lesson] = field(default_factory=dict)
     now: Callable[[], float] = time.time
+    _written: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def load(cls, file: Path) -> Learned:
         """Return what `file` holds; what cannot be read is learned again."""
-        return cls(file, _read(file))
+        learned = cls(file, _read(file))
+        learned._written = {name: one.accepted_tokens for name, one in learned.lessons.items()}
+        return learned
 
     def of(self, name: str) -> Lesson:
         """Return what is known of a model."""
@@ -176,13 +179,12 @@ class Learned:
 
     def accepted(self, name: str, prompt_tokens: int) -> None:
         """Remember that so long a prompt was accepted: a smaller window is none."""
-        lesson = self.of(name)
+        lesson = self._own(name)
+        lesson.accepted_tokens = max(prompt_tokens, lesson.accepted_tokens)
         disproved = lesson.window_tokens is not None and prompt_tokens > lesson.window_tokens
-        if disproved or prompt_tokens > lesson.accepted_tokens * _GROWN:
-            lesson = self._own(name)
-            lesson.accepted_tokens = max(prompt_tokens, lesson.accepted_tokens)
-            if disproved:
-                lesson.window_tokens, lesson.window_at = None, self.now()
+        if disproved:
+            lesson.window_tokens, lesson.window_at = None, self.now()
+        if disproved or prompt_tokens > self._written.get(name, 0) * _GROWN:
             self._save()
 
     def counted(
@@ -209,6 +211,7 @@ class Learned:
             return
         for name, lesson in _read(self.file).items():
             self._own(name).merge(lesson)
+        self._written = {name: lesson.accepted_tokens for name, lesson in self.lessons.items()}
         models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
         text = json.dumps({"models": models}, indent=2) + "\n"
         try:

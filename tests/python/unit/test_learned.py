@@ -187,6 +187,18 @@ def test_a_window_is_never_below_what_was_accepted() -> None:
     assert learned.window_of(NAME) == 30_000
 
 
+def test_what_is_accepted_is_written_when_it_has_grown_by_a_quarter(tmp_path: Path) -> None:
+    file = learned_file(tmp_path / "config.json")
+    learned = Learned.load(file)
+    written = set()
+    for tokens in range(10_000, 20_000, 100):
+        learned.accepted(NAME, tokens)
+        written.add(Learned.load(file).of(NAME).accepted_tokens)
+    assert written == {10_000, 12_600, 15_800, 19_800}
+    learned.window(NAME, 8_000)
+    assert learned.window_of(NAME) == 19_900
+
+
 def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
     learned = Learned()
     learned.window(NAME, 8_000)
