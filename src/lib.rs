@@ -18,5 +18,5 @@ pub mod tokens;
 pub mod window;
 
 pub use error::{Error, Result};
-pub use message::{Content, Message, Part, Role, Text, Thoughts, ToolCall};
+pub use message::{Content, Field, Message, Part, Role, Text, ToolCall};
 pub use tokens::TokenCounter;

@@ -193,17 +193,57 @@ pub struct Message<'a> {
     pub tool_call_id: Option<Text<'a>>,
     /// The speaker's or the tool's name.
     pub name: Option<Text<'a>>,
-    /// What the model thought; boxed, since most messages have none.
-    pub thoughts: Option<Box<Thoughts<'a>>>,
+    /// What else providers read of it, each field once; most messages have none.
+    pub fields: Vec<(Field, Text<'a>)>,
 }
 
-/// The model's thoughts.
-#[derive(Debug, Clone, Default)]
-pub struct Thoughts<'a> {
-    /// `reasoning_content`: as text.
-    pub reasoning: Option<Text<'a>>,
-    /// `thinking_blocks`: signed, as JSON text.
-    pub thinking: Option<Text<'a>>,
+/// A field of a message that providers read beside content, calls, ids and names. What is not text is JSON text here.
+///
+/// What nobody reads has no place here and costs nothing: bookkeeping of the caller, such as `timestamp`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// `reasoning_content`: what the model thought, as text. DeepSeek, Kimi, GLM, Qwen and others.
+    ReasoningContent,
+    /// `reasoning`: the same, of OpenRouter, vLLM and others.
+    Reasoning,
+    /// `thinking_blocks`: Anthropic's signed thoughts, as LiteLLM has them.
+    ThinkingBlocks,
+    /// `reasoning_details`: OpenRouter's, signed or encrypted.
+    ReasoningDetails,
+    /// `extra_content`: Google's signature of a text.
+    ExtraContent,
+    /// `provider_specific_fields`: signatures, as LiteLLM has them.
+    ProviderFields,
+    /// Those of the call at this index, of itself and of its function, with `thought_signature`.
+    Call(usize),
+    /// `refusal`: what the model said in place of content.
+    Refusal,
+    /// The arguments of `function_call`, which is OpenAI's older form of a call.
+    FunctionArguments,
+    /// The rest of it.
+    FunctionName,
+    /// `audio`: what the model said aloud. Its id stands for it, so that nothing of it can be cut.
+    Audio(Option<Media>),
+}
+
+impl Field {
+    /// Returns whether it is thoughts in plain text, which no provider needs back once a round is over.
+    pub fn is_reasoning(self) -> bool {
+        matches!(self, Self::ReasoningContent | Self::Reasoning)
+    }
+
+    /// Returns whether it may only go from rounds that are over: Gemini and others refuse calls of the round under way that
+    /// come without their signatures.
+    ///
+    /// Source: Google, "Thought signatures": validation is strict for the current turn only.
+    pub fn is_signature(self) -> bool {
+        matches!(self, Self::ReasoningDetails | Self::ExtraContent | Self::ProviderFields | Self::Call(_))
+    }
+
+    /// Returns whether it may be cut without its message.
+    pub fn is_cuttable(self) -> bool {
+        !matches!(self, Self::FunctionName | Self::Audio(_))
+    }
 }
 
 impl<'a> Message<'a> {
@@ -214,17 +254,24 @@ impl<'a> Message<'a> {
 
     /// Returns a message without content.
     pub fn empty(role: Role) -> Self {
-        Self { role, content: Content::Empty, tool_calls: Vec::new(), tool_call_id: None, name: None, thoughts: None }
+        Self {
+            role,
+            content: Content::Empty,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            name: None,
+            fields: Vec::new(),
+        }
     }
 
-    /// Returns `reasoning_content`.
-    pub fn reasoning(&self) -> Option<&Text<'a>> {
-        self.thoughts.as_ref()?.reasoning.as_ref()
+    /// Returns a field.
+    pub fn field(&self, field: Field) -> Option<&Text<'a>> {
+        self.fields.iter().find(|(other, _)| *other == field).map(|(_, text)| text)
     }
 
-    /// Returns `thinking_blocks`.
-    pub fn thinking(&self) -> Option<&Text<'a>> {
-        self.thoughts.as_ref()?.thinking.as_ref()
+    /// Iterates over what the model thought, in plain text.
+    pub fn reasoning(&self) -> impl Iterator<Item = (Field, &Text<'a>)> {
+        self.fields.iter().filter(|(field, _)| field.is_reasoning()).map(|(field, text)| (*field, text))
     }
 
     /// Calls `visit` with every string that costs tokens, and whether it is media.
@@ -246,9 +293,11 @@ impl<'a> Message<'a> {
                 visit(text, None);
             }
         }
-        let others = [self.tool_call_id.as_ref(), self.name.as_ref(), self.reasoning(), self.thinking()];
-        for text in others.into_iter().flatten() {
+        for text in [&self.tool_call_id, &self.name].into_iter().flatten() {
             visit(text, None);
+        }
+        for (field, text) in &self.fields {
+            visit(text, if let Field::Audio(media) = field { *media } else { None });
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What may be cut, what it weighs, and its shortest form.
 
-use crate::message::{Role, Text};
+use crate::message::{Field, Role, Text};
 use crate::tokens::{TokenCounter, cut_by_content};
 
 use super::draft::{Draft, Piece, Slot};
@@ -69,35 +69,50 @@ fn candidate(
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
     let floor = match slot {
-        Slot::Reasoning | Slot::Thinking => 0,
-        Slot::Arguments(_) if tokens < MIN_CUT_ARGUMENTS => return None,
-        Slot::Arguments(_) => shortest_arguments(text, draft.counter),
-        Slot::Content | Slot::Part(_) | Slot::Media(_) => {
+        Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) if tokens < MIN_CUT_ARGUMENTS => return None,
+        Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => shortest_arguments(text, draft.counter),
+        Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
             u64::from(draft.counter.text(&placeholder(draft, entry, piece)))
         }
+        Slot::Field(_) => 0,
     };
     if floor >= tokens {
         return None;
     }
-    // Signed thoughts must come back with the calls that they led to, as long as these are the newest.
-    if slot == Slot::Thinking && tier == Tier::Newest {
+    if let Slot::Field(field) = slot
+        && tier > newest_tier(field)
+    {
         return None;
     }
     let weight = match (slot, priority) {
-        (Slot::Reasoning | Slot::Thinking, _) => 0.05,
+        (Slot::Field(_), _) if floor == 0 => 0.05,
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight })
 }
 
+/// Returns the newest tier that a field may go from.
+fn newest_tier(field: Field) -> Tier {
+    match field {
+        // Signed thoughts must come back with the calls that they led to, as long as these are the newest.
+        Field::ThinkingBlocks => Tier::LastRound,
+        field if field.is_signature() => Tier::Older,
+        _ => Tier::Newest,
+    }
+}
+
 /// Returns the shortest form of a piece, with its tokens.
 pub fn shortest(draft: &Draft<'_, '_>, candidate: &Candidate) -> (String, u64) {
     let piece = &draft.entries[candidate.entry].pieces[candidate.piece];
     let text = match piece.slot {
-        Slot::Thinking | Slot::Reasoning => return (String::new(), 0),
-        Slot::Arguments(_) => shorten::arguments(draft.source(candidate.entry, piece), ARGUMENT_CHARS),
-        Slot::Content | Slot::Part(_) | Slot::Media(_) => placeholder(draft, candidate.entry, candidate.piece),
+        Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => {
+            shorten::arguments(draft.source(candidate.entry, piece), ARGUMENT_CHARS)
+        }
+        Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
+            placeholder(draft, candidate.entry, candidate.piece)
+        }
+        Slot::Field(_) => return (String::new(), 0),
     };
     let tokens = u64::from(draft.counter.text(&text));
     (text, tokens)

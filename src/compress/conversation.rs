@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::message::Role;
+use crate::message::{Field, Role};
 
 use super::analysis::{Analysis, Form};
 use super::candidates::Candidate;
@@ -129,8 +129,9 @@ fn asks(index: usize, role: Role, layout: &Layout, newest: usize) -> f32 {
 /// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
 fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
     match (piece.slot, entry.role) {
-        (Slot::Media(_) | Slot::Thinking | Slot::Reasoning, _) => None,
-        (Slot::Arguments(_), _) => Some(Voice::Call),
+        (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Voice::Call),
+        (Slot::Field(Field::Refusal), _) => Some(Voice::Assistant),
+        (Slot::Media(_) | Slot::Field(_), _) => None,
         (_, Role::System) => Some(Voice::System),
         (_, Role::User) => Some(Voice::User),
         (_, Role::Assistant) => Some(Voice::Assistant),

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::message::{Content, Media, Message, Part, Role, Text};
+use crate::message::{Content, Field, Media, Message, Part, Role, Text};
 use crate::tokens::content_seed;
 
 /// A hash under way; 128 bits, seeded anew in each process.
@@ -68,9 +68,25 @@ impl Digest {
             }
             self.number(u64::from(call.arguments_are_text));
         }
-        let others = [message.tool_call_id.as_ref(), message.name.as_ref(), message.reasoning(), message.thinking()];
-        for text in others {
-            self.optional(text);
+        for text in [&message.tool_call_id, &message.name] {
+            self.optional(text.as_ref());
+        }
+        self.number(message.fields.len() as u64);
+        for (field, text) in &message.fields {
+            self.number(match field {
+                Field::ReasoningContent => 0,
+                Field::Reasoning => 1,
+                Field::ThinkingBlocks => 2,
+                Field::ReasoningDetails => 3,
+                Field::ExtraContent => 4,
+                Field::ProviderFields => 5,
+                Field::Refusal => 6,
+                Field::FunctionArguments => 7,
+                Field::FunctionName => 8,
+                Field::Audio(media) => 9 + u64::from(media.is_some()),
+                Field::Call(index) => 11 + *index as u64,
+            });
+            self.text(text.as_str());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::message::{Content, Media, Message, Part, Role, Text, ToolCall};
+use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::tokens::{REPLY, TokenCounter};
 
 use super::Mechanisms;
@@ -22,10 +22,8 @@ pub enum Slot {
     Media(usize),
     /// The arguments of a call.
     Arguments(usize),
-    /// `reasoning_content`
-    Reasoning,
-    /// `thinking_blocks`
-    Thinking,
+    /// A field that is not content.
+    Field(Field),
 }
 
 /// Something in a message that may be cut.
@@ -297,8 +295,7 @@ fn original<'m, 'a>(message: &'m Message<'a>, slot: Slot) -> Option<&'m Text<'a>
         (Slot::Content, Content::Text(text)) => Some(text),
         (Slot::Part(i) | Slot::Media(i), Content::Parts(parts)) => parts.get(i).map(Part::text),
         (Slot::Arguments(i), _) => message.tool_calls.get(i)?.arguments.as_ref(),
-        (Slot::Reasoning, _) => message.reasoning(),
-        (Slot::Thinking, _) => message.thinking(),
+        (Slot::Field(field), _) => message.field(field),
         _ => None,
     }
 }
@@ -329,10 +326,8 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
             push(Slot::Arguments(i), text, None);
         }
     }
-    for (slot, text) in [(Slot::Reasoning, message.reasoning()), (Slot::Thinking, message.thinking())] {
-        if let Some(text) = text {
-            push(slot, text, None);
-        }
+    for (field, text) in message.fields.iter().filter(|(field, _)| field.is_cuttable()) {
+        push(Slot::Field(*field), text, None);
     }
     let cuttable: u64 = pieces.iter().map(|piece| piece.tokens).sum();
     Entry {
@@ -356,8 +351,7 @@ fn edit(pieces: Vec<Piece>, calls: Vec<(usize, CallEdit)>, tool_call_id: Option<
             Slot::Content => edit.content = Some(text),
             Slot::Part(i) | Slot::Media(i) => edit.parts.push((i, text)),
             Slot::Arguments(i) => calls.entry(i).or_default().arguments = Some(text),
-            Slot::Reasoning => edit.reasoning = Some(text),
-            Slot::Thinking => edit.remove_thinking = true,
+            Slot::Field(field) => edit.fields.push((field, text)),
         }
     }
     edit.calls = calls.into_iter().collect();

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Floor, Result};
-use crate::message::{Role, Text};
+use crate::message::{Field, Role, Text};
 
 use super::analysis::Analysis;
 use super::candidates::{Candidate, candidates, shortest};
@@ -402,7 +402,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             let (entry, piece) = (candidate.entry, candidate.piece);
             let now = &self.draft.entries[entry].pieces[piece];
-            let is_text = matches!(now.slot, Slot::Content | Slot::Part(_) | Slot::Reasoning);
+            let is_text = match now.slot {
+                Slot::Content | Slot::Part(_) | Slot::Field(Field::Refusal) => true,
+                Slot::Field(field) => field.is_reasoning(),
+                _ => false,
+            };
             if !choice.is_open(candidate.group) || !is_text || now.tokens >= candidate.full {
                 continue;
             }

@@ -4,7 +4,7 @@
 //! long, unless what goes is most of that. So it is weighed, once for each message of the user: when a round ends and
 //! its messages become old ones.
 
-use crate::message::{Content, Message, Part, Role, Text};
+use crate::message::{Content, Field, Message, Part, Role, Text};
 use crate::tokens::TokenCounter;
 
 use super::passes::{are_settled, long_message, longer_than, message_chars};
@@ -135,7 +135,7 @@ struct Slim {
 struct SlimEdit {
     content: Option<String>,
     parts: Vec<(usize, String)>,
-    removes_reasoning: bool,
+    removed: Vec<Field>,
 }
 
 impl SlimEdit {
@@ -146,9 +146,8 @@ impl SlimEdit {
             edit.parts.push((index, text));
         }
         edit.parts.sort_by_key(|(index, _)| *index);
-        if self.removes_reasoning {
-            edit.reasoning = Some(String::new());
-        }
+        edit.fields.retain(|(field, _)| !self.removed.contains(field));
+        edit.fields.extend(self.removed.into_iter().map(|field| (field, String::new())));
     }
 }
 
@@ -180,9 +179,9 @@ impl Slim {
             _ => {}
         }
         let reasoning = message.reasoning().filter(|_| message.role == Role::Assistant);
-        if let Some(text) = reasoning.filter(|text| longer_than(text.as_str(), limits.reasoning_keep_chars)) {
+        for (field, text) in reasoning.filter(|(_, text)| longer_than(text.as_str(), limits.reasoning_keep_chars)) {
             slim.cut(Reason::Reasoning, counter.known(text, None), 0);
-            edit.removes_reasoning = true;
+            edit.removed.push(field);
         }
         slim.edit = edit;
         (slim.saved > 0).then_some(slim)

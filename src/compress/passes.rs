@@ -1,6 +1,6 @@
 //! The passes before the fit, each for one limit of its own.
 
-use crate::message::{Content, Message, Part, Role, Text};
+use crate::message::{Content, Field, Message, Part, Role, Text};
 
 use super::draft::{Draft, Slot};
 use super::plan::Reason;
@@ -12,17 +12,22 @@ use super::{Limits, archive, marks, shorten};
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
     remove(draft, |draft, entry, piece| {
         let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
-        let slot = draft.entries[entry].pieces[piece].slot;
-        is_old && slot == Slot::Reasoning && longer_than(draft.text(entry, piece), keep_chars)
+        let Slot::Field(field) = draft.entries[entry].pieces[piece].slot else { return false };
+        is_old && field.is_reasoning() && longer_than(draft.text(entry, piece), keep_chars)
     });
 }
 
-/// Removes all of the assistant's reasoning, but for the signed thoughts of the newest group: they must come back with its calls.
+/// Removes all of the assistant's reasoning, but for the signed thoughts of the newest group and the signatures of the last
+/// round: they must come back with their calls.
 pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
     let newest = groups(draft.entries.iter().map(|entry| entry.role)).pop().map_or(0, |group: Group| group.start);
+    let last_user = last_user_index(draft.view).unwrap_or(0);
     remove(draft, |draft, entry, piece| match draft.entries[entry].pieces[piece].slot {
-        Slot::Reasoning => true,
-        Slot::Thinking => entry < newest,
+        Slot::Field(Field::ThinkingBlocks) => entry < newest,
+        Slot::Field(field) if field.is_signature() => {
+            draft.entries[entry].index().is_some_and(|index| index < last_user)
+        }
+        Slot::Field(field) => field.is_reasoning(),
         _ => false,
     });
 }
@@ -123,7 +128,7 @@ pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
             Content::Parts(parts) => parts.iter().all(|part| !matches!(part, Part::Text(text) if !fits(text))),
         };
         let thinks_little = message.role != Role::Assistant
-            || message.reasoning().is_none_or(|text| !longer_than(text.as_str(), limits.reasoning_keep_chars));
+            || message.reasoning().all(|(_, text)| !longer_than(text.as_str(), limits.reasoning_keep_chars));
         says_little && thinks_little
     })
 }

@@ -1,6 +1,6 @@
 //! What comes out: for each message keep, edit or leave out, and the receipt of it.
 
-use crate::message::{Content, Message, Part, Role, Text, Thoughts};
+use crate::message::{Content, Field, Message, Part, Role, Text};
 use crate::tokens::Source;
 
 use super::archive::Archived;
@@ -74,17 +74,17 @@ pub struct Edit {
     pub calls: Vec<(usize, CallEdit)>,
     /// The call that a result answers.
     pub tool_call_id: Option<String>,
-    /// New `reasoning_content`; an empty one removes the field.
-    pub reasoning: Option<String>,
-    /// Whether `thinking_blocks` go.
-    pub remove_thinking: bool,
+    /// New text of other fields; an empty one removes the field.
+    pub fields: Vec<(Field, String)>,
 }
 
 impl Edit {
     fn heap_bytes(&self) -> usize {
         let calls = self.calls.iter().flat_map(|(_, call)| [&call.id, &call.name, &call.arguments]);
-        let texts = [&self.content, &self.tool_call_id, &self.reasoning].into_iter().chain(calls).map(Option::as_ref);
-        texts_bytes(texts.chain(self.parts.iter().map(|(_, text)| Some(text))))
+        let texts = [&self.content, &self.tool_call_id].into_iter().chain(calls).map(Option::as_ref);
+        let fields = self.fields.iter().map(|(_, text)| Some(text));
+        texts_bytes(texts.chain(self.parts.iter().map(|(_, text)| Some(text))).chain(fields))
+            + self.fields.capacity() * size_of::<(Field, String)>()
             + self.parts.capacity() * size_of::<(usize, String)>()
             + self.calls.capacity() * size_of::<(usize, CallEdit)>()
     }
@@ -113,13 +113,13 @@ impl Edit {
         if let Some(id) = &self.tool_call_id {
             message.tool_call_id = Some(Text::new(id));
         }
-        if self.reasoning.is_some() || self.remove_thinking {
-            let thinking = message.thinking().filter(|_| !self.remove_thinking).cloned();
-            let reasoning = match self.reasoning.as_deref() {
-                None => message.reasoning().cloned(),
-                Some(new) => Some(new).filter(|text| !text.is_empty()).map(Text::new),
-            };
-            message.thoughts = Some(Box::new(Thoughts { reasoning, thinking }));
+        for (field, new) in &self.fields {
+            message.fields.retain_mut(|(other, text)| {
+                if other == field {
+                    *text = Text::new(new);
+                }
+                other != field || !new.is_empty()
+            });
         }
         message
     }

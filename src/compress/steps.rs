@@ -239,7 +239,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let keep_chars = self.request.limits.reasoning_keep_chars;
         for message in &self.view[self.reasoned.min(before_last_user)..before_last_user] {
             let reasoning = message.reasoning().filter(|_| message.role == Role::Assistant);
-            if let Some(text) = reasoning.filter(|text| longer_than(text.as_str(), keep_chars)) {
+            for (_, text) in reasoning.filter(|(_, text)| longer_than(text.as_str(), keep_chars)) {
                 self.old_reasoning += u64::from(self.request.counter().known(text, None));
             }
         }

@@ -53,7 +53,7 @@ impl Tally {
                 Role::System | Role::Function => continue,
             };
             *longest = (*longest).max(longest_text(&message.content));
-            if let Some(reasoning) = message.reasoning() {
+            for (_, reasoning) in message.reasoning() {
                 self.longest_reasoning = self.longest_reasoning.max(chars(reasoning));
             }
         }

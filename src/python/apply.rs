@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::compress::{CallEdit, Edit, NewMessage, Output, Plan};
+use crate::message::Field;
 
 use super::convert::{Lists, snapshot};
 
@@ -38,21 +39,67 @@ fn set<'py>(
     if let Some(old) = old_parts.filter(|_| !edit.parts.is_empty()) {
         new.set_item("content", parts(old, &edit.parts)?)?;
     }
-    if let Some(old) = old_calls.filter(|_| !edit.calls.is_empty()) {
-        new.set_item("tool_calls", calls(old, &edit.calls)?)?;
+    let unsigned =
+        || edit.fields.iter().filter_map(|(field, _)| if let Field::Call(at) = field { Some(*at) } else { None });
+    if let Some(old) = old_calls.filter(|_| !edit.calls.is_empty() || unsigned().next().is_some()) {
+        let calls = calls(old, &edit.calls)?;
+        for index in unsigned() {
+            calls.set_item(index, without_signature(&calls.get_item(index)?.cast_into::<PyDict>()?)?)?;
+        }
+        new.set_item("tool_calls", calls)?;
     }
     if let Some(id) = &edit.tool_call_id {
         new.set_item("tool_call_id", id)?;
     }
-    match edit.reasoning.as_deref() {
-        None => {}
-        Some("") => remove(new, "reasoning_content")?,
-        Some(text) => new.set_item("reasoning_content", text)?,
-    }
-    if edit.remove_thinking {
-        remove(new, "thinking_blocks")?;
+    for (field, text) in &edit.fields {
+        match field {
+            Field::Call(_) => {}
+            Field::FunctionArguments => set_in(new, "function_call", "arguments", text)?,
+            field => match key(*field) {
+                key if text.is_empty() => remove(new, key)?,
+                key => new.set_item(key, text)?,
+            },
+        }
     }
     Ok(())
+}
+
+/// Returns the key that a field has in a message.
+fn key(field: Field) -> &'static str {
+    match field {
+        Field::ReasoningContent => "reasoning_content",
+        Field::Reasoning => "reasoning",
+        Field::ThinkingBlocks => "thinking_blocks",
+        Field::ReasoningDetails => "reasoning_details",
+        Field::ExtraContent => "extra_content",
+        Field::ProviderFields => "provider_specific_fields",
+        Field::Refusal => "refusal",
+        Field::FunctionArguments | Field::FunctionName => "function_call",
+        Field::Audio(_) => "audio",
+        Field::Call(_) => "tool_calls",
+    }
+}
+
+/// Sets a key of the dict at `outer`, which is copied for that.
+fn set_in(new: &Bound<'_, PyDict>, outer: &str, key: &str, text: &str) -> PyResult<()> {
+    let Some(dict) = new.get_item(outer)?.and_then(|inner| inner.cast_into::<PyDict>().ok()) else { return Ok(()) };
+    let dict = dict.copy()?;
+    dict.set_item(key, text)?;
+    new.set_item(outer, dict)
+}
+
+/// What a call and its function carry for the provider that made it.
+const SIGNATURES: [&str; 3] = ["extra_content", "provider_specific_fields", "thought_signature"];
+
+fn without_signature<'py>(call: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyDict>> {
+    let call = call.copy()?;
+    SIGNATURES.iter().try_for_each(|key| remove(&call, key))?;
+    if let Some(function) = call.get_item("function")?.and_then(|function| function.cast_into::<PyDict>().ok()) {
+        let function = function.copy()?;
+        SIGNATURES.iter().try_for_each(|key| remove(&function, key))?;
+        call.set_item("function", function)?;
+    }
+    Ok(call)
 }
 
 /// The key may be gone already: its message is the caller's to change.

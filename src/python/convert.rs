@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use typed_arena::Arena;
 
 use crate::caches::{Allowance, STRINGS};
-use crate::message::{Content, Facts, Media, Message, Part, Role, Text, ToolCall};
+use crate::message::{Content, Facts, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::tokens::{IdentityCache, TokenCounter};
 use crate::{Error, Result};
 
@@ -119,6 +119,7 @@ impl<'a, 'py> View<'a, 'py> {
             strings,
             salt: counter.family().id,
             lists: Lists::default(),
+            read: Vec::new(),
             new: Vec::new(),
             learned: false,
             index: 0,
@@ -224,11 +225,18 @@ macro_rules! names {
 
 names! {
     role content tool_calls tool_call_id name reasoning_content thinking_blocks
+    reasoning reasoning_details refusal function_call
+    extra_content provider_specific_fields thought_signature
     id function arguments custom
     kind = "type" text image_url input_audio file source image audio url data file_data file_url file_id detail
 }
 
 impl<'py> Names<'py> {
+    /// What calls carry beside their function; `apply` takes these keys out.
+    fn signatures(&self) -> [&'py Bound<'py, PyString>; 3] {
+        [self.extra_content, self.provider_specific_fields, self.thought_signature]
+    }
+
     /// Where the providers' forms put the URL or the data of an image, sound or file, and its fields.
     fn media(&self) -> ([&'py Bound<'py, PyString>; 6], [&'py Bound<'py, PyString>; 6]) {
         (
@@ -245,6 +253,8 @@ struct Reader<'a, 'py> {
     /// Tells ways of counting apart in the cache.
     salt: u8,
     lists: Lists<'py>,
+    /// Fields of the message that is being read.
+    read: Vec<(Field, Text<'a>)>,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
     /// Whether a string was new that is not merely short.
     learned: bool,
@@ -276,14 +286,63 @@ impl<'a, 'py> Reader<'a, 'py> {
         if let Some(value) = keys.value(tool_calls) {
             read.tool_calls = self.tool_calls(&value)?;
         }
-        if let Some(value) = keys.value(reasoning_content) {
-            let text = self.string_or_json(value, ".reasoning_content")?;
-            read.thoughts.get_or_insert_default().reasoning = Some(text);
+        let fields = [(reasoning_content, Field::ReasoningContent), (thinking_blocks, Field::ThinkingBlocks)];
+        self.fields(&mut keys, &fields)?;
+        if read.role == Role::Assistant && keys.left > 0 {
+            self.other_fields(&mut keys)?;
         }
-        if let Some(value) = keys.value(thinking_blocks) {
-            let text = self.string_or_json(value, ".thinking_blocks")?;
-            read.thoughts.get_or_insert_default().thinking = Some(text);
+        read.fields = std::mem::take(&mut self.read);
+        Ok(())
+    }
+
+    fn fields(&mut self, keys: &mut Keys<'_, 'py>, fields: &[(&Bound<'py, PyString>, Field)]) -> Result<()> {
+        for (key, field) in fields {
+            if let Some(value) = keys.value(key) {
+                let text = self.string_or_json(value, &format!(".{key}"))?;
+                self.read.push((*field, text));
+            }
         }
+        Ok(())
+    }
+
+    /// Reads what few messages have: see [`Field`].
+    fn other_fields(&mut self, keys: &mut Keys<'_, 'py>) -> Result<()> {
+        let Names { reasoning, reasoning_details, extra_content, provider_specific_fields, refusal, .. } = self.names;
+        let fields = [
+            (reasoning, Field::Reasoning),
+            (reasoning_details, Field::ReasoningDetails),
+            (extra_content, Field::ExtraContent),
+            (provider_specific_fields, Field::ProviderFields),
+            (refusal, Field::Refusal),
+        ];
+        self.fields(keys, &fields)?;
+        if let Some(call) = keys.value(self.names.function_call) {
+            self.function_call(call)?;
+        }
+        if let Some(audio) = keys.value(self.names.audio) {
+            let data = audio.cast::<PyDict>().ok().and_then(|audio| get(audio, self.names.data));
+            let media = data.as_ref().filter(|data| data.is_instance_of::<PyString>()).map(|_| Media::Audio);
+            let text = match (data.and_then(|data| data.cast_into::<PyString>().ok()), media) {
+                (Some(data), Some(media)) => self.text(data, self.salt | media_salt(media)),
+                _ => self.string_or_json(audio, ".audio")?,
+            };
+            self.read.push((Field::Audio(media), text));
+        }
+        Ok(())
+    }
+
+    /// Reads OpenAI's older form of a call; of what is none, all of it stays with its message.
+    fn function_call(&mut self, call: Bound<'py, PyAny>) -> Result<()> {
+        let dict = call.cast::<PyDict>().ok();
+        let arguments = dict.and_then(|dict| get(dict, self.names.arguments));
+        let name = dict.and_then(|dict| get(dict, self.names.name)).and_then(|name| self.id(name));
+        let (Some(arguments), Some(name)) = (arguments.and_then(|text| text.cast_into::<PyString>().ok()), name) else {
+            let text = self.string_or_json(call, ".function_call")?;
+            self.read.push((Field::FunctionName, text));
+            return Ok(());
+        };
+        let arguments = self.text(arguments, self.salt | ARGUMENTS);
+        self.read.extend([(Field::FunctionName, name), (Field::FunctionArguments, arguments)]);
         Ok(())
     }
 
@@ -372,6 +431,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         };
         let id = get(dict, self.names.id).and_then(|id| self.id(id));
         let function = get(dict, self.names.function);
+        self.signatures(dict, function.as_ref(), position)?;
         let function = match &function {
             Some(function) => function
                 .cast::<PyDict>()
@@ -392,6 +452,32 @@ impl<'a, 'py> Reader<'a, 'py> {
             },
         };
         Ok(ToolCall { id, name, arguments, arguments_are_text })
+    }
+
+    /// Reads what a call and its function carry for the provider that made it.
+    fn signatures(
+        &mut self,
+        call: &Bound<'py, PyDict>,
+        function: Option<&Bound<'py, PyAny>>,
+        position: usize,
+    ) -> Result<()> {
+        // A plain call has an id, a type and its function, which has a name and arguments.
+        const PLAIN: [usize; 2] = [3, 2];
+        let function = function.and_then(|function| function.cast::<PyDict>().ok());
+        let mut found: Option<Text<'a>> = None;
+        for (dict, plain) in [Some(call), function].into_iter().zip(PLAIN) {
+            let Some(dict) = dict.filter(|dict| dict.len() > plain || function.is_none()) else { continue };
+            for key in self.names.signatures() {
+                let Some(value) = get(dict, key) else { continue };
+                let text = self.string_or_json(value, &format!(".tool_calls[{position}].{key}"))?;
+                found = Some(match found {
+                    None => text,
+                    Some(before) => Text::new(self.strings.made.alloc([before.as_str(), text.as_str()].concat())),
+                });
+            }
+        }
+        self.read.extend(found.map(|text| (Field::Call(position), text)));
+        Ok(())
     }
 
     /// Reads a call of OpenAI's `custom` kind: its input is free text, and nothing in it is repaired.

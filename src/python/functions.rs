@@ -130,7 +130,8 @@ impl<'py> Call<'py> {
 /// Exact for the families whose vocabulary ships with the package. For the others an estimate: the
 /// nearest vocabulary times a factor measured for the family and the kind of text. Without a model,
 /// `o200k_base`. Text that spells a special token counts as the text it is. Counts are cached by
-/// content, so that a call costs what is new: O(n) in its bytes.
+/// content, so that a call costs what is new: O(n) in its bytes. Keys of a message that no provider reads
+/// cost nothing.
 ///
 /// Raises:
 ///     InvalidMessageError: A message is of a shape that no provider accepts.

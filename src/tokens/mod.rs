@@ -11,7 +11,7 @@ mod media;
 mod tools;
 mod vocabulary;
 
-use crate::message::{Media, Message, Text};
+use crate::message::{Field, Media, Message, Text};
 
 pub use cache::IdentityCache;
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, caches, content_seed, cut_by_content};
@@ -135,7 +135,8 @@ impl TokenCounter {
     pub fn framing(message: &Message<'_>) -> u64 {
         // every role's name is one token in every vocabulary here
         let name = if message.name.is_some() { NAME } else { 0 };
-        MESSAGE + 1 + name + CALL * message.tool_calls.len() as u64
+        let calls = message.tool_calls.len() as u64 + u64::from(message.field(Field::FunctionName).is_some());
+        MESSAGE + 1 + name + CALL * calls
     }
 
     /// Returns the tokens of one message, framing included.

@@ -2,7 +2,7 @@
 
 use nanobot_context::compress::{self, Output, Plan, Reason, Request, TRIM_LINES, trim_tool_result};
 use nanobot_context::message::Media;
-use nanobot_context::{Content, Error, Message, Part, Role, TokenCounter, history, window};
+use nanobot_context::{Content, Error, Field, Message, Part, Role, TokenCounter, history, window};
 
 use crate::owned::{Owned, Says, apply, view};
 use crate::texts::Kind;
@@ -63,12 +63,12 @@ fn the_last_round_begins_with_the_last_user_and_is_not_cut_for_the_older_ones_sa
 
 #[test]
 fn old_reasoning_goes_above_2000_characters_and_that_of_the_last_round_stays() {
-    let think = |chars: usize| Owned { reasoning: Some("x".repeat(chars)), ..Owned::new(Role::Assistant, "ok") };
+    let think = |chars: usize| Owned::new(Role::Assistant, "ok").with(Field::ReasoningContent, "x".repeat(chars));
     let user = || Owned::new(Role::User, "go");
     let messages = [user(), think(2_000), user(), think(2_001), user(), think(5_000)];
     let plan = compress::compress(&view(&messages), &request(100_000)).unwrap().unwrap();
     assert_eq!(edited(&plan), [3]);
-    assert_eq!(apply(&messages, &plan)[3].reasoning, None);
+    assert_eq!(apply(&messages, &plan)[3].field(Field::ReasoningContent), None);
 }
 
 #[test]

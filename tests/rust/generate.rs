@@ -1,8 +1,8 @@
 //! Histories as providers, agents and mistakes make them.
 
-use nanobot_context::Role;
 use nanobot_context::compress::{Archive, Request};
 use nanobot_context::message::Media;
+use nanobot_context::{Field, Role};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -201,9 +201,16 @@ fn sound_turn() -> impl Strategy<Value = Vec<Owned>> {
         1 => (user(), parts()).prop_map(|(user, says)| vec![Owned { says, ..user }]),
         3 => text(400).prop_map(|text| vec![Owned::new(Role::Assistant, text)]),
         2 => (thoughts, calls(arguments().boxed())).prop_map(move |((reasoning, blocks), mut group)| {
-            group[0].reasoning = reasoning;
-            group[0].thinking = blocks.map(thinking);
+            group[0].fields.extend(reasoning.map(|text| (Field::ReasoningContent, text)));
+            group[0].fields.extend(blocks.map(|text| (Field::ThinkingBlocks, thinking(text))));
             group
+        }),
+        1 => (fields(), calls(arguments().boxed())).prop_map(|(fields, mut group)| {
+            group[0].fields = fields;
+            group
+        }),
+        1 => (fields(), text(100)).prop_map(|(fields, text)| {
+            vec![Owned { fields, ..Owned::new(Role::Assistant, text) }]
         }),
         5 => calls(arguments().boxed()),
         1 => (calls(arguments().boxed()), parts()).prop_map(|(mut group, says)| {
@@ -213,6 +220,28 @@ fn sound_turn() -> impl Strategy<Value = Vec<Owned>> {
         1 => text(60).prop_map(|text| vec![Owned::new(Role::System, text)]),
         1 => (text(20), user()).prop_map(|(name, user)| vec![Owned { name: Some(name), ..user }]),
     ]
+}
+
+/// Some of the fields that few messages have.
+fn fields() -> impl Strategy<Value = Vec<(Field, String)>> {
+    let signature =
+        || text(300).prop_map(|text| serde_json::json!({"google": {"thought_signature": text}}).to_string());
+    let some =
+        |field, text: BoxedStrategy<String>| option::weighted(0.4, text).prop_map(move |text| Some((field, text?)));
+    let all = (
+        some(Field::Reasoning, text(400).boxed()),
+        some(Field::ReasoningDetails, signature().boxed()),
+        some(Field::ExtraContent, signature().boxed()),
+        some(Field::Call(0), signature().boxed()),
+        some(Field::Refusal, text(200).boxed()),
+        option::weighted(0.2, arguments()),
+        some(Field::Audio(None), text(30).boxed()),
+    );
+    all.prop_map(|(reasoning, details, extra, call, refusal, arguments, audio)| {
+        let name = arguments.as_ref().map(|_| (Field::FunctionName, "lookup".to_owned()));
+        let arguments = arguments.map(|text| (Field::FunctionArguments, text));
+        [reasoning, details, extra, call, refusal, name, arguments, audio].into_iter().flatten().collect()
+    })
 }
 
 /// What is wrong with a group of calls.
@@ -282,7 +311,8 @@ fn broken_turn() -> impl Strategy<Value = Vec<Owned>> {
             }
             // Fields on messages where no provider puts them.
             if let Some(last) = group.last_mut() {
-                (last.reasoning, last.thinking) = (reasoning, thinking);
+                last.fields.extend(reasoning.map(|text| (Field::ReasoningContent, text)));
+                last.fields.extend(thinking.map(|text| (Field::ThinkingBlocks, text)));
             }
             group
         },

@@ -9,6 +9,7 @@ mod choice;
 mod counting;
 mod documents;
 mod expired;
+mod fields;
 mod fitted;
 mod generate;
 mod ledger;

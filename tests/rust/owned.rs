@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use nanobot_context::compress::{Edit, NewMessage, Output, Plan};
 use nanobot_context::message::Media;
-use nanobot_context::{Content, Message, Part, Role, Text, Thoughts, ToolCall};
+use nanobot_context::{Content, Field, Message, Part, Role, Text, ToolCall};
 use serde::de::IgnoredAny;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,14 +31,13 @@ pub struct Owned {
     pub calls: Vec<Call>,
     pub tool_call_id: Option<String>,
     pub name: Option<String>,
-    pub reasoning: Option<String>,
-    pub thinking: Option<String>,
+    pub fields: Vec<(Field, String)>,
 }
 
 impl Owned {
     pub fn new(role: Role, text: impl Into<String>) -> Self {
         let says = Says::Text(text.into());
-        Self { role, says, calls: Vec::new(), tool_call_id: None, name: None, reasoning: None, thinking: None }
+        Self { role, says, calls: Vec::new(), tool_call_id: None, name: None, fields: Vec::new() }
     }
 
     /// A call of each of `ids`, all of the same tool with the same arguments.
@@ -54,6 +53,15 @@ impl Owned {
 
     pub fn result(id: &str, name: &str, text: impl Into<String>) -> Self {
         Self { tool_call_id: Some(id.to_owned()), name: Some(name.to_owned()), ..Self::new(Role::Tool, text) }
+    }
+
+    pub fn with(mut self, field: Field, text: impl Into<String>) -> Self {
+        self.fields.push((field, text.into()));
+        self
+    }
+
+    pub fn field(&self, field: Field) -> Option<&str> {
+        self.fields.iter().find(|(other, _)| *other == field).map(|(_, text)| &**text)
     }
 
     /// The texts that it says, thoughts and calls left out.
@@ -74,9 +82,6 @@ impl Owned {
             arguments: call.arguments.as_deref().map(Text::new),
             arguments_are_text: call.arguments_are_text,
         });
-        let (reasoning, thinking) = (self.reasoning.as_deref(), self.thinking.as_deref());
-        let thoughts = (reasoning.is_some() || thinking.is_some())
-            .then(|| Box::new(Thoughts { reasoning: reasoning.map(Text::new), thinking: thinking.map(Text::new) }));
         Message {
             role: self.role,
             content: match &self.says {
@@ -88,7 +93,7 @@ impl Owned {
             tool_calls: calls.collect(),
             tool_call_id: self.tool_call_id.as_deref().map(Text::new),
             name: self.name.as_deref().map(Text::new),
-            thoughts,
+            fields: self.fields.iter().map(|(field, text)| (*field, Text::new(text))).collect(),
         }
     }
 }
@@ -136,13 +141,10 @@ fn edited(mut message: Owned, edit: &Edit) -> Owned {
         }
     }
     message.tool_call_id = edit.tool_call_id.clone().or(message.tool_call_id);
-    match edit.reasoning.as_deref() {
-        None => {}
-        Some("") => message.reasoning = None,
-        Some(text) => message.reasoning = Some(text.to_owned()),
-    }
-    if edit.remove_thinking {
-        message.thinking = None;
+    for (field, text) in &edit.fields {
+        message.fields.retain(|(other, _)| other != field || !text.is_empty());
+        let old = message.fields.iter_mut().find(|(other, _)| other == field);
+        old.into_iter().for_each(|(_, old)| old.clone_from(text));
     }
     message
 }
