@@ -13,12 +13,22 @@ use libfuzzer_sys::arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use nanobot_context::compress::{self, Archive, Output, Plan, Request};
 use nanobot_context::message::Media;
-use nanobot_context::{Error, Role, history};
+use nanobot_context::{Error, Field, Role, history};
 
 use owned::{Call, Owned, Says, apply, assert_paired, view};
 
 const MODELS: [Option<&str>; 4] = [None, Some("gpt-4o"), Some("claude-opus-4-7"), Some("no-such-model")];
 const ROLES: [Role; 5] = [Role::System, Role::User, Role::Assistant, Role::Tool, Role::Function];
+const FIELDS: [Field; 8] = [
+    Field::ReasoningContent,
+    Field::ThinkingBlocks,
+    Field::ReasoningDetails,
+    Field::Call(0),
+    Field::Refusal,
+    Field::FunctionName,
+    Field::FunctionArguments,
+    Field::Audio(Some(Media::Audio)),
+];
 /// Few, so that calls and results meet, two calls share one, and one is what the repair of another would be.
 const IDS: [&str; 7] = ["a", "b", "call_1", "call_1_0", "call_1_0___", "", "调"];
 const NAMES: [&str; 6] = ["read_file", "write_file", "exec", "message", "", "x y"];
@@ -56,8 +66,11 @@ fn message(input: &mut Unstructured<'_>) -> Result<Owned> {
         for _ in 0..input.int_in_range(0..=3)? {
             message.calls.push(call(input)?);
         }
-        message.reasoning = maybe(input, text)?;
-        message.thinking = maybe(input, text)?;
+        for field in FIELDS {
+            if input.ratio(1, 4)? {
+                message = message.with(field, text(input)?);
+            }
+        }
     }
     if role == Role::Tool || any {
         message.tool_call_id = maybe(input, |input| Ok((*input.choose(&IDS)?).to_owned()))?;

@@ -143,8 +143,9 @@ fn edited(mut message: Owned, edit: &Edit) -> Owned {
     message.tool_call_id = edit.tool_call_id.clone().or(message.tool_call_id);
     for (field, text) in &edit.fields {
         message.fields.retain(|(other, _)| other != field || !text.is_empty());
-        let old = message.fields.iter_mut().find(|(other, _)| other == field);
-        old.into_iter().for_each(|(_, old)| old.clone_from(text));
+        if let Some((_, old)) = message.fields.iter_mut().find(|(other, _)| other == field) {
+            old.clone_from(text);
+        }
     }
     message
 }
