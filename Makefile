@@ -173,7 +173,7 @@ fuzz:
 	cargo fuzz build
 	for target in $(FUZZ_TARGETS); do \
 		dictionary=fuzz/dictionaries/$$target.txt; \
-		cargo fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=8192 -print_final_stats=1 \
+		cargo fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=20 -rss_limit_mb=4096 -max_len=8192 -len_control=0 -print_final_stats=1 \
 			$$([ ! -f $$dictionary ] || echo -dict=$$dictionary) || exit 1; \
 	done
 

@@ -8,7 +8,13 @@ use nanobot_context::TokenCounter;
 /// One model of each vocabulary that loads in a moment.
 const MODELS: [&str; 4] = ["gpt-4o", "gpt-4", "qwen3.5-plus", "deepseek-chat"];
 
-fuzz_target!(|case: (u8, u8, &str)| {
+fn load() {
+    for model in MODELS {
+        TokenCounter::new(Some(model)).text("a");
+    }
+}
+
+fuzz_target!(init: load(), |case: (u8, u8, &str)| {
     let (model, times, text) = case;
     let vocabulary = TokenCounter::new(Some(MODELS[usize::from(model) % MODELS.len()])).vocabulary();
     // Text as long as its allocation, and longer than one segment of the counters now and then.

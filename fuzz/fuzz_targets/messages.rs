@@ -13,7 +13,7 @@ use libfuzzer_sys::arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use nanobot_context::compress::{self, Archive, Output, Plan, Request};
 use nanobot_context::message::Media;
-use nanobot_context::{Error, Field, Role, history};
+use nanobot_context::{Error, Field, Role, TokenCounter, history};
 
 use owned::{Call, Owned, Says, apply, assert_paired, view};
 
@@ -139,7 +139,13 @@ fn text(input: &mut Unstructured<'_>) -> Result<String> {
     Ok(text)
 }
 
-fuzz_target!(|case: Case| {
+fn load() {
+    for model in MODELS {
+        TokenCounter::new(model).text("a");
+    }
+}
+
+fuzz_target!(init: load(), |case: Case| {
     let messages = view(&case.messages);
     // The first message of the user that reads as a note of this crate is one: nothing holds for it.
     if messages.iter().any(compress::is_note) {

@@ -9,6 +9,9 @@ const PASSWORD: &str = "hunter2-Xq";
 
 fuzz_target!(|case: (u8, &str, &str)| {
     let (form, before, behind) = case;
+    if before.contains(PASSWORD) || behind.contains(PASSWORD) {
+        return;
+    }
     let url = match form % 4 {
         0 => format!("{before}{behind}"),
         1 => format!("sqlite:///{before}{behind}"),
