@@ -320,7 +320,8 @@ fn object(raw: &str) -> Option<Value> {
         // A name whose value is missing.
         if whole[..end].ends_with(':') {
             end = whole[..end - 1].trim_end().len();
-            end = whole[..end.saturating_sub(1)].rfind('"').unwrap_or(0);
+            // Without its quotes it is no name, and nothing of this is JSON.
+            end = whole[..end].strip_suffix('"').and_then(|name| name.rfind('"')).unwrap_or(0);
             end = whole[..end].trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();
         }
         whole.truncate(end);
@@ -378,7 +379,7 @@ mod tests {
 
     #[test]
     fn what_is_no_such_json_is_free_text() {
-        for raw in ["", "All went well.", "{}", "{\"mood\": 1}", "[1]", "{]", "a } b { c"] {
+        for raw in ["", "All went well.", "{}", "{\"mood\": 1}", "[1]", "{]", "a } b { c", "{ބ :", "{中:", "{:"] {
             assert_eq!(Structured::parse(raw), None, "{raw}");
         }
     }

@@ -353,6 +353,20 @@ def test_a_model_can_be_asked_in_every_way() -> None:
     assert "must return a text" in str(Summarizer(lambda _: 1).summarize(TALK).error)  # type: ignore[arg-type,return-value]
 
 
+def test_a_stream_of_something_else_is_a_mistake_that_is_told() -> None:
+    def chunks(request: SummaryRequest) -> Iterator[Any]:
+        yield from ("a text, ", {"delta": "and a chunk"})
+
+    async def later(request: SummaryRequest) -> AsyncIterator[Any]:
+        for chunk in chunks(request):
+            yield chunk
+
+    for way in (chunks, later):
+        summary = asyncio.run(Summarizer(way).asummarize(TALK))
+        assert summary.made_by == "local"
+        assert "`call` must yield texts, got `dict`" in str(summary.error)
+
+
 def test_the_text_is_told_as_it_streams() -> None:
     events: list[SummaryEvent] = []
 
