@@ -3,7 +3,7 @@
 The texts come from public threads. openai: crewAI-examples#121; anthropic: continue#6080;
 deepseek: fast-agent#621; gemini: gemini-cli#4231; moonshot: kimi-cli#2011; llama.cpp: PR#15780;
 openrouter: claude-code-router#252; minimax: nanobot#3726; xai: cline#3120;
-dashscope: qwen-code#98; azure: litellm#15968; responses: dyad#1672.
+dashscope: qwen-code#98; azure: litellm#15968; responses: dyad#1672; capped: dify#14376.
 """
 
 from __future__ import annotations
@@ -150,6 +150,16 @@ def responses(size: Size) -> Refusal:
         "again."
     )
     return Refusal(400, error(text, param="input", code="context_length_exceeded"), "overflow")
+
+
+def capped(cap: int, output: int) -> Refusal:
+    """Return Volcengine's refusal of an answer of `output` tokens where `cap` are the most."""
+    text = (
+        "The parameter `max_tokens` specified in the request are not valid: integer above maximum "
+        f"value, expected a value <= {cap}, but got {output} instead."
+    )
+    detail = {"code": "InvalidParameter", "message": text, "param": "max_tokens"}
+    return Refusal(400, {"error": {**detail, "type": "BadRequest"}}, "cap")
 
 
 OVERFLOW: dict[str, Callable[[Size], Refusal]] = {

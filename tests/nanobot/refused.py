@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from faults import FAULTS
-from refusals import NOT_OVERFLOW, OVERFLOW, Size
+from refusals import NOT_OVERFLOW, OVERFLOW, Size, capped
 from scenario import ANNOUNCED, DONE, WHOLE, Scenario, reads, script, then_ping
 from server import SILENT, Answer, Call, Request, Script, content_text
 from stage import Stage
@@ -36,6 +36,46 @@ def wrong_window(form: str, *, streamed: bool = False, **fields: Any) -> Scenari
         # xAI's body, whose `error` is a text, comes out of litellm's OpenAI client without it.
         **{"model": f"{'xai' if form == 'xai' else 'openai'}/house-{form}", **fields},
     )
+
+
+def capped_answer() -> Scenario:
+    """The model answers with at most 1,000 tokens, and nanobot asks for more with every request."""
+
+    async def play(stage: Stage) -> None:
+        stage.remember([prose(f"capped-{number}", 1_000) for number in range(12)])
+        for number in range(3):
+            await stage.say(f"Please go on, part {number}.", streamed=number == 1)
+        await stage.say("[ping] Hello there", "cli:another")
+
+    def model(_: Stage) -> Script:
+        said = script(["One.", "Two.", "Three."])
+
+        def answer(request: Request) -> Answer:
+            is_refused = not 0 < request.max_tokens <= 1_000
+            return capped(1_000, request.max_tokens) if is_refused else said(request)
+
+        return answer
+
+    return Scenario("capped", play, model, known=None, model="openai/house-capped")
+
+
+def uncountable() -> Scenario:
+    """A message of the past has a name that is a number, which the provider takes."""
+
+    async def play(stage: Stage) -> None:
+        stage.remember(["Good morning.", "Good morning to you."])
+        past = stage.loop.sessions.get_or_create("cli:direct")
+        past.messages[0]["name"] = 5
+        stage.loop.sessions.save(past)
+        await stage.say("Please answer.")
+        await stage.say("Please answer, streamed.", streamed=True)
+        sent = [
+            [m.get("name") for m in r.messages if m["role"] == "user"]
+            for r in stage.server.requests
+        ]
+        stage.notes["names"] = [names[0] for names in sent]
+
+    return Scenario("uncountable", play, lambda _: script(["One.", "Two."]), stopped=True)
 
 
 def silently_cut() -> Scenario:

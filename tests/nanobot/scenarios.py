@@ -18,6 +18,7 @@ from live import tells
 from readback import read_back
 from refusals import MISCOUNTED, WRONG
 from refused import (
+    capped_answer,
     falls_back,
     other_errors,
     refused_whatever_comes,
@@ -26,6 +27,7 @@ from refused import (
     subagent_refused,
     switched_off,
     too_large_to_repair,
+    uncountable,
     with_digits,
     wrong_window,
 )
@@ -108,6 +110,8 @@ SCENARIOS: dict[str, Scenario] = {
         wrong_window("responses", streamed=True, provider="azure_openai", model="house-o4"),
         too_large_to_repair(),
         refused_whatever_comes(),
+        capped_answer(),
+        uncountable(),
         silently_cut(),
         falls_back(),
         subagent_refused(),

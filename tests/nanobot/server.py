@@ -87,6 +87,7 @@ class Request:
             "kind": self.kind,
             "turn": self.turn,
             "prompt_tokens": self.prompt_tokens,
+            "max_tokens": self.max_tokens,
             "status": self.status,
             "about": self.about,
             "model": self.model,

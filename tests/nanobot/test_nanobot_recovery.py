@@ -10,6 +10,7 @@ from played import (
     BASELINE,
     COMPACT_IDLE,
     FALL_BACK,
+    KEEP_NAMES,
     LOSES_REPORTS,
     OTHER_PROVIDERS,
     REFUSED,
@@ -24,15 +25,19 @@ STATES_NO_NUMBER = ("llamacpp_500", "minimax")
 
 
 def overflow_chains(result: Result) -> list[list[int]]:
-    """Return the prompt sizes of each run of requests from a refusal to its turn's next answer."""
+    """Return the sizes of each run of requests from a refusal to its turn's next answer.
+
+    A size is that of the prompt with the answer that is asked for: either may become smaller.
+    """
     chains: list[list[int]] = []
     refused = None
     for request in result["requests"]:
         call = request["turn"], request["kind"]
+        size = request["prompt_tokens"] + request["max_tokens"]
         if refused == call:
-            chains[-1].append(request["prompt_tokens"])
+            chains[-1].append(size)
         elif request["about"] == "overflow":
-            chains.append([request["prompt_tokens"]])
+            chains.append([size])
         refused = call if request["about"] == "overflow" else None
     return chains
 
@@ -113,6 +118,32 @@ def test_attempts_are_few_and_each_is_smaller(played: Played, release: str, scen
     for chain in overflow_chains(result):
         assert len(chain) <= 4
         assert chain == sorted(set(chain), reverse=True)
+
+
+def test_a_refused_max_tokens_is_lowered_once_and_no_prompt_is_cut(
+    played: Played, release: str
+) -> None:
+    result = played.of(release, "capped")
+    answers = [turn["answer"] for turn in result["turns"]]
+    assert answers == ["One.", "Two.", "Three.", "pong"]
+    refused, *others = result["requests"]
+    assert [request["about"] for request in result["requests"]].count("cap") == 1
+    assert refused["about"] == "cap"
+    assert others[0]["messages"] == refused["messages"]
+    assert others[0]["prompt_tokens"] == refused["prompt_tokens"] > 12_000
+    sizes = [request["prompt_tokens"] for request in others[:3]]
+    assert sizes == sorted(sizes), "a later prompt was cut"
+
+
+@pytest.mark.parametrize("release", KEEP_NAMES)
+def test_an_answer_to_messages_that_cannot_be_counted_is_the_answer(
+    played: Played, release: str
+) -> None:
+    without, protected = (played.of(release, "uncountable", mode) for mode in ("off", "on"))
+    assert [turn["answer"] for turn in protected["turns"]] == ["One.", "Two."]
+    assert without["notes"]["names"] == [5, 5], "it does not reach the provider"
+    assert bodies(without) == bodies(protected)
+    assert protected["saved"] == without["saved"]
 
 
 def test_digits_in_an_overflow_are_not_taken_for_a_transient_error(played: Played) -> None:
