@@ -22,10 +22,14 @@ _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 def message_text(message: Mapping[str, Any]) -> str:
     """Return everything that a message says: content, calls, thoughts."""
     calls = (_call_text(call) for call in tool_calls_of(dict(message)))
+    function_call = message.get("function_call")
     said = (
         _content_text(message.get("content")),
+        message.get("refusal"),
         *calls,
+        _call_text(function_call) if isinstance(function_call, dict) else None,
         message.get("reasoning_content"),
+        message.get("reasoning"),
         *_thoughts(message.get("thinking_blocks")),
     )
     return "\n".join(text for text in said if isinstance(text, str) and text)

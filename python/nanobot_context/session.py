@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-# What a request holds of a stored message; the rest (timestamps, metadata) is the session's own.
+# What providers read of a stored message, as the core counts it; the rest (timestamps, metadata) is
+# the session's own.
 _REQUEST_KEYS = (
     "role",
     "content",
@@ -25,6 +26,13 @@ _REQUEST_KEYS = (
     "name",
     "reasoning_content",
     "thinking_blocks",
+    "reasoning",
+    "reasoning_details",
+    "extra_content",
+    "provider_specific_fields",
+    "refusal",
+    "function_call",
+    "audio",
 )
 # How many messages `get_history` returns where no summary is used, as in nanobot.
 _MAX_MESSAGES = 50

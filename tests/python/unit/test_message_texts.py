@@ -66,3 +66,14 @@ def test_a_result_is_of_the_tool_that_it_names_or_that_was_called() -> None:
             {"role": "user", "name": "exec"},
         ]
     ) == [None, "exec", "?", "read_file", None, None]
+
+
+def test_a_message_says_what_its_rarer_fields_say() -> None:
+    message = {
+        "role": "assistant",
+        "content": None,
+        "refusal": "I cannot.",
+        "function_call": {"name": "f", "arguments": '{"path": "a.py"}'},
+        "reasoning": "hm",
+    }
+    assert message_text(message) == 'I cannot.\nf({"path": "a.py"})\nhm'

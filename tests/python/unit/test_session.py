@@ -49,6 +49,24 @@ def test_a_history_holds_what_a_request_holds() -> None:
     ]
 
 
+def test_a_history_holds_every_field_that_a_provider_reads() -> None:
+    fields = {
+        "reasoning": "hm",
+        "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}],
+        "extra_content": {"google": {"thought_signature": "x"}},
+        "provider_specific_fields": {"signature": "x"},
+        "refusal": "no",
+        "function_call": {"name": "f", "arguments": "{}"},
+        "audio": {"id": "audio_1"},
+    }
+    session = Session()
+    session.add_message("user", "question")
+    session.add_message("assistant", None, **fields, timestamp="2026-05-01T12:00:00")
+    answer = session.get_history()[1]
+    assert {key: answer[key] for key in fields} == fields
+    assert "timestamp" not in answer
+
+
 def test_a_message_without_content_has_an_empty_one() -> None:
     assert Session(messages=[{"role": "user"}]).get_history() == [{"role": "user", "content": ""}]
 
