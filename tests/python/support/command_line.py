@@ -57,7 +57,7 @@ class CommandLine:
 
     def run(
         self, arguments: list[str], given: bytes, folder: Path, environ: Mapping[str, str]
-    ) -> tuple[int, bytes, bytes]:
+    ) -> tuple[int, tuple[bytes, bytes]]:
         """Run a command that reads `given`; return its exit code and what it printed."""
         pipes = [os.pipe() for _ in range(3)]
         (theirs_in, ours_in), (ours_out, theirs_out), (ours_err, theirs_err) = pipes
@@ -70,7 +70,7 @@ class CommandLine:
             pool.submit(_write, ours_in, given)
             out, err = (pool.submit(_read, stream) for stream in (ours_out, ours_err))
         code = int(self._connection.recv(16))
-        return code, out.result(), err.result()
+        return code, (out.result(), err.result())
 
 
 def _write(stream: int, given: bytes) -> None:
@@ -94,7 +94,9 @@ def started(environ: Mapping[str, str]) -> Iterator[CommandLine]:
             env=dict(environ),
             pass_fds=[theirs.fileno()],
             # Pipes, as the commands get: Python looks at its start whether a stream can be rewound.
-            **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         theirs.close()
         with process:

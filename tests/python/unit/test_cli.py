@@ -105,7 +105,7 @@ def run(
         ended = process.returncode
     else:
         variables = environment(home, **environ)
-        ended, *printed = command_line().run([*arguments], given, home, variables)
+        ended, printed = command_line().run([*arguments], given, home, variables)
     out, err = (text.decode() for text in printed)
     assert ended == code, out + err
     assert "Traceback" not in err
