@@ -6,7 +6,8 @@
 #   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/compress/salience.tsv, from the same recordings
 #   make test     all tests, the real loops with one nanobot release of each generation
-#   make test-fast  the core and what runs in one Python process: no servers, command lines, documentation or real loops
+#   make test-fast  a minute of them: the core but for its stores, the package but for command lines, processes and generated cases;
+#                 no token counts of others, documentation, examples or real loops
 #   make matrix   the real loops with all sixteen releases
 #   make check    what CI runs: format, lints, types, tests
 #   make fuzz     hostile inputs, five minutes for each target of fuzz/: FUZZ_SECONDS, FUZZ_TARGETS
@@ -33,9 +34,9 @@ TYPED := $(wildcard python tests/python tests/conformance tests/terminal tests/b
 TYPED_SHOWN := $(wildcard tests/docs tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
 # With what they show, which is in the environment of the examples.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
-# Tests of the package that neither start a process nor wait for one.
+# Tests of the package in one process each, without those that take long.
 FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
-SLOW := cli session_processes
+SLOW := activation cli recovery session_processes sessions_async sessions_input surface
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
@@ -43,7 +44,7 @@ WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 .PHONY: requirements clean
 
 help:
-	@sed -n 's/^#   make/make/p' Makefile
+	@sed -n 's/^#   \(make\|  \)/\1/p' Makefile
 
 ## Environment ########################################################################################################
 
@@ -130,7 +131,7 @@ test: ready
 
 # With the core of the dev profile, in .cache/fast: `make build` takes minutes.
 test-fast: setup
-	cargo test --locked --lib --test rust
+	cargo test --locked --lib --test rust -- --skip store_
 	@rm -rf .cache/fast
 	$(BIN)/maturin build --quiet --profile dev --locked --out .cache/fast/dist --interpreter $(PY)
 	@$(PY) -m zipfile -e .cache/fast/dist/*.whl .cache/fast/package
