@@ -40,6 +40,6 @@ def test_a_window_holds_nanobot_from_the_size_that_the_page_names(
         asked = f"NANOBOT_CONTEXT_WINDOW_OVERRIDE={window} nanobot agent -m 'Read big.log.'"
         _, said = protected.command(asked)
     assert (TOO_SMALL in said) is not answers, said
-    assert bool(server.requests) is answers
-    assert all(request.accepted for request in server.requests)
+    # Where nothing is left to cut the server decides.
+    assert {request.accepted for request in server.requests} == {answers}
     assert any(ROW in request.text for request in server.requests) is reads

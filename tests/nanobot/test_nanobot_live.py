@@ -36,7 +36,8 @@ def test_every_kind_of_event_is_told_with_the_session_that_it_happened_in(result
         kind: {event["session"] for event in told(result, kind)}
         for kind in ("overflow", "retry", "gave_up", "summary", "compressed", "answered")
     }
-    assert sessions["overflow"] == sessions["retry"] == sessions["compressed"] == {FILES}
+    assert sessions["retry"] == sessions["compressed"] == {FILES}
+    assert sessions["overflow"] == {FILES, BIG}, "what cannot be cut is sent once"
     assert sessions["summary"] == {TALK}
     assert sessions["gave_up"] == {BIG}
     assert sessions["answered"] == {FILES, TALK, TEAM}
