@@ -4,6 +4,8 @@
 //! keep, edit and drop ([`compress`]); it owns no conversation and does no I/O.
 
 pub mod caches;
+#[cfg_attr(not(feature = "python"), allow(dead_code))] // the binding runs work in it
+mod checkpoint;
 pub mod compress;
 pub mod error;
 pub mod history;

@@ -142,15 +142,26 @@ pub enum Part<'a> {
     Text(Text<'a>),
     /// An image, sound or file, with its URL, data URL or base64 data.
     Media(Media, Text<'a>),
+    /// A block of Anthropic's form, as compact JSON text. It is counted, and never cut by itself.
+    Block(Block, Text<'a>),
     /// Anything else, as compact JSON text.
     Other(Text<'a>),
+}
+
+/// The kinds of blocks of Anthropic's form that no other form has a field for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Block {
+    /// `thinking` and `redacted_thinking`: signed.
+    Thought,
+    /// `tool_use`, `tool_result` and those of the provider's own tools: one needs the other.
+    Call,
 }
 
 impl<'a> Part<'a> {
     /// Returns the string that the part's size comes from.
     pub fn text(&self) -> &Text<'a> {
         match self {
-            Self::Text(text) | Self::Media(_, text) | Self::Other(text) => text,
+            Self::Text(text) | Self::Media(_, text) | Self::Block(_, text) | Self::Other(text) => text,
         }
     }
 }
@@ -283,7 +294,7 @@ impl<'a> Message<'a> {
                 for part in parts {
                     match part {
                         Part::Media(media, text) => visit(text, Some(*media)),
-                        Part::Text(text) | Part::Other(text) => visit(text, None),
+                        Part::Text(text) | Part::Block(_, text) | Part::Other(text) => visit(text, None),
                     }
                 }
             }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::caches::{ANALYSES, Allowance};
+use crate::checkpoint;
 use crate::tokens::{ContentMemory, Excerpt};
 
 use super::outline::{Class, Kind, Outline};
@@ -51,6 +52,7 @@ pub(super) static MEMORY: LazyLock<ContentMemory<Analysis>> =
 impl Analysis {
     /// Returns what is known of `text`; O(n) the first time.
     pub fn of(text: &str, form: Form) -> Arc<Self> {
+        checkpoint::reached();
         MEMORY.get_or_make(text, form as u64, || {
             let analysis = Self::make(text, form);
             let bytes = analysis.outline.as_ref().map_or(0, Outline::heap_bytes)

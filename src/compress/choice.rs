@@ -9,6 +9,8 @@
 
 use std::ops::Range;
 
+use crate::checkpoint;
+
 use super::estimate::{count, index};
 use super::outline::Class;
 use super::queue::{Item, Queue};
@@ -383,6 +385,7 @@ impl<'s> Choice<'s> {
 
     fn take_from(&mut self, queue: &mut Queue, room: f32) {
         while let Some((item, bucket)) = queue.pop() {
+            checkpoint::reached();
             if self.is_taken(item) || self.is_shut[self.group_of(item)] {
                 continue;
             }

@@ -315,6 +315,7 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
             for (i, part) in parts.iter().enumerate() {
                 match part {
                     Part::Text(text) => push(Slot::Part(i), text, None),
+                    Part::Block(..) => {}
                     Part::Other(text) => push(Slot::Media(i), text, None),
                     Part::Media(media, text) => push(Slot::Media(i), text, Some(*media)),
                 }

@@ -100,7 +100,7 @@ fn each_said<'m>(message: &'m Message<'_>, mut visit: impl FnMut(&'m str)) {
         Content::Text(text) => visit(text.as_str()),
         Content::Parts(parts) => {
             for part in parts {
-                if let Part::Text(text) | Part::Other(text) = part {
+                if let Part::Text(text) | Part::Block(_, text) | Part::Other(text) = part {
                     visit(text.as_str());
                 }
             }

@@ -1,6 +1,7 @@
 //! What comes out: for each message keep, edit or leave out, and the receipt of it.
 
-use crate::message::{Content, Field, Message, Part, Role, Text};
+use crate::error::{Error, Result};
+use crate::message::{Block, Content, Field, Message, Part, Role, Text};
 use crate::tokens::Source;
 
 use super::archive::Archived;
@@ -29,6 +30,32 @@ impl Plan {
             + self.receipt.cuts.capacity() * size_of::<Cut>()
             + self.archived.capacity() * size_of::<Archived>()
             + self.archived.iter().map(|archived| archived.name.capacity()).sum::<usize>()
+    }
+
+    /// Checks that no message goes whose part is a call of Anthropic's form, or the result of one: what is left of the
+    /// two would be refused.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidMessage`] for the first such message.
+    pub fn keeps_calls(&self, view: &[Message<'_>]) -> Result<()> {
+        let is_call = |part: &Part<'_>| matches!(part, Part::Block(Block::Call, _));
+        let mut kept = vec![false; view.len()];
+        for output in &self.outputs {
+            if let Output::Keep(index) | Output::Edit(index, _) = output {
+                kept[*index] = true;
+            }
+        }
+        let gone = view.iter().zip(kept).enumerate().filter(|(_, (_, is_kept))| !is_kept);
+        for (index, (message, _)) in gone {
+            let Content::Parts(parts) = &message.content else { continue };
+            if let Some(at) = parts.iter().position(is_call) {
+                let problem = "is a call or a result of Anthropic's form, which cannot be left out\n\
+                    hint: use `tool_calls` and messages of the role `tool`";
+                return Err(Error::message(index, format!(".content[{at}]"), problem));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,11 +6,15 @@ use pyo3::types::{PyDict, PyList};
 use crate::compress::{CallEdit, Edit, NewMessage, Output, Plan};
 use crate::message::Field;
 
-use super::convert::{Lists, snapshot};
+use super::convert::{Originals, is_text, kind, snapshot};
 
 /// Returns the messages of a request: untouched ones are the very same objects, edited ones new dicts with every other
-/// key kept. `messages` and `lists` are what the plan was made of, whatever the caller's lists hold by now.
-pub fn apply<'py>(messages: &Bound<'py, PyList>, lists: &Lists<'py>, plan: &Plan) -> PyResult<Bound<'py, PyList>> {
+/// key kept. `messages` and `originals` are what the plan was made of, whatever the caller's lists hold by now.
+pub fn apply<'py>(
+    messages: &Bound<'py, PyList>,
+    originals: &Originals<'py>,
+    plan: &Plan,
+) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let out = PyList::empty(py);
     for output in &plan.outputs {
@@ -18,10 +22,10 @@ pub fn apply<'py>(messages: &Bound<'py, PyList>, lists: &Lists<'py>, plan: &Plan
             Output::Keep(index) => out.append(messages.get_item(*index)?)?,
             Output::Edit(index, edit) => {
                 let new = messages.get_item(*index)?.cast::<PyDict>()?.copy()?;
-                set(&new, edit, lists.parts(*index), lists.calls(*index))?;
+                set(&new, edit, originals.parts(*index), originals.calls(*index))?;
                 out.append(new)?;
             }
-            Output::New(message) => out.append(new(py, message)?)?,
+            Output::New(message) => out.append(new(py, originals, message)?)?,
         }
     }
     Ok(out)
@@ -112,9 +116,8 @@ fn parts<'py>(old: &Bound<'py, PyList>, edits: &[(usize, String)]) -> PyResult<B
     let parts = snapshot(old);
     for (index, text) in edits {
         let part = parts.get_item(*index)?;
-        let is_text = |part: &Bound<'_, PyDict>| part.contains("text").unwrap_or(false);
         let replaced = match part.cast::<PyDict>() {
-            Ok(dict) if is_text(dict) => {
+            Ok(dict) if is_text(&kind(dict)) => {
                 let new = dict.copy()?;
                 new.set_item("text", text)?;
                 new.into_any()
@@ -173,11 +176,14 @@ fn custom(call: &Bound<'_, PyDict>, edit: &CallEdit) -> PyResult<()> {
     Ok(())
 }
 
-fn new<'py>(py: Python<'py>, message: &NewMessage) -> PyResult<Bound<'py, PyDict>> {
+fn new<'py>(py: Python<'py>, originals: &Originals<'py>, message: &NewMessage) -> PyResult<Bound<'py, PyDict>> {
     let new = PyDict::new(py);
     new.set_item("role", message.role.name())?;
     if let Some(id) = &message.tool_call_id {
-        new.set_item("tool_call_id", id)?;
+        match originals.id(id) {
+            Some(original) => new.set_item("tool_call_id", original)?,
+            None => new.set_item("tool_call_id", id)?,
+        }
     }
     if let Some(name) = &message.name {
         new.set_item("name", name)?;

@@ -82,14 +82,14 @@ pub fn planned(
     request: &Request<'_>,
     plan: impl Fn(&[Message<'_>], &Request<'_>) -> Result<Option<Plan>> + Sync,
 ) -> PyResult<Result<Option<Plan>>> {
-    let first = view.run(py, |messages| plan(messages, request));
+    let first = view.run(py, |messages| plan(messages, request))?;
     let (Some(archive), Ok(Some(made))) = (archive, &first) else { return Ok(first) };
     if made.archived.is_empty() {
         return Ok(first);
     }
     let Some(there) = archive.keep(py, made, &view.messages)? else { return Ok(first) };
     let request = Request { archive: Some(archive.place.clone().only(there)), ..request.clone() };
-    Ok(view.run(py, |messages| plan(messages, &request)))
+    view.run(py, |messages| plan(messages, &request))
 }
 
 /// Return `path` as marks in messages name an archive's directory: with `/` between its parts.

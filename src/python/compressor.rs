@@ -127,6 +127,7 @@ impl Compressor {
         Ok(Self { context_window, model, tools, limits, steady, archive, receipt })
     }
 
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(archive) = &self.archive {
             visit.call(&archive.object)?;

@@ -1,7 +1,9 @@
 //! Python messages to the core's view of them, borrowed.
 
+use std::cell::Cell;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -9,7 +11,8 @@ use pyo3::types::{PyDict, PyList, PyString};
 use typed_arena::Arena;
 
 use crate::caches::{Allowance, STRINGS};
-use crate::message::{Content, Facts, Field, Media, Message, Part, Role, Text, ToolCall};
+use crate::checkpoint;
+use crate::message::{Block, Content, Facts, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::tokens::{IdentityCache, TokenCounter};
 use crate::{Error, Result};
 
@@ -26,6 +29,21 @@ const NEW_BYTES: usize = 64 << 10;
 ///
 /// Planning costs about 3 ms then, with every text known.
 const ALL_BYTES: usize = 256 << 10;
+
+/// Runs `work` while other threads use the interpreter; what a signal's handler raises ends it.
+pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    thread_local! {
+        static RAISED: Cell<Option<PyErr>> = const { Cell::new(None) };
+    }
+    fn is_interrupted() -> bool {
+        let raised = Python::try_attach(|py| py.check_signals().err()).flatten();
+        let is_interrupted = raised.is_some();
+        RAISED.set(raised);
+        is_interrupted
+    }
+    let done = py.detach(|| checkpoint::run(is_interrupted, work));
+    done.ok_or_else(|| RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
+}
 
 fn is_much(messages: &[Message<'_>]) -> bool {
     let (mut all, mut new) = (0, 0);
@@ -63,15 +81,21 @@ pub struct Strings<'py> {
     made: Arena<String>,
 }
 
-/// The lists inside of messages as they were read: whoever carries out a plan goes by these, since the caller's may have
+/// What was inside of messages as they were read: whoever carries out a plan goes by these, since the caller's may have
 /// changed by then.
 #[derive(Default)]
-pub struct Lists<'py> {
+pub struct Originals<'py> {
     parts: Vec<(usize, Bound<'py, PyList>)>,
     calls: Vec<(usize, Bound<'py, PyList>)>,
+    ids: Vec<(String, Bound<'py, PyString>)>,
 }
 
-impl<'py> Lists<'py> {
+impl<'py> Originals<'py> {
+    /// Returns the id that was read as `text`, where it could not be read as it is.
+    pub fn id(&self, text: &str) -> Option<&Bound<'py, PyString>> {
+        self.ids.iter().find(|(id, _)| id == text).map(|(_, id)| id)
+    }
+
     /// Returns the parts of a message's content; a single part without its list has one here.
     pub fn parts(&self, message: usize) -> Option<&Bound<'py, PyList>> {
         Self::find(&self.parts, message)
@@ -92,8 +116,8 @@ impl<'py> Lists<'py> {
 pub struct View<'a, 'py> {
     /// As the core reads them.
     pub messages: Vec<Message<'a>>,
-    /// What Python lists they were read from.
-    pub lists: Lists<'py>,
+    /// What they were read from.
+    pub originals: Originals<'py>,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
     /// Whether something may have been found out that the cache does not know.
     learned: bool,
@@ -118,7 +142,7 @@ impl<'a, 'py> View<'a, 'py> {
             names: Names::of(py),
             strings,
             salt: counter.family().id,
-            lists: Lists::default(),
+            originals: Originals::default(),
             read: Vec::new(),
             new: Vec::new(),
             learned: false,
@@ -133,35 +157,35 @@ impl<'a, 'py> View<'a, 'py> {
                 reader.message(&message, place).or_raise(py)?;
             }
         }
-        let Reader { lists, new, learned, .. } = reader;
-        Ok(View { messages: read, lists, new, learned, is_much: None })
+        let Reader { originals, new, learned, .. } = reader;
+        Ok(View { messages: read, originals, new, learned, is_much: None })
     }
 
     /// Counts what is not known yet.
-    pub fn count(&mut self, py: Python<'_>, counter: &TokenCounter) {
+    pub fn count(&mut self, py: Python<'_>, counter: &TokenCounter) -> PyResult<()> {
         self.look_up(py);
         self.run(py, |messages| {
             for message in messages {
                 counter.message(message);
             }
-        });
+        })
     }
 
     /// Runs `work`, without the interpreter where it has much to do.
-    pub fn run<T: Send>(&mut self, py: Python<'_>, work: impl FnOnce(&[Message<'a>]) -> T + Send) -> T {
+    pub fn run<T: Send>(&mut self, py: Python<'_>, work: impl FnOnce(&[Message<'a>]) -> T + Send) -> PyResult<T> {
         self.learned = true;
         let is_much = *self.is_much.get_or_insert_with(|| is_much(&self.messages));
         if !is_much {
-            return work(&self.messages);
+            return Ok(work(&self.messages));
         }
         // Handed over: what is found out about a text is written into it, so that threads cannot share them.
         let messages = std::mem::take(&mut self.messages);
-        let (messages, done) = py.detach(move || {
+        let (messages, done) = detached(py, move || {
             let done = work(&messages);
             (messages, done)
-        });
+        })?;
         self.messages = messages;
-        done
+        Ok(done)
     }
 
     /// Looks up the strings that were too short to be looked up at once.
@@ -228,7 +252,7 @@ names! {
     reasoning reasoning_details refusal function_call
     extra_content provider_specific_fields thought_signature
     id function arguments custom
-    kind = "type" text image_url input_audio file source image audio url data file_data file_url file_id detail
+    text image_url input_audio file source image audio url data file_data file_url file_id detail
 }
 
 impl<'py> Names<'py> {
@@ -252,7 +276,7 @@ struct Reader<'a, 'py> {
     strings: &'a Strings<'py>,
     /// Tells ways of counting apart in the cache.
     salt: u8,
-    lists: Lists<'py>,
+    originals: Originals<'py>,
     /// Fields of the message that is being read.
     read: Vec<(Field, Text<'a>)>,
     new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
@@ -278,7 +302,7 @@ impl<'a, 'py> Reader<'a, 'py> {
             read.content = self.content(&value)?;
         }
         if let Some(value) = keys.value(tool_call_id) {
-            read.tool_call_id = self.id(value);
+            read.tool_call_id = self.call_id(value);
         }
         if let Some(value) = keys.value(name) {
             read.name = Some(self.string(value, ".name")?);
@@ -359,14 +383,14 @@ impl<'a, 'py> Reader<'a, 'py> {
             let parts = snapshot(parts);
             let read = parts.iter().enumerate().map(|(i, part)| self.part(&part, i));
             let read = read.collect::<Result<_>>().map(Content::Parts);
-            self.lists.parts.push((self.index, parts));
+            self.originals.parts.push((self.index, parts));
             return read;
         }
         // A single part without its list: some clients send that, and nanobot puts the list around it.
         if value.is_instance_of::<PyDict>() {
             let text = self.json(value, ".content")?;
             if let Ok(parts) = PyList::new(self.py, [value]) {
-                self.lists.parts.push((self.index, parts));
+                self.originals.parts.push((self.index, parts));
             }
             return Ok(Content::Parts(vec![Part::Other(text)]));
         }
@@ -381,9 +405,8 @@ impl<'a, 'py> Reader<'a, 'py> {
         let Ok(dict) = part.cast::<PyDict>() else {
             return Err(self.wrong(&field(), "a string or a dict", part));
         };
-        let kind = get(dict, self.names.kind).and_then(|kind| kind.extract::<String>().ok()).unwrap_or_default();
-        match kind.as_str() {
-            "text" | "input_text" | "output_text" => match get(dict, self.names.text) {
+        match kind(dict).as_str() {
+            kind if is_text(kind) => match get(dict, self.names.text) {
                 Some(text) => self.string(text, &format!("{}.text", field())).map(Part::Text),
                 None => Ok(Part::Text(Text::new(""))),
             },
@@ -392,6 +415,10 @@ impl<'a, 'py> Reader<'a, 'py> {
             }
             "input_audio" | "audio" => Ok(self.media(dict, Media::Audio)),
             "file" | "input_file" | "document" => Ok(self.media(dict, Media::File)),
+            "thinking" | "redacted_thinking" => self.json(part, &field()).map(|text| Part::Block(Block::Thought, text)),
+            kind if kind.ends_with("tool_use") || kind.ends_with("tool_result") => {
+                self.json(part, &field()).map(|text| Part::Block(Block::Call, text))
+            }
             _ => self.json(part, &field()).map(Part::Other),
         }
     }
@@ -420,7 +447,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         for (position, call) in calls.iter().enumerate() {
             read.push(self.tool_call(&call, position)?);
         }
-        self.lists.calls.push((self.index, calls));
+        self.originals.calls.push((self.index, calls));
         Ok(read)
     }
 
@@ -429,7 +456,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         let Ok(dict) = call.cast::<PyDict>() else {
             return Err(self.wrong(&field(), "a dict", call));
         };
-        let id = get(dict, self.names.id).and_then(|id| self.id(id));
+        let id = get(dict, self.names.id).and_then(|id| self.call_id(id));
         let function = get(dict, self.names.function);
         self.signatures(dict, function.as_ref(), position)?;
         let function = match &function {
@@ -490,7 +517,22 @@ impl<'a, 'py> Reader<'a, 'py> {
         Ok(ToolCall { id, name, arguments: Some(input), arguments_are_text: true })
     }
 
-    /// Reads an id or a name; what is no string counts as missing, and is repaired.
+    /// Reads the id of a call. Lone surrogates are told apart by their escapes, and it is written as it came.
+    fn call_id(&mut self, value: Bound<'py, PyAny>) -> Option<Text<'a>> {
+        let string = value.cast_into::<PyString>().ok()?;
+        if string.to_str().is_ok() {
+            return Some(self.text(string, self.salt));
+        }
+        let escaped = || -> PyResult<String> {
+            let bytes = string.call_method1("encode", ("utf-8", "backslashreplace"))?;
+            bytes.call_method1("decode", ("utf-8",))?.extract()
+        };
+        let text = escaped().unwrap_or_else(|_| without_surrogates(&string));
+        self.originals.ids.push((text.clone(), string));
+        Some(Text::new(self.strings.made.alloc(text)))
+    }
+
+    /// Reads a name; what is no string counts as missing, and is repaired.
     fn id(&mut self, value: Bound<'py, PyAny>) -> Option<Text<'a>> {
         value.cast_into::<PyString>().ok().map(|string| self.text(string, self.salt))
     }
@@ -536,6 +578,17 @@ impl<'a, 'py> Reader<'a, 'py> {
     fn wrong(&self, field: &str, expected: &str, got: &Bound<'_, PyAny>) -> Error {
         Error::message(self.index, field, format!("must be {expected}, got {}", super::arguments::shown(got)))
     }
+}
+
+/// Returns the type of a part, empty where it has none.
+pub fn kind(part: &Bound<'_, PyDict>) -> String {
+    let kind = get(part, intern!(part.py(), "type"));
+    kind.and_then(|kind| kind.extract().ok()).unwrap_or_default()
+}
+
+/// Returns whether parts of this type have their text in the field `text`.
+pub fn is_text(kind: &str) -> bool {
+    matches!(kind, "text" | "input_text" | "output_text")
 }
 
 /// Strings up to this length are looked up in the cache only when they must be counted.

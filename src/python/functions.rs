@@ -13,7 +13,7 @@ use crate::{Error, history, window};
 use super::apply::apply;
 use super::archive::{self, Archive};
 use super::arguments::{limits, messages, model, optional_whole, shown, tools, whole};
-use super::convert::{Lists, Strings, View, without_surrogates};
+use super::convert::{Strings, View, without_surrogates};
 use super::errors::OrRaise;
 use super::known;
 use super::receipt::{Fitted, Receipt};
@@ -69,15 +69,16 @@ impl<'py> Call<'py> {
     ) -> PyResult<Fitted> {
         let py = self.messages.py();
         self.with_view(|view, counter| {
-            view.count(py, counter);
+            view.count(py, counter)?;
             let plan = |messages: &[Message<'_>], request: &Request<'_>| plan(messages, request).map(Some);
             let plan = archive::planned(py, self.archive.as_ref(), view, request, plan)?.or_raise(py)?;
-            self.carry_out(&view.lists, &plan.unwrap_or_default())
+            self.carry_out(view, &plan.unwrap_or_default())
         })?
     }
 
-    fn carry_out(&self, lists: &Lists<'py>, plan: &Plan) -> PyResult<Fitted> {
-        let messages = apply(&self.messages, lists, plan)?;
+    fn carry_out(&self, view: &View<'_, 'py>, plan: &Plan) -> PyResult<Fitted> {
+        plan.keeps_calls(&view.messages).or_raise(self.messages.py())?;
+        let messages = apply(&self.messages, &view.originals, plan)?;
         Ok(Fitted {
             tokens: plan.receipt.tokens_after.unwrap_or_default(),
             receipt: Py::new(messages.py(), Receipt::new(&plan.receipt, &self.messages, &messages))?,
@@ -99,7 +100,7 @@ impl<'py> Call<'py> {
             let plan = if compress::is_settled(&view.messages, request) {
                 None
             } else {
-                view.count(py, counter);
+                view.count(py, counter)?;
                 let plan = |messages: &[Message<'_>], request: &Request<'_>| match steady {
                     Some(steady) => steady.compress(messages, request),
                     None => compress::compress(messages, request),
@@ -111,7 +112,7 @@ impl<'py> Call<'py> {
                     known::remember(&self.messages, view, counter);
                     Ok(None)
                 }
-                Some(plan) => self.carry_out(&view.lists, &plan).map(Some),
+                Some(plan) => self.carry_out(view, &plan).map(Some),
             }
         })??;
         Ok(match fitted {
@@ -141,9 +142,9 @@ impl<'py> Call<'py> {
 pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tools: Any<'_, 'py>) -> PyResult<u64> {
     let call = Call::new(messages, model, tools)?;
     call.with_view(|view, counter| {
-        view.count(messages.py(), counter);
-        counter.prompt(&view.messages, call.tools.as_deref()).tokens
-    })
+        view.count(messages.py(), counter)?;
+        Ok(counter.prompt(&view.messages, call.tools.as_deref()).tokens)
+    })?
 }
 
 /// Return whether a request has at most `max_tokens`, as `count_tokens` counts it.
@@ -165,7 +166,7 @@ pub fn fits<'py>(
     let max_tokens = whole(max_tokens, "max_tokens")?;
     call.with_view(|view, counter| {
         view.run(messages.py(), |view| counter.prompt_fits(view, call.tools.as_deref(), max_tokens))
-    })
+    })?
 }
 
 /// Return the messages for the next call, with room left for the answer.
@@ -301,7 +302,7 @@ pub fn select_history<'py>(
     let call = Call::new(messages, model, None)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let py = messages.py();
-    let picked = call.with_view(|view, counter| view.run(py, |view| history::select(view, max_tokens, counter)))?;
+    let picked = call.with_view(|view, counter| view.run(py, |view| history::select(view, max_tokens, counter)))??;
     let picked = picked.into_iter().map(|index| call.messages.get_item(index)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(messages.py(), picked)
 }
@@ -426,7 +427,7 @@ pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyRe
     let request = call.request(u64::MAX, compress::Limits::default());
     let used: Vec<&str> = used.iter().map(String::as_str).collect();
     let examples =
-        call.with_view(|view, _| view.run(messages.py(), |view| compress::salience_examples(view, &request, &used)))?;
+        call.with_view(|view, _| view.run(messages.py(), |view| compress::salience_examples(view, &request, &used)))??;
     let row = |example: &compress::Example| {
         let mut values = vec![f32::from(example.kind)];
         values.extend(example.features);

@@ -19,8 +19,13 @@ mod sessions;
 mod summary;
 
 /// The compiled half of the package `nanobot_context`.
-#[pyo3::pymodule(name = "_core", gil_used = true)]
+#[pyo3::pymodule(name = "_core", gil_used = false)]
 mod core_module {
+    use pyo3::prelude::*;
+    use pyo3::types::{PyCFunction, PyDict};
+
+    use crate::checkpoint;
+
     #[pymodule_export]
     use super::archive::archive_directory;
     #[pymodule_export]
@@ -46,6 +51,23 @@ mod core_module {
         SummaryCall, SummaryDraft, SummaryPolicy, SummaryRun, Trigger, format_structured, keep_last_cut,
         merge_structured, parse_structured, rolling_cut, static_buffer_cut, summary_due, summary_section, wrap_summary,
     };
+
+    /// Lets forks wait for work that runs without the interpreter.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let py = module.py();
+        let os = py.import("os")?;
+        if !os.hasattr("register_at_fork")? {
+            return Ok(());
+        }
+        let hook = |hook: fn()| PyCFunction::new_closure(py, None, None, move |_, _| hook());
+        let hooks = PyDict::new(py);
+        hooks.set_item("before", hook(checkpoint::before_fork)?)?;
+        hooks.set_item("after_in_parent", hook(checkpoint::after_fork)?)?;
+        hooks.set_item("after_in_child", hook(checkpoint::after_fork_in_child)?)?;
+        os.call_method("register_at_fork", (), Some(&hooks))?;
+        Ok(())
+    }
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it

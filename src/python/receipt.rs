@@ -107,6 +107,7 @@ impl Receipt {
     }
 
     /// A message may hold the receipt that holds it. The lists in between clear themselves.
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.before)?;
         visit.call(&self.after)
@@ -225,6 +226,7 @@ impl Fitted {
         Self { messages, tokens, receipt }
     }
 
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.messages)?;
         visit.call(&self.receipt)

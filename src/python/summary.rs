@@ -11,7 +11,7 @@ use crate::tokens::TokenCounter;
 use crate::{Error, Result};
 
 use super::arguments::{model, optional_whole, whole};
-use super::convert::without_surrogates;
+use super::convert::{detached, without_surrogates};
 use super::errors::OrRaise;
 use super::functions::Call;
 use super::receipt::Reduced;
@@ -418,11 +418,12 @@ impl SummaryRun {
         let call = Call::new(messages, model, None)?;
         let run = call.with_view(|view, counter| {
             let (messages, counter) = (view.messages.clone(), *counter);
-            py.detach(move || summary::Run::new(&messages, previous, options, counter))
-        })?;
+            detached(py, move || summary::Run::new(&messages, previous, options, counter))
+        })??;
         Ok(Self { run: Some(run), messages: call.messages.unbind(), model: call.model })
     }
 
+    #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
     fn __traverse__(&self, visit: PyVisit<'_>) -> std::result::Result<(), PyTraverseError> {
         visit.call(&self.messages)
     }
@@ -478,10 +479,10 @@ impl SummaryRun {
         let mut call = Call::new(self.messages.bind(py).as_any(), None, None)?;
         call.model.clone_from(&self.model);
         let draft = call.with_view(|view, _| {
-            view.count(py, &TokenCounter::new(self.model.as_deref()));
+            view.count(py, &TokenCounter::new(self.model.as_deref()))?;
             let messages = view.messages.clone();
-            py.detach(move || run.finish(&messages))
-        })?;
+            detached(py, move || run.finish(&messages))
+        })??;
         Ok(SummaryDraft {
             data: draft.data.to_json().to_string(),
             text: draft.text,

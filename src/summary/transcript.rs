@@ -139,7 +139,7 @@ pub fn said<'a>(message: &Message<'a>) -> Cow<'a, str> {
                 Part::Media(Media::Image { .. }, _) => "[image]",
                 Part::Media(Media::Audio, _) => "[audio]",
                 Part::Media(Media::File, _) => "[file]",
-                Part::Other(_) => "[attachment]",
+                Part::Block(..) | Part::Other(_) => "[attachment]",
             };
             parts.iter().map(text).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(BREAK).into()
         }

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::sync::OnceLock;
 
+use crate::checkpoint;
+
 use super::cut;
 
 /// Counts the tokens of a text under one vocabulary.
@@ -109,23 +111,23 @@ thread_local! {
 
 impl Vocabulary for Toktok {
     fn count(&self, text: &str) -> usize {
-        BUFFERS.with_borrow_mut(|(bytes, ids)| {
-            let mut total = 0;
-            for segment in cut::segments(text, SEGMENT_BYTES) {
+        let count = |segment: &str| {
+            BUFFERS.with_borrow_mut(|(bytes, ids)| {
                 bytes.clear();
                 bytes.extend_from_slice(segment.as_bytes());
                 bytes.resize(segment.len() + PADDING, 0);
                 ids.clear();
                 self.0.encode_into(&bytes[..segment.len()], ids);
-                total += ids.len();
-            }
-            // One huge text must not keep its buffers for the life of the thread.
-            if bytes.capacity() > 16 * SEGMENT_BYTES {
-                *bytes = Vec::new();
-                *ids = Vec::new();
-            }
-            total
-        })
+                let tokens = ids.len();
+                // One huge text must not keep its buffers for the life of the thread.
+                if bytes.capacity() > 16 * SEGMENT_BYTES {
+                    *bytes = Vec::new();
+                    *ids = Vec::new();
+                }
+                tokens
+            })
+        };
+        cut::segments(text, SEGMENT_BYTES).inspect(|_| checkpoint::reached()).map(count).sum()
     }
 }
 
@@ -137,7 +139,8 @@ const SHORT_SEGMENT_BYTES: usize = 1 << 12;
 
 impl Vocabulary for Tiktoken {
     fn count(&self, text: &str) -> usize {
-        cut::short_segments(text, SHORT_SEGMENT_BYTES).map(|segment| self.0.count(segment)).sum()
+        let segments = cut::short_segments(text, SHORT_SEGMENT_BYTES).inspect(|_| checkpoint::reached());
+        segments.map(|segment| self.0.count(segment)).sum()
     }
 }
 

@@ -164,18 +164,18 @@ def assert_paired(messages: list[Message]) -> None:
         if message["role"] != "assistant" or not message.get("tool_calls"):
             continue
         ids = [call["id"] for call in message["tool_calls"]]
-        assert all(isinstance(id_, str) and id_ for id_ in ids)
+        assert all(isinstance(id_, str) and id_ != "" for id_ in ids)
         assert len(set(ids)) == len(ids)
         for call in message["tool_calls"]:
             if "custom" in call:
                 assert isinstance(call["custom"]["input"], str)
                 continue
-            function = call.get("function", call)
+            function = call.get("function") or call
             assert isinstance(function["name"], str)
-            assert function["name"]
+            assert function["name"] != ""
             assert isinstance(function["arguments"], str)
             json.loads(function["arguments"], parse_constant=not_json)
-        answered = [str(result.get("tool_call_id")) for result in messages[at : at + len(ids)]]
+        answered = [result.get("tool_call_id", "") for result in messages[at : at + len(ids)]]
         assert all(result["role"] == "tool" for result in messages[at : at + len(ids)])
         assert sorted(ids) == sorted(answered)
         at += len(ids)

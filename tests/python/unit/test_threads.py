@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Callable
@@ -22,7 +24,7 @@ from nanobot_context import (
 pytestmark = pytest.mark.timeout(60)
 
 Message = dict[str, Any]
-THREADS = 8
+THREADS = 16
 
 
 def conversation(thread: int) -> list[Message]:
@@ -95,14 +97,14 @@ def test_readers_see_a_whole_list_while_another_thread_writes() -> None:
                 messages[5]["content"] = f"changed {len(messages)} " * 400
                 time.sleep(0.0005)
         else:
-            for _ in range(40):
+            for _ in range(20):
                 counts.append(count_tokens(messages, "gpt-4o"))
                 fitted = fit_messages(list(messages), 3_000, "gpt-4o")
                 assert fitted.tokens <= 3_000
                 assert compress_messages(messages, 4_000, "gpt-4o")
 
     race(work)
-    assert len(counts) == 7 * 40
+    assert len(counts) == (THREADS - 1) * 20
     assert all(count > 3_000 for count in counts)
     assert (
         count_tokens(messages, "gpt-4o")
@@ -135,3 +137,40 @@ def test_a_busy_thread_goes_on_while_much_is_counted() -> None:
     # Without letting go of the interpreter the gap would be all of the time.
     assert longest < 0.5 * (end - start)
     assert len(inside) > 100
+
+
+def test_a_busy_thread_goes_on_while_a_known_conversation_is_planned() -> None:
+    messages: list[Message] = [{"role": "user", "content": "go"}]
+    for n in range(80):
+        text = f"line {n} of src/file_{n}.py: worker {n} finished\n" * 160
+        messages += [{"role": "assistant", "content": text}, {"role": "user", "content": str(n)}]
+    count_tokens(messages, "gpt-4o")
+    steps = 0
+    done = threading.Event()
+
+    def busy() -> None:
+        nonlocal steps
+        while not done.is_set():
+            steps += 1
+            time.sleep(0)
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=busy)
+    try:
+        # From here on a thread runs only where another one lets it.
+        sys.setswitchinterval(1_000)
+        thread.start()
+        before = steps
+        fit_messages(messages, 20_000, "gpt-4o")
+        assert steps > before
+    finally:
+        sys.setswitchinterval(interval)
+        done.set()
+        thread.join()
+
+
+@pytest.mark.skipif(
+    not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="for free-threaded builds of Python"
+)
+def test_importing_the_package_leaves_the_gil_off() -> None:
+    assert not sys._is_gil_enabled()  # type: ignore[attr-defined,unused-ignore]
