@@ -39,9 +39,11 @@ fn store_exception(py: Python<'_>, error: &StoreError) -> PyResult<PyErr> {
             "ConflictError"
         }
         StoreError::Unavailable { .. } | StoreError::Locked { .. } => "StoreUnavailableError",
-        StoreError::Unauthorized { .. } | StoreError::ReadOnly { .. } => "StoreAccessError",
+        StoreError::Unauthorized { .. } | StoreError::Forbidden { .. } | StoreError::ReadOnly { .. } => {
+            "StoreAccessError"
+        }
         StoreError::Full { .. } => "StoreFullError",
-        StoreError::Corrupt { .. } | StoreError::NewerSchema { .. } => "StoreDataError",
+        StoreError::Corrupt { .. } | StoreError::Replaced { .. } | StoreError::NewerSchema { .. } => "StoreDataError",
         StoreError::Closed => "StoreClosedError",
         StoreError::Invalid { .. } | StoreError::Failed { .. } => "SessionStoreError",
     };

@@ -52,6 +52,14 @@ pub enum StoreError {
         /// What it said.
         problem: String,
     },
+    /// The user may not do this, or not from here.
+    #[error("{store} does not allow it: {problem}")]
+    Forbidden {
+        /// What is used, without credentials.
+        store: String,
+        /// What it said.
+        problem: String,
+    },
     /// Nothing can be written: the disk is full.
     #[error("{store} is full: {problem}")]
     Full {
@@ -75,6 +83,12 @@ pub enum StoreError {
         store: String,
         /// What is wrong.
         problem: String,
+    },
+    /// Another file is there by now, or none: what is written here would be found by nobody.
+    #[error("{store} was deleted or replaced while it was open\nhint: open it again")]
+    Replaced {
+        /// What is used.
+        store: String,
     },
     /// A later release wrote it.
     #[error("{store} has schema {found}, and this release knows {known}\nhint: install the release that wrote it")]
@@ -131,8 +145,10 @@ impl StoreError {
             Self::Conflict { .. } | Self::Gone(_) | Self::NotFound(_) | Self::AlreadyExists(_) => Retry::AfterReading,
             Self::Invalid { .. }
             | Self::Unauthorized { .. }
+            | Self::Forbidden { .. }
             | Self::ReadOnly { .. }
             | Self::Corrupt { .. }
+            | Self::Replaced { .. }
             | Self::NewerSchema { .. }
             | Self::Closed
             | Self::Failed { .. } => Retry::Never,

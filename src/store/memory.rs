@@ -1,12 +1,13 @@
 //! Sessions in this process, gone with it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::rules::{Leaving, expires_ms, now_ms};
 use super::{
-    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
-    Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, Event, Eviction, Head, KEPT_IDS, Kind, Loaded, NewEvent, NewSummary, Page,
+    PutSummary, Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl,
+    UserKey, Window,
 };
 
 /// Sessions in this process.
@@ -33,11 +34,42 @@ struct Session {
     head: Head,
     events: Vec<Event>,
     state: State,
-    /// Positions by id, of evicted events too; 0 of those that only changed state.
-    taken: HashMap<String, u64>,
+    taken: Taken,
     summaries: Vec<StoredSummary>,
     failed: Vec<StoredSummary>,
     expires_ms: Option<i64>,
+}
+
+/// The ids that a session took.
+#[derive(Debug, Default)]
+struct Taken {
+    /// Positions by id, of evicted events too; 0 of those that only changed state.
+    seqs: HashMap<Arc<str>, u64>,
+    /// The ids in the order in which they were taken, each with the last position at that time.
+    order: VecDeque<(u64, Arc<str>)>,
+}
+
+impl Taken {
+    fn add(&mut self, id: &str, seq: u64, at: u64) {
+        let id: Arc<str> = id.into();
+        self.seqs.insert(Arc::clone(&id), seq);
+        self.order.push_back((at, id));
+    }
+
+    /// Forgets the ids of events behind the position `after`.
+    fn cut(&mut self, after: u64) {
+        self.seqs.retain(|_, seq| *seq <= after);
+        self.order.retain(|(_, id)| self.seqs.contains_key(id));
+    }
+
+    /// Forgets what was taken before the position `first`.
+    fn forget(&mut self, first: u64) {
+        while self.order.front().is_some_and(|(at, _)| *at < first) {
+            if let Some((_, id)) = self.order.pop_front() {
+                self.seqs.remove(&id);
+            }
+        }
+    }
 }
 
 fn has_expired(expires_ms: Option<i64>, now: i64) -> bool {
@@ -45,8 +77,12 @@ fn has_expired(expires_ms: Option<i64>, now: i64) -> bool {
 }
 
 impl Expiring {
-    fn current(&self, now: i64) -> State {
-        if has_expired(self.expires_ms, now) { State::new() } else { self.state.clone() }
+    /// Returns the state; what has expired is dropped, so that it does not come back when the clock goes back.
+    fn current(&mut self, now: i64) -> State {
+        if has_expired(self.expires_ms, now) {
+            *self = Self::default();
+        }
+        self.state.clone()
     }
 
     fn update(&mut self, delta: &Delta, ttl: Ttl, now: i64) {
@@ -72,8 +108,11 @@ fn change(state: &mut State, delta: &Delta) {
 
 impl Data {
     fn session(&mut self, key: &SessionKey, now: i64) -> StoreResult<&mut Session> {
-        let session = self.sessions.get_mut(key).filter(|session| !has_expired(session.expires_ms, now));
-        session.ok_or_else(|| StoreError::NotFound(key.clone()))
+        // Dropped, so that it does not come back when the clock goes back.
+        if self.sessions.get(key).is_some_and(|session| has_expired(session.expires_ms, now)) {
+            self.sessions.remove(key);
+        }
+        self.sessions.get_mut(key).ok_or_else(|| StoreError::NotFound(key.clone()))
     }
 
     fn change_owners(&mut self, key: &SessionKey, user: &Delta, app: &Delta, ttls: [Ttl; 3], now: i64) {
@@ -92,7 +131,7 @@ impl Data {
         let mut owners: Vec<&NewEvent> = Vec::new();
         let before = session.head.seq;
         for event in &batch.events {
-            let taken = session.taken.get(&event.id).copied();
+            let taken = session.taken.seqs.get(event.id.as_str()).copied();
             repeated.push(taken.is_some());
             let seq = taken.unwrap_or_else(|| {
                 owners.push(event);
@@ -133,7 +172,7 @@ impl Session {
         } else {
             0
         };
-        self.taken.insert(event.id.clone(), seq);
+        self.taken.add(&event.id, seq, self.head.seq);
         seq
     }
 
@@ -144,6 +183,9 @@ impl Session {
         let gone = (0..).zip(&self.events).take_while(leaves).count();
         self.events.drain(..gone);
         self.head.first_seq = self.events.first().map_or(self.head.seq + 1, |event| event.seq);
+        if gone > 0 {
+            self.taken.forget(self.head.first_seq.saturating_sub(KEPT_IDS));
+        }
     }
 }
 
@@ -181,7 +223,7 @@ impl SessionStore for Memory {
             head: head.clone(),
             events: Vec::new(),
             state,
-            taken: HashMap::new(),
+            taken: Taken::default(),
             summaries: Vec::new(),
             failed: Vec::new(),
             expires_ms: expires_ms(now, create.ttls[0]),
@@ -194,8 +236,8 @@ impl SessionStore for Memory {
     fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
         let now = now_ms();
         let mut data = self.data();
-        let user = data.users.get(&key.owner).map(|user| user.current(now)).unwrap_or_default();
-        let app = data.apps.get(&key.owner.app).map(|app| app.current(now)).unwrap_or_default();
+        let user = data.users.get_mut(&key.owner).map(|user| user.current(now)).unwrap_or_default();
+        let app = data.apps.get_mut(&key.owner.app).map(|app| app.current(now)).unwrap_or_default();
         let Ok(session) = data.session(key, now) else { return Ok(None) };
         if let Some(ttl) = window.refresh {
             session.expires_ms = expires_ms(now, ttl);
@@ -223,8 +265,9 @@ impl SessionStore for Memory {
 
     fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
         let now = now_ms();
-        let data = self.data();
-        let own = |session: &&Session| session.head.key.owner == *user && !has_expired(session.expires_ms, now);
+        let mut data = self.data();
+        data.sessions.retain(|key, session| key.owner != *user || !has_expired(session.expires_ms, now));
+        let own = |session: &&Session| session.head.key.owner == *user;
         let mut heads: Vec<Head> = data.sessions.values().filter(own).map(|session| session.head.clone()).collect();
         heads.sort_by(|a, b| (b.updated_ms, &b.key.id).cmp(&(a.updated_ms, &a.key.id)));
         let [skip, take] =
@@ -250,7 +293,7 @@ impl SessionStore for Memory {
         let session = data.session(key, now)?;
         batch.check(&session.head)?;
         session.events.retain(|event| event.seq <= after);
-        session.taken.retain(|_, seq| *seq <= after);
+        session.taken.cut(after);
         session.summaries.retain(|summary| summary.last_seq <= after);
         data.append(key, &Append { expected_seq: None, ..batch.clone() }, true, now)
     }
@@ -259,8 +302,8 @@ impl SessionStore for Memory {
         let now = now_ms();
         let mut data = self.data();
         Ok(match scope {
-            Scope::App(app) => data.apps.get(app).map(|app| app.current(now)).unwrap_or_default(),
-            Scope::User(user) => data.users.get(user).map(|user| user.current(now)).unwrap_or_default(),
+            Scope::App(app) => data.apps.get_mut(app).map(|app| app.current(now)).unwrap_or_default(),
+            Scope::User(user) => data.users.get_mut(user).map(|user| user.current(now)).unwrap_or_default(),
             Scope::Session(key) => data.session(key, now).map(|session| session.state.clone()).unwrap_or_default(),
         })
     }
@@ -318,7 +361,9 @@ impl SessionStore for Memory {
         }
         stored.version = version + 1;
         session.summaries.push(stored);
-        if let Some(placeholder) = summary.placeholder.as_ref().filter(|event| !session.taken.contains_key(&event.id)) {
+        if let Some(placeholder) =
+            summary.placeholder.as_ref().filter(|event| !session.taken.seqs.contains_key(event.id.as_str()))
+        {
             session.take(placeholder);
         }
         session.expires_ms = expires_ms(now, summary.ttl);
@@ -349,5 +394,25 @@ impl SessionStore for Memory {
 
     fn describe(&self) -> String {
         "memory:".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_expired_does_not_come_back_when_the_clock_goes_back() {
+        let (store, key) = (Memory::new(), SessionKey::new("a", "u", "s"));
+        let ttls = [Ttl(1_000); 3];
+        let user: Delta = [("x".to_owned(), Some(b"1".to_vec()))].into();
+        store.create(&key, &Create { user, ttls, ..Create::default() }).unwrap();
+        let (before, after) = (now_ms(), now_ms() + 2_000);
+        let mut data = store.data();
+        assert!(data.session(&key, before).is_ok());
+        assert!(data.session(&key, after).is_err());
+        assert!(data.session(&key, before).is_err());
+        let state = data.users.get_mut(&key.owner).unwrap();
+        assert_eq!([before, after, before].map(|now| state.current(now).len()), [1, 0, 0]);
     }
 }

@@ -29,6 +29,9 @@ pub use url::open;
 #[cfg(fuzzing)]
 pub use url::read as read_url;
 
+/// How many positions behind its first event that is kept a session still knows the ids it took.
+pub const KEPT_IDS: u64 = 1_000;
+
 /// Where sessions are kept.
 ///
 /// # Guarantees
@@ -37,11 +40,13 @@ pub use url::read as read_url;
 /// - Events have the positions 1, 2, 3, … in the order in which the store took them, whatever their times say. A position is
 ///   never given twice, and none is left out but by [`SessionStore::replace_tail`].
 /// - An event whose id the session has taken before is not taken again, and neither is its delta: a batch may be repeated
-///   after an answer that was lost.
+///   after an answer that was lost. An id is forgotten when events leave ([`Eviction`]) and it is more than [`KEPT_IDS`]
+///   positions behind the first one that is kept; one that only changed state has the position before it.
 /// - What was written for one generation of a session never touches a later one that was created under the same key.
 /// - Reading changes nothing, but the time of expiry where the caller asks for that.
 /// - A summary replaces an older one only: the next version, and it covers no less. It removes no event.
-/// - Session, events, session state and summaries expire together, and are gone at once when they do.
+/// - Session, events, session state and summaries expire together, and are gone at once when they do: what was seen expired
+///   stays so when the clock is set back.
 ///
 /// Every method blocks until the store has answered.
 ///

@@ -3,10 +3,12 @@
 //! One writer at a time: every write is a transaction that takes the lock when it begins (`BEGIN IMMEDIATE`), so that what it
 //! read is still so when it writes. Readers see the last state that was committed and wait for nobody (WAL).
 
+mod locks;
 mod schema;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,10 +16,12 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params,
 };
 
+use self::locks::Identity;
 use super::rules::{Leaving, expires_ms, now_ms};
 use super::{
-    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
-    Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, Event, Eviction, Head, KEPT_IDS, Kind, Loaded, NewEvent, NewSummary, Page,
+    PutSummary, Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl,
+    UserKey, Window,
 };
 
 /// How long a write waits for the lock of another process.
@@ -26,8 +30,6 @@ const BUSY_SECONDS: u64 = 10;
 const PAUSE: Duration = Duration::from_millis(10);
 /// Connections that are kept for readers.
 const READERS: usize = 4;
-/// Ids behind the first event that is kept by which a repeated batch is recognised.
-const KEPT_IDS: u64 = 1_000;
 
 const APP: u8 = 0;
 const USER: u8 = 1;
@@ -37,11 +39,53 @@ const SESSION: u8 = 2;
 #[derive(Debug)]
 pub struct Sqlite {
     path: PathBuf,
+    shown: String,
+    connections: Arc<Connections>,
+    /// What the file was when it was opened; `None` in memory.
+    identity: Option<Identity>,
+    process: u32,
+}
+
+#[derive(Debug)]
+struct Connections {
     // Closed before the writer: the last one that is closed brings the log into the file, which a reader may not.
     readers: Mutex<Vec<Connection>>,
     writer: Mutex<Connection>,
-    is_memory: bool,
-    process: u32,
+}
+
+impl Drop for Sqlite {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // A fork shares the locks of its parent: closing the file would let go of them while the parent writes.
+            std::mem::forget(Arc::clone(&self.connections));
+        }
+    }
+}
+
+/// The time of an operation, and what it found expired.
+struct Clock {
+    now: i64,
+    expired: RefCell<Vec<Expired>>,
+}
+
+/// What is deleted once it has been seen expired: the clock may be set back, and it must not come back.
+enum Expired {
+    Session(i64),
+    State(u8, String),
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self { now: now_ms(), expired: RefCell::default() }
+    }
+
+    fn has_passed(&self, expires_ms: Option<i64>, expired: impl FnOnce() -> Expired) -> bool {
+        let has_passed = expires_ms.is_some_and(|at| at < self.now);
+        if has_passed {
+            self.expired.borrow_mut().push(expired());
+        }
+        has_passed
+    }
 }
 
 impl Sqlite {
@@ -56,24 +100,30 @@ impl Sqlite {
     /// network is refused: its locks do not hold.
     pub fn open(url: &str) -> StoreResult<Self> {
         let (path, full) = parse(url)?;
+        let shown = format!("`{}`", path.display());
         let is_memory = path.as_os_str() == ":memory:";
+        // Readers are opened later, when the process may be in another folder.
+        let path = if is_memory { path } else { std::path::absolute(&path).unwrap_or(path) };
         if !is_memory {
+            locks::outlive_other_descriptors();
             refuse_network(&path)?;
-            make_private(&path)?;
+            make_private(&path, &shown)?;
         }
         // SQLite does not wait for the lock where two processes switch the log on, or bring it in after a crash.
         let start = Instant::now();
         let writer = loop {
-            match prepared(&path, full, is_memory) {
+            match prepared(&path, &shown, full, is_memory) {
                 Err(StoreError::Locked { .. }) if start.elapsed().as_secs() < BUSY_SECONDS => thread::sleep(PAUSE),
                 outcome => break outcome?,
             }
         };
-        Ok(Self { path, writer: Mutex::new(writer), readers: Mutex::default(), is_memory, process: std::process::id() })
+        let identity = (!is_memory).then(|| Identity::of(&path));
+        let connections = Connections { readers: Mutex::default(), writer: Mutex::new(writer) };
+        Ok(Self { path, shown, connections: Arc::new(connections), identity, process: std::process::id() })
     }
 
     fn failed(&self, error: &rusqlite::Error) -> StoreError {
-        classify(error, &self.describe())
+        classify(error, &self.shown)
     }
 
     /// A connection that a process inherits by `fork` shares locks with its parent, and damages the file.
@@ -85,40 +135,82 @@ impl Sqlite {
         Err(StoreError::invalid("store", problem))
     }
 
-    fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> StoreResult<T> {
+    fn check_identity(&self) -> Result<(), Problem> {
+        match &self.identity {
+            Some(identity) if !identity.is_still() => Err(StoreError::Replaced { store: self.shown.clone() }.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn write<T>(&self, work: impl FnOnce(&Transaction<'_>, &Clock) -> Result<T, Problem>) -> StoreResult<T> {
         self.check_process()?;
-        let mut writer: MutexGuard<'_, Connection> = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock = Clock::new();
+        let mut writer: MutexGuard<'_, Connection> =
+            self.connections.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let done = (|| {
             let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let value = work(&transaction)?;
+            self.check_identity()?;
+            let value = work(&transaction, &clock)?;
             transaction.commit()?;
             Ok(value)
         })();
+        drop(writer);
+        self.delete_expired(clock);
         done.map_err(|problem| self.told(problem))
     }
 
-    fn read<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, Problem>) -> StoreResult<T> {
+    fn read<T>(&self, work: impl FnOnce(&Transaction<'_>, &Clock) -> Result<T, Problem>) -> StoreResult<T> {
         self.check_process()?;
-        if self.is_memory {
+        if self.identity.is_none() {
             return self.write(work);
         }
-        let taken = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let readers = || self.connections.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = readers().pop();
         let mut reader = match taken {
             Some(reader) => reader,
-            None => connect(&self.path, true).map_err(|error| self.failed(&error))?,
+            None => {
+                self.check_identity().map_err(|problem| self.told(problem))?;
+                connect(&self.path, true).map_err(|error| self.failed(&error))?
+            }
         };
+        let clock = Clock::new();
         let done = (|| {
             let transaction = reader.transaction_with_behavior(TransactionBehavior::Deferred)?;
-            let value = work(&transaction)?;
+            self.check_identity()?;
+            let value = work(&transaction, &clock)?;
             transaction.finish()?;
             Ok(value)
         })();
-        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut readers = readers();
         if readers.len() < READERS {
             readers.push(reader);
         }
         drop(readers);
+        self.delete_expired(clock);
         done.map_err(|problem| self.told(problem))
+    }
+
+    /// Deletes what an operation saw expired. A failure is not that operation's: it has said so already.
+    fn delete_expired(&self, clock: Clock) {
+        let Clock { now, expired } = clock;
+        let expired = expired.into_inner();
+        if expired.is_empty() {
+            return;
+        }
+        drop(self.write(|transaction, _| {
+            for one in &expired {
+                match one {
+                    Expired::Session(sid) => {
+                        let sql = "SELECT 1 FROM session WHERE sid = ?1 AND expires_ms < ?2";
+                        if transaction.prepare_cached(sql)?.exists(params![sid, now])? {
+                            delete(transaction, *sid)?;
+                        }
+                    }
+                    Expired::State(scope, owner) => delete_expired_state(transaction, *scope, owner, now)?,
+                }
+            }
+            Ok(())
+        }));
     }
 
     fn told(&self, problem: Problem) -> StoreError {
@@ -164,9 +256,8 @@ pub(super) fn parse(url: &str) -> StoreResult<(PathBuf, bool)> {
 }
 
 /// Returns a connection that writes, to a file with the newest schema.
-fn prepared(path: &Path, full: bool, is_memory: bool) -> StoreResult<Connection> {
-    let describe = || format!("`{}`", path.display());
-    let failed = |error: rusqlite::Error| classify(&error, &describe());
+fn prepared(path: &Path, shown: &str, full: bool, is_memory: bool) -> StoreResult<Connection> {
+    let failed = |error: rusqlite::Error| classify(&error, shown);
     let mut writer = connect(path, false).map_err(failed)?;
     let level = if full { "FULL" } else { "NORMAL" };
     writer.pragma_update(None, "synchronous", level).map_err(failed)?;
@@ -177,10 +268,10 @@ fn prepared(path: &Path, full: bool, is_memory: bool) -> StoreResult<Connection>
             writer.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(failed)?;
         if !mode.eq_ignore_ascii_case("wal") {
             let problem = format!("its journal is `{mode}`, and write-ahead logging cannot be switched on");
-            return Err(StoreError::ReadOnly { store: describe(), problem });
+            return Err(StoreError::ReadOnly { store: shown.to_owned(), problem });
         }
     }
-    schema::migrate(&mut writer, &describe())?;
+    schema::migrate(&mut writer, shown)?;
     Ok(writer)
 }
 
@@ -197,8 +288,8 @@ fn connect(path: &Path, is_reader: bool) -> rusqlite::Result<Connection> {
 }
 
 /// Makes the file and its folder where they are missing, for their owner alone.
-fn make_private(path: &Path) -> StoreResult<()> {
-    let store = format!("`{}`", path.display());
+fn make_private(path: &Path, shown: &str) -> StoreResult<()> {
+    let store = shown.to_owned();
     let failed = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
             StoreError::ReadOnly { store: store.clone(), problem: error.to_string() }
@@ -209,15 +300,15 @@ fn make_private(path: &Path) -> StoreResult<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
+    if path.exists() {
+        return Ok(());
+    }
+    // Not `create_new`, which does not follow a link: SQLite does, and would make the file it names for everybody.
     let mut options = std::fs::OpenOptions::new();
-    options.write(true).create_new(true);
+    options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(failed(error)),
-    }
+    options.open(path).map(drop).map_err(failed)
 }
 
 /// File systems on which locks of one machine are not seen by another. Source: Linux, `statfs(2)` and `/proc/mounts`.
@@ -308,16 +399,22 @@ fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     })
 }
 
-fn find(transaction: &Transaction<'_>, key: &SessionKey, now: i64) -> rusqlite::Result<Option<Found>> {
-    let sql = "SELECT sid, held, gen, seq, first_seq, created_ms, updated_ms, meta FROM session
-        WHERE app = ?1 AND user = ?2 AND id = ?3 AND (expires_ms IS NULL OR expires_ms >= ?4)";
+fn find(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> rusqlite::Result<Option<Found>> {
+    let sql = "SELECT sid, held, gen, seq, first_seq, created_ms, updated_ms, meta, expires_ms FROM session
+        WHERE app = ?1 AND user = ?2 AND id = ?3";
     let mut statement = transaction.prepare_cached(sql)?;
-    let found = |row: &Row<'_>| Ok(Found { sid: row.get(0)?, held: row.get(1)?, head: head(row, key.clone(), 2)? });
-    statement.query_row(params![key.owner.app, key.owner.user, key.id, now], found).optional()
+    let found = |row: &Row<'_>| {
+        let sid = row.get(0)?;
+        if clock.has_passed(row.get(8)?, || Expired::Session(sid)) {
+            return Ok(None);
+        }
+        Ok(Some(Found { sid, held: row.get(1)?, head: head(row, key.clone(), 2)? }))
+    };
+    Ok(statement.query_row(params![key.owner.app, key.owner.user, key.id], found).optional()?.flatten())
 }
 
-fn found(transaction: &Transaction<'_>, key: &SessionKey, now: i64) -> Result<Found, Problem> {
-    find(transaction, key, now)?.ok_or_else(|| StoreError::NotFound(key.clone()).into())
+fn found(transaction: &Transaction<'_>, key: &SessionKey, clock: &Clock) -> Result<Found, Problem> {
+    find(transaction, key, clock)?.ok_or_else(|| StoreError::NotFound(key.clone()).into())
 }
 
 fn head(row: &Row<'_>, key: SessionKey, at: usize) -> rusqlite::Result<Head> {
@@ -338,11 +435,16 @@ fn owner_of_user(user: &UserKey) -> String {
     format!("{}:{}/{}", user.app.len(), user.app, user.user)
 }
 
-fn read_state(transaction: &Transaction<'_>, scope: u8, owner: &str, now: i64) -> rusqlite::Result<State> {
-    let sql = "SELECT key, value FROM state WHERE scope = ?1 AND owner = ?2 AND NOT EXISTS
-        (SELECT 1 FROM state_expiry e WHERE e.scope = ?1 AND e.owner = ?2 AND e.expires_ms < ?3)";
-    let mut statement = transaction.prepare_cached(sql)?;
-    statement.query_map(params![scope, owner, now], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+fn read_state(transaction: &Transaction<'_>, scope: u8, owner: &str, clock: &Clock) -> rusqlite::Result<State> {
+    let expires_ms = transaction
+        .prepare_cached("SELECT expires_ms FROM state_expiry WHERE scope = ?1 AND owner = ?2")?
+        .query_row(params![scope, owner], |row| row.get(0))
+        .optional()?;
+    if clock.has_passed(expires_ms, || Expired::State(scope, owner.to_owned())) {
+        return Ok(State::new());
+    }
+    let mut statement = transaction.prepare_cached("SELECT key, value FROM state WHERE scope = ?1 AND owner = ?2")?;
+    statement.query_map(params![scope, owner], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
 }
 
 fn change(transaction: &Transaction<'_>, scope: u8, owner: &str, delta: &Delta) -> rusqlite::Result<()> {
@@ -359,6 +461,16 @@ fn change(transaction: &Transaction<'_>, scope: u8, owner: &str, delta: &Delta) 
     Ok(())
 }
 
+fn delete_expired_state(transaction: &Transaction<'_>, scope: u8, owner: &str, now: i64) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM state_expiry WHERE scope = ?1 AND owner = ?2 AND expires_ms < ?3";
+    if transaction.prepare_cached(sql)?.execute(params![scope, owner, now])? > 0 {
+        transaction
+            .prepare_cached("DELETE FROM state WHERE scope = ?1 AND owner = ?2")?
+            .execute(params![scope, owner])?;
+    }
+    Ok(())
+}
+
 /// Changes the state of a user or an app; what has expired goes first.
 fn change_owner(
     transaction: &Transaction<'_>,
@@ -371,12 +483,7 @@ fn change_owner(
     if delta.is_empty() {
         return Ok(());
     }
-    transaction
-        .prepare_cached(
-            "DELETE FROM state WHERE scope = ?1 AND owner = ?2 AND EXISTS
-                (SELECT 1 FROM state_expiry e WHERE e.scope = ?1 AND e.owner = ?2 AND e.expires_ms < ?3)",
-        )?
-        .execute(params![scope, owner, now])?;
+    delete_expired_state(transaction, scope, owner, now)?;
     change(transaction, scope, owner, delta)?;
     match expires_ms(now, ttl) {
         Some(at) => transaction
@@ -533,9 +640,9 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<StoredSummary> {
 
 impl SessionStore for Sqlite {
     fn create(&self, key: &SessionKey, create: &Create) -> StoreResult<Head> {
-        self.write(|transaction| {
-            let now = now_ms();
-            if !create.overwrite && find(transaction, key, now)?.is_some() {
+        self.write(|transaction, clock| {
+            let now = clock.now;
+            if !create.overwrite && find(transaction, key, clock)?.is_some() {
                 return Err(StoreError::AlreadyExists(key.clone()).into());
             }
             // One that has expired and was not swept, too.
@@ -576,9 +683,9 @@ impl SessionStore for Sqlite {
     }
 
     fn load(&self, key: &SessionKey, window: &Window) -> StoreResult<Option<Loaded>> {
-        let load = |transaction: &Transaction<'_>| {
-            let now = now_ms();
-            let Some(found) = find(transaction, key, now)? else { return Ok(None) };
+        let load = |transaction: &Transaction<'_>, clock: &Clock| {
+            let now = clock.now;
+            let Some(found) = find(transaction, key, clock)? else { return Ok(None) };
             let sid = found.sid;
             if let Some(ttl) = window.refresh {
                 transaction
@@ -607,9 +714,9 @@ impl SessionStore for Sqlite {
                 transaction.prepare_cached(newest)?.query_map([sid], summary)?.collect::<rusqlite::Result<_>>()?;
             Ok(Some(Loaded {
                 events,
-                session: read_state(transaction, SESSION, &sid.to_string(), now)?,
-                user: read_state(transaction, USER, &owner_of_user(&key.owner), now)?,
-                app: read_state(transaction, APP, &key.owner.app, now)?,
+                session: read_state(transaction, SESSION, &sid.to_string(), clock)?,
+                user: read_state(transaction, USER, &owner_of_user(&key.owner), clock)?,
+                app: read_state(transaction, APP, &key.owner.app, clock)?,
                 summaries,
                 head: found.head,
             }))
@@ -618,23 +725,29 @@ impl SessionStore for Sqlite {
     }
 
     fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
-        self.read(|transaction| {
+        self.read(|transaction, clock| {
             let sql = "SELECT id, gen, seq, first_seq, created_ms, updated_ms, meta FROM session
                 WHERE app = ?1 AND user = ?2 AND (expires_ms IS NULL OR expires_ms >= ?3)
                 ORDER BY updated_ms DESC, id DESC LIMIT ?4 OFFSET ?5";
             let limit = page.limit.map_or(-1, |limit| i64::try_from(limit).unwrap_or(-1));
             let offset = i64::try_from(page.offset).unwrap_or(i64::MAX);
             let mut statement = transaction.prepare_cached(sql)?;
-            let heads = statement.query_map(params![user.app, user.user, now_ms(), limit, offset], |row| {
+            let heads = statement.query_map(params![user.app, user.user, clock.now, limit, offset], |row| {
                 head(row, SessionKey { owner: user.clone(), id: row.get(0)? }, 1)
             })?;
-            Ok(heads.collect::<rusqlite::Result<_>>()?)
+            let heads = heads.collect::<rusqlite::Result<_>>()?;
+            let sql = "SELECT sid FROM session WHERE app = ?1 AND user = ?2 AND expires_ms < ?3";
+            let mut statement = transaction.prepare_cached(sql)?;
+            for sid in statement.query_map(params![user.app, user.user, clock.now], |row| row.get(0))? {
+                clock.expired.borrow_mut().push(Expired::Session(sid?));
+            }
+            Ok(heads)
         })
     }
 
     fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
-        self.write(|transaction| {
-            let found = find(transaction, key, now_ms())?;
+        self.write(|transaction, clock| {
+            let found = find(transaction, key, clock)?;
             if let Some(Found { sid, .. }) = &found {
                 delete(transaction, *sid)?;
             }
@@ -643,18 +756,18 @@ impl SessionStore for Sqlite {
     }
 
     fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
-        self.write(|transaction| {
-            let now = now_ms();
-            let found = found(transaction, key, now)?;
+        self.write(|transaction, clock| {
+            let now = clock.now;
+            let found = found(transaction, key, clock)?;
             batch.check(&found.head)?;
             append(transaction, found, batch, false, now)
         })
     }
 
     fn replace_tail(&self, key: &SessionKey, after: u64, batch: &Append) -> StoreResult<Appended> {
-        self.write(|transaction| {
-            let now = now_ms();
-            let mut found = found(transaction, key, now)?;
+        self.write(|transaction, clock| {
+            let now = clock.now;
+            let mut found = found(transaction, key, clock)?;
             batch.check(&found.head)?;
             found.held -= transaction
                 .prepare_cached("DELETE FROM event WHERE place > ?1 AND place <= ?2")?
@@ -673,13 +786,12 @@ impl SessionStore for Sqlite {
     }
 
     fn state(&self, scope: &Scope) -> StoreResult<State> {
-        self.read(|transaction| {
-            let now = now_ms();
+        self.read(|transaction, clock| {
             Ok(match scope {
-                Scope::App(app) => read_state(transaction, APP, app, now)?,
-                Scope::User(user) => read_state(transaction, USER, &owner_of_user(user), now)?,
-                Scope::Session(key) => match find(transaction, key, now)? {
-                    Some(Found { sid, .. }) => read_state(transaction, SESSION, &sid.to_string(), now)?,
+                Scope::App(app) => read_state(transaction, APP, app, clock)?,
+                Scope::User(user) => read_state(transaction, USER, &owner_of_user(user), clock)?,
+                Scope::Session(key) => match find(transaction, key, clock)? {
+                    Some(Found { sid, .. }) => read_state(transaction, SESSION, &sid.to_string(), clock)?,
                     None => State::new(),
                 },
             })
@@ -687,13 +799,13 @@ impl SessionStore for Sqlite {
     }
 
     fn update_state(&self, scope: &Scope, delta: &Delta, ttl: Ttl) -> StoreResult<()> {
-        self.write(|transaction| {
-            let now = now_ms();
+        self.write(|transaction, clock| {
+            let now = clock.now;
             match scope {
                 Scope::App(app) => change_owner(transaction, APP, app, delta, ttl, now)?,
                 Scope::User(user) => change_owner(transaction, USER, &owner_of_user(user), delta, ttl, now)?,
                 Scope::Session(key) => {
-                    let Found { sid, .. } = found(transaction, key, now)?;
+                    let Found { sid, .. } = found(transaction, key, clock)?;
                     change(transaction, SESSION, &sid.to_string(), delta)?;
                     transaction
                         .prepare_cached("UPDATE session SET updated_ms = ?2, expires_ms = ?3 WHERE sid = ?1")?
@@ -705,8 +817,8 @@ impl SessionStore for Sqlite {
     }
 
     fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()> {
-        self.write(|transaction| {
-            let Found { sid, head, .. } = found(transaction, key, now_ms())?;
+        self.write(|transaction, clock| {
+            let Found { sid, head, .. } = found(transaction, key, clock)?;
             if let Some(expected) = expected.filter(|expected| *expected != head.meta) {
                 let expected = expected.to_owned();
                 return Err(StoreError::Conflict { key: key.clone(), expected, actual: head.meta }.into());
@@ -717,9 +829,9 @@ impl SessionStore for Sqlite {
     }
 
     fn put_summary(&self, key: &SessionKey, new: &NewSummary) -> StoreResult<PutSummary> {
-        self.write(|transaction| {
-            let now = now_ms();
-            let Some(mut found) = find(transaction, key, now)? else { return Ok(PutSummary::Gone) };
+        self.write(|transaction, clock| {
+            let now = clock.now;
+            let Some(mut found) = find(transaction, key, clock)? else { return Ok(PutSummary::Gone) };
             let newest = "SELECT coalesce(max(version), 0), coalesce(max(last_seq), 0) FROM summary
                 WHERE sid = ?1 AND filter_key = ?2 AND version > 0";
             let (version, covered): (u64, u64) = transaction
@@ -760,8 +872,8 @@ impl SessionStore for Sqlite {
     }
 
     fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
-        self.read(|transaction| {
-            let Some(Found { sid, .. }) = find(transaction, key, now_ms())? else { return Ok(Vec::new()) };
+        self.read(|transaction, clock| {
+            let Some(Found { sid, .. }) = find(transaction, key, clock)? else { return Ok(Vec::new()) };
             let sql = "SELECT * FROM summary WHERE sid = ?1 AND (version = 0) = ?2 AND (?3 IS NULL OR filter_key = ?3)
                 ORDER BY rowid DESC LIMIT ?4";
             let limit = query.last.map_or(-1, |last| i64::try_from(last).unwrap_or(-1));
@@ -781,8 +893,8 @@ impl SessionStore for Sqlite {
     }
 
     fn sweep(&self) -> StoreResult<u64> {
-        self.write(|transaction| {
-            let now = now_ms();
+        self.write(|transaction, clock| {
+            let now = clock.now;
             let expired: Vec<i64> = transaction
                 .prepare_cached("SELECT sid FROM session WHERE expires_ms < ?1")?
                 .query_map([now], |row| row.get(0))?
@@ -801,6 +913,6 @@ impl SessionStore for Sqlite {
     }
 
     fn describe(&self) -> String {
-        format!("`{}`", self.path.display())
+        self.shown.clone()
     }
 }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nanobot_context::store::{
-    Append, Create, Kind, NewEvent, SessionKey, SessionStore, Sqlite, StoreError, Window, open,
+    Append, Create, Delta, Kind, NewEvent, Page, Scope, SessionKey, SessionStore, Sqlite, StoreError, SummaryQuery,
+    Ttl, UserKey, Window, open,
 };
 
 use super::store_contract::{Open, holds};
@@ -131,4 +132,84 @@ fn a_store_that_was_opened_by_another_thread_serves_all() {
             scope.spawn(|| (0..50).for_each(|_| drop(store.load(&key, &Window::default()).unwrap())));
         }
     });
+}
+
+fn append(store: &Sqlite, key: &SessionKey, id: &str) -> Result<(), StoreError> {
+    let event = NewEvent { id: id.to_owned(), payload: Some("{}".to_owned()), ..NewEvent::default() };
+    store.append(key, &Append { events: vec![event], ..Append::default() }).map(drop)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_deleted_or_replaced_while_it_is_open_takes_nothing_any_more() {
+    let folder = Folder::new("replaced");
+    let key = SessionKey::new("a", "u", "s");
+    let remove = |path: &Path| std::fs::remove_file(path).unwrap();
+    let replace = |path: &Path| {
+        std::fs::copy(path, path.with_extension("new")).unwrap();
+        std::fs::rename(path.with_extension("new"), path).unwrap();
+    };
+    let changes: [(&str, &dyn Fn(&Path)); 4] =
+        [("s.db", &remove), ("s.db", &replace), ("s.db-wal", &remove), ("s.db-shm", &remove)];
+    for (number, (name, change)) in changes.into_iter().enumerate() {
+        let within = folder.file(&number.to_string());
+        let store = opened(&within.join("s.db"));
+        store.create(&key, &Create::default()).unwrap();
+        append(&store, &key, "1").unwrap();
+        change(&within.join(name));
+        for error in [append(&store, &key, "2"), store.load(&key, &Window::default()).map(drop)] {
+            assert!(matches!(error, Err(StoreError::Replaced { .. })), "{name}: {error:?}");
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_file_that_is_not_there_yet_makes_it_its_owners_alone() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = Folder::new("link");
+    let (link, target) = (folder.file("link.db"), folder.file("target.db"));
+    symlink(&target, &link).unwrap();
+    let store = opened(&link);
+    let key = SessionKey::new("a", "u", "s");
+    store.create(&key, &Create::default()).unwrap();
+    append(&store, &key, "1").unwrap();
+    for name in ["target.db", "target.db-wal", "target.db-shm"] {
+        let mode = std::fs::metadata(folder.file(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+/// Sets the times of expiry of all that a file holds.
+fn expire(path: &Path, at: &str) {
+    let file = rusqlite::Connection::open(path).unwrap();
+    file.execute_batch(&format!("UPDATE session SET expires_ms = {at}; UPDATE state_expiry SET expires_ms = {at}"))
+        .unwrap();
+}
+
+#[test]
+fn what_was_seen_expired_does_not_come_back_when_the_clock_goes_back() {
+    let folder = Folder::new("clock");
+    let path = folder.file("s.db");
+    let store = opened(&path);
+    let ttls = [Ttl(3_600_000); 3];
+    let user = Scope::User(UserKey { app: "a".to_owned(), user: "u".to_owned() });
+    let key = SessionKey::new("a", "u", "s");
+    let state = [("x".to_owned(), Some(b"1".to_vec()))];
+    let looks: [&dyn Fn(); 4] = [
+        &|| assert_eq!(store.load(&key, &Window::default()), Ok(None)),
+        &|| assert_eq!(append(&store, &key, "late"), Err(StoreError::NotFound(key.clone()))),
+        &|| assert_eq!(store.list(&key.owner, Page::default()), Ok(Vec::new())),
+        &|| assert_eq!(store.summaries(&key, &SummaryQuery::default()), Ok(Vec::new())),
+    ];
+    for (number, look) in looks.into_iter().enumerate() {
+        store.create(&key, &Create { user: Delta::from(state.clone()), ttls, ..Create::default() }).unwrap();
+        // To the file, a clock that goes forth and back is a time of expiry that goes back and forth.
+        expire(&path, "1");
+        look();
+        assert!(store.state(&user).unwrap().is_empty());
+        expire(&path, "9000000000000000");
+        assert_eq!(store.load(&key, &Window::default()), Ok(None), "{number}");
+        assert!(store.state(&user).unwrap().is_empty(), "{number}");
+    }
 }

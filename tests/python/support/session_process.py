@@ -7,7 +7,9 @@ what it names was written before.
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +47,28 @@ def append(url: str, writer: str, count: str) -> None:
                 service.append(head, events)
             time.sleep(0.002)  # an agent's turn takes longer than a write
         print("done", flush=True)
+
+
+def append_and_look(url: str, writer: str, count: str) -> None:
+    """Append events while a thread reads the file with Python's own SQLite."""
+    is_done = threading.Event()
+
+    def look() -> None:
+        while not is_done.is_set():
+            file = sqlite3.connect(url.removeprefix("sqlite:///"))
+            file.execute("SELECT count(*) FROM event").fetchone()
+            file.close()
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        with SessionService(url, event_limit=0) as service:
+            head = head_of(service)
+            for at in range(int(count)):
+                service.append(head, [event(f"{writer}-{at}")])
+    finally:
+        is_done.set()
+        thread.join()
 
 
 def summarise(url: str, writer: str, end: str) -> None:
@@ -95,7 +119,7 @@ def fill(url: str) -> None:
 
 
 WORKS: dict[str, Callable[..., None]] = {
-    work.__name__: work for work in (append, summarise, keep_appending, open_many, fill)
+    work.__name__: work for work in (append, append_and_look, summarise, keep_appending, open_many, fill)
 }
 
 if __name__ == "__main__":

@@ -177,6 +177,102 @@ def test_processes_that_open_a_new_file_at_once_all_succeed(tmp_path: Path) -> N
             assert len(service.list("app", "me")) == 4
 
 
+LOOKED_AT = """
+import sqlite3, sys
+from nanobot_context.sessions import Event, SessionService
+
+url = sys.argv[1]
+path = url.removeprefix("sqlite:///")
+service = SessionService(url)
+session = service.create("app", "me", "s")
+for number in range(int(sys.argv[2])):
+    # Another copy of SQLite in this process closes the files, and so does anybody who copies them.
+    for name in (path, f"{path}-shm"):
+        open(name, "rb").close()
+    with_it = sqlite3.connect(path)
+    with_it.execute("SELECT count(*) FROM event").fetchone()
+    with_it.close()
+    print("open", flush=True)
+    sys.stdin.readline()
+    service.append(session, [Event({"role": "user", "content": "x"}, id=str(number))])
+    print("appended", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_reader_in_the_same_process_takes_no_lock_away(tmp_path: Path) -> None:
+    rounds = 3
+    path = tmp_path / "sessions.db"
+    writer = subprocess.Popen(
+        [sys.executable, "-c", LOOKED_AT, file_url(path), str(rounds)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        bufsize=1,
+    )
+    STARTED.append(writer)
+    assert writer.stdin is not None
+    assert writer.stdout is not None
+    look = (
+        "import sqlite3, sys; file = sqlite3.connect(sys.argv[1])\n"
+        "print([id for id, in file.execute('SELECT id FROM event ORDER BY place')]); file.close()"
+    )
+    for number in range(rounds):
+        assert writer.stdout.readline() == "open\n", finished(writer)
+        # Whoever closes a file last brings its log in and deletes it: not while another has it open.
+        script(look, path)
+        assert path.with_name("sessions.db-wal").exists()
+        writer.stdin.write("go on\n")
+        assert writer.stdout.readline() == "appended\n", finished(writer)
+        assert script(look, path) == f"{[str(at) for at in range(number + 1)]}\n"
+        writer.stdin.write("go on\n")
+    finished(writer)
+    with SessionService(file_url(path)) as service:
+        assert len(ids(service.get("app", "me", "s"))) == rounds
+
+
+def test_writers_that_are_read_by_their_own_processes_lose_nothing(tmp_path: Path) -> None:
+    url, writers, events = file_url(tmp_path / "sessions.db"), 3, 150
+    with SessionService(url) as service:
+        service.create("app", "me", "s")
+    processes = [
+        start("append_and_look", url, str(writer), str(events)) for writer in range(writers)
+    ]
+    for process in processes:
+        finished(process)
+    with SessionService(url) as service:
+        session = service.get("app", "me", "s")
+        assert session is not None
+        assert [event.seq for event in session.events] == list(range(1, writers * events + 1))
+
+
+def test_a_file_that_was_replaced_while_it_was_open_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with SessionService(file_url(path)) as service:
+        session = service.create("app", "me", "s")
+        service.append(session, [said("1")])
+        path.with_name("copy.db").write_bytes(path.read_bytes())
+        path.with_name("copy.db").replace(path)
+        with pytest.raises(StoreDataError, match="replaced while it was open\nhint: open it again"):
+            service.append(session, [said("2")])
+        with pytest.raises(StoreDataError, match="replaced"):
+            service.get("app", "me", "s")
+
+
+def test_a_path_is_that_of_the_folder_in_which_it_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("first", "second"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    with SessionService("sqlite:///sessions.db") as service:
+        service.create("app", "me", "s")
+        monkeypatch.chdir(tmp_path / "second")
+        assert [head.id for head in service.list("app", "me")] == ["s"]
+    assert list((tmp_path / "second").iterdir()) == []
+
+
 def test_a_file_that_stays_locked_is_told(tmp_path: Path) -> None:
     path = tmp_path / "sessions.db"
     holder = """
@@ -451,7 +547,7 @@ def test_a_file_on_a_network_is_refused_with_a_hint(tmp_path: Path) -> None:
 # Forks --------------------------------------------------------------------------------------------
 
 FORK = """
-import asyncio, os, sys
+import asyncio, os, sqlite3, sys
 from nanobot_context import InvalidArgumentError
 from nanobot_context.sessions import AsyncSessionService, Event, SessionService
 
@@ -473,9 +569,16 @@ if child == 0:
         print(error, flush=True)
     with SessionService(url) as own:
         print(own.list("app", "me")[0].id, flush=True)
+    if kind == "threads":
+        opened.close()
     os._exit(0)
 _, status = os.waitpid(child, 0)
 assert status == 0, status
+# What the child closed is open here, and its log is not brought in by whoever comes by.
+file = sqlite3.connect(url.removeprefix("sqlite:///"))
+assert file.execute("SELECT count(*) FROM session").fetchone() == (1,)
+file.close()
+assert os.path.exists(url.removeprefix("sqlite:///") + "-wal")
 append()
 with SessionService(url) as own:
     print(own.get("app", "me", "s").seq)
