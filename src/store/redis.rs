@@ -94,6 +94,13 @@ impl Redis {
         read.map_err(|odd| self.server.odd(odd))
     }
 
+    fn torn(&self, key: &SessionKey) -> StoreError {
+        let problem = format!(
+            "the server dropped a key of session `{key}`\nhint: set its `maxmemory-policy` to `noeviction`; delete the session"
+        );
+        StoreError::Corrupt { store: self.server.options.describe(), problem }
+    }
+
     fn read<T>(&self, read: impl FnOnce() -> Result<T, Odd>) -> StoreResult<T> {
         self.odd(read())
     }
@@ -116,6 +123,7 @@ impl Redis {
         })?;
         match became.as_str() {
             "ok" => {}
+            "torn" => return Err(self.torn(key)),
             "missing" => return Err(StoreError::NotFound(key.clone())),
             "gone" => return Err(StoreError::Gone(key.clone())),
             _ => {
@@ -247,6 +255,7 @@ impl SessionStore for Redis {
         })?;
         Ok(match became.as_str() {
             "ok" => PutSummary::Accepted(self.odd(reply.number())?),
+            "torn" => return Err(self.torn(key)),
             "stale" => PutSummary::Stale,
             "beyond" => PutSummary::Beyond,
             _ => PutSummary::Gone,

@@ -7,8 +7,8 @@ use std::thread::{self, sleep};
 use std::time::Duration;
 
 use nanobot_context::store::{
-    Append, Appended, Create, Delta, Eviction, Kind, Loaded, Memory, NewEvent, NewSummary, Page, PutSummary, Scope,
-    SessionKey, SessionStore, StoreError, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, Eviction, KEPT_IDS, Kind, Loaded, Memory, NewEvent, NewSummary, Page, PutSummary,
+    Scope, SessionKey, SessionStore, StoreError, SummaryQuery, Ttl, UserKey, Window,
 };
 
 /// Opens the same store again, as another process would; memory is the very same one.
@@ -69,11 +69,12 @@ pub fn summary(store: &dyn SessionStore, key: &SessionKey, expected_version: u64
 
 /// Runs all that a store promises.
 pub fn holds(open: &Open) {
-    let tests: [fn(&Open); 17] = [
+    let tests: [fn(&Open); 18] = [
         a_session_is_created_once,
         an_overwritten_session_begins_anew,
         events_keep_the_order_in_which_they_came,
         a_repeated_event_is_not_taken_again,
+        an_id_far_behind_the_first_kept_event_is_forgotten,
         an_event_without_text_changes_state_only,
         an_expected_position_must_be_right,
         a_late_writer_does_not_touch_a_new_generation,
@@ -159,6 +160,26 @@ fn a_repeated_event_is_not_taken_again(open: &Open) {
     assert_eq!(loaded.session["n"], b"2", "neither is its delta");
     let twice = store.append(&key, &batch(&["d", "d"])).unwrap();
     assert_eq!((twice.seqs, twice.repeated), (vec![Some(4), Some(4)], vec![false, true]));
+}
+
+fn an_id_far_behind_the_first_kept_event_is_forgotten(open: &Open) {
+    let (store, key) = (open(), key());
+    store.create(&key, &create()).unwrap();
+    let last = KEPT_IDS + 10;
+    let silent = |id: &str| NewEvent { payload: None, ..event(id, Kind::Other) };
+    let mut events: Vec<NewEvent> = (1..=last).map(|at| event(&at.to_string(), Kind::User)).collect();
+    // Behind the events 9 and 8, with the same positions as these.
+    events.insert(9, silent("with 9"));
+    events.insert(8, silent("with 8"));
+    let eviction = Eviction { max_events: 2, protect: false };
+    let head = store.append(&key, &Append { events, eviction, ..Append::default() }).unwrap().head;
+    assert_eq!((head.first_seq, head.seq), (last - 1, last));
+    let known = head.first_seq - KEPT_IDS; // 9
+    let known = [known.to_string(), format!("with {known}")];
+    let again = Append { events: vec![event(&known[0], Kind::User), silent(&known[1])], ..Append::default() };
+    assert_eq!(open().append(&key, &again).unwrap().repeated, [true, true]);
+    let again = Append { events: vec![event("8", Kind::User), silent("with 8")], ..Append::default() };
+    assert_eq!(store.append(&key, &again).unwrap().repeated, [false, false]);
 }
 
 fn an_event_without_text_changes_state_only(open: &Open) {

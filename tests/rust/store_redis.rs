@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nanobot_context::store::{
-    Append, Create, Eviction, Kind, NewEvent, NewSummary, Page, Redis, Retry, Scope, SessionKey, SessionStore,
-    StoreError, Ttl, UserKey, Window, open,
+    Append, Create, Eviction, Kind, NewEvent, NewSummary, Page, PutSummary, Redis, Retry, Scope, SessionKey,
+    SessionStore, StoreError, Ttl, UserKey, Window, open,
 };
 
 use super::redis_server::{Act, Proxy, Server, Way, wait_until};
@@ -83,7 +83,10 @@ fn who_does_not_answer_is_told_within_the_time() {
 fn credentials_are_needed_and_never_shown() {
     let server = Server::with(&["--requirepass", PASSWORD, "--user", "poor", "on", ">poor", "~*", "+info"]);
     let at = |credentials: &str| format!("redis://{credentials}127.0.0.1:{}", server.port);
-    for wrong in ["", ":wrong-one@", "someone:wrong-one@", "poor:poor@"] {
+    let forbidden = error(&at("poor:poor@"));
+    assert!(matches!(forbidden, StoreError::Forbidden { .. }), "{forbidden}");
+    assert!(!forbidden.to_string().contains("password"), "it was right: {forbidden}");
+    for wrong in ["", ":wrong-one@", "someone:wrong-one@"] {
         let error = error(&at(wrong));
         assert!(matches!(error, StoreError::Unauthorized { .. }), "{wrong}: {error}");
         assert!(!format!("{error} {error:?}").contains("wrong-one"), "{error}");
@@ -111,6 +114,32 @@ fn what_a_server_repeats_of_a_password_is_left_out() {
     });
     let error = error(&format!("redis://:hidden@127.0.0.1:{}", proxy.port)).to_string();
     assert!(error.contains("unknown command") && !error.contains("hidden"), "{error}");
+}
+
+#[test]
+fn a_session_that_lost_a_key_is_damaged_and_not_empty() {
+    let server = Server::new();
+    let store = opened(&server);
+    for lost in ["events", "ids", "summaries"] {
+        let key = key();
+        store.create(&key, &create()).unwrap();
+        store.append(&key, &batch(&["a", "b"])).unwrap();
+        assert_eq!(store.put_summary(&key, &summary(&store, &key, 0, 1)), Ok(PutSummary::Accepted(1)));
+        let next = summary(&store, &key, 1, 2);
+        // What the server does by itself when its memory is full.
+        let own = server.tell(&["KEYS", &format!("*{}:{lost}", key.id)]);
+        let own = own.split_whitespace().find(|word| word.starts_with("nbctx:")).unwrap();
+        server.tell(&["DEL", own]);
+        let errors = [
+            store.load(&key, &Window::default()).map(drop),
+            store.append(&key, &batch(&["c"])).map(drop),
+            store.put_summary(&key, &next).map(drop),
+        ];
+        for error in errors {
+            assert!(matches!(error, Err(StoreError::Corrupt { .. })), "{lost}: {error:?}");
+        }
+        assert!(store.delete(&key).unwrap(), "it can be deleted");
+    }
 }
 
 #[test]

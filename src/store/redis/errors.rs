@@ -43,8 +43,10 @@ pub fn told(error: &RedisError, options: &Options) -> StoreError {
         problem = problem.replace(password, "…");
     }
     let is = |codes: &[&str]| names(&problem, codes);
-    if error.kind() == ErrorKind::AuthenticationFailed || is(&["NOAUTH", "WRONGPASS", "NOPERM", "DENIED"]) {
+    if error.kind() == ErrorKind::AuthenticationFailed || is(&["NOAUTH", "WRONGPASS"]) {
         StoreError::Unauthorized { store, problem }
+    } else if is(&["NOPERM", "DENIED"]) {
+        StoreError::Forbidden { store, problem }
     } else if is(&["OOM", "MISCONF"]) {
         StoreError::Full { store, problem }
     } else if is(&["READONLY"]) {

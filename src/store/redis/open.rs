@@ -26,7 +26,7 @@ impl Redis {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Invalid`] for another form, [`StoreError::Unavailable`], [`StoreError::Unauthorized`],
+    /// [`StoreError::Invalid`] for another form, [`StoreError::Unavailable`], [`StoreError::Unauthorized`], [`StoreError::Forbidden`],
     /// [`StoreError::NewerSchema`], and what the server says. None of them holds the password.
     pub fn open(url: &str) -> StoreResult<Self> {
         let server = Server::new(Options::read(url)?);
@@ -80,7 +80,7 @@ impl Redis {
 fn facts(server: &Server) -> StoreResult<HashMap<String, String>> {
     let text = match server.tell(&server.options.seed(), &cmd("INFO")) {
         Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
-        Err(StoreError::Unauthorized { problem, .. }) if problem.starts_with("NOPERM") => String::new(),
+        Err(StoreError::Forbidden { .. }) => String::new(),
         Err(error) => return Err(error),
         Ok(_) => String::new(),
     };

@@ -103,8 +103,10 @@ impl Redis {
             arguments.number(window.after).number(count).number_or_nothing(window.refresh.map(|ttl| ttl.0));
         };
         let (became, mut reply, early) = self.told(&Request { run, keys, fill: &fill, first })?;
-        if became != "ok" {
-            return Ok(None);
+        match became.as_str() {
+            "ok" => {}
+            "torn" => return Err(self.torn(key)),
+            _ => return Ok(None),
         }
         let told = self.read(|| {
             let mut told = Told {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use redis::{Cmd, cmd};
 
-use super::super::{Delta, NewEvent, Ttl};
+use super::super::{Delta, KEPT_IDS, NewEvent, Ttl};
 use super::packed;
 
 /// Numbers above are as good as this one: Lua's are exact up to 2⁵³.
@@ -12,18 +12,20 @@ pub const MOST: u64 = 1 << 52;
 
 /// A script that a server knows by its hash once it has seen it.
 pub struct Script {
-    code: &'static str,
+    code: String,
     hash: String,
 }
 
 impl Script {
     fn new(code: &'static str) -> Self {
-        Self { code, hash: redis::Script::new(code).get_hash().to_owned() }
+        let code = format!("local KEPT_IDS = {KEPT_IDS}\n{code}");
+        let hash = redis::Script::new(&code).get_hash().to_owned();
+        Self { code, hash }
     }
 
     /// Returns the command that runs it: by its hash, or with all of it for a server that has forgotten it.
     pub fn command(&self, with_code: bool) -> Cmd {
-        if with_code { cmd("EVAL").arg(self.code).take() } else { cmd("EVALSHA").arg(&self.hash).take() }
+        if with_code { cmd("EVAL").arg(&self.code).take() } else { cmd("EVALSHA").arg(&self.hash).take() }
     }
 }
 

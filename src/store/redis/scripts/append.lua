@@ -15,6 +15,9 @@ end
 if has_generation and generation ~= found[1] then
   return {'gone'}
 end
+if is_torn(found) then
+  return {'torn'}
+end
 local seq, first = tonumber(found[2]), tonumber(found[3])
 
 -- Whether the events stand right behind the expected position: then this very batch put them there.

@@ -3,7 +3,6 @@
 -- Every number goes into a command through `d`, because Lua writes 1e+15 for a large one. Nothing is decoded as JSON, values
 -- are bytes, and nothing is unpacked whose length the caller chooses. An answer begins with a word that says what became of it.
 
-local KEPT_IDS = 1000 -- ids behind the first event that is kept by which a repeated batch is recognised
 local MOST_NOTES = 16 -- notes for the app's slot that are told at once
 
 local function d(number)

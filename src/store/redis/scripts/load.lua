@@ -6,6 +6,9 @@ local found = head()
 if not found[1] then
   return {'missing'}
 end
+if is_torn(found) then
+  return {'torn'}
+end
 if refresh ~= '' then
   live(tonumber(refresh), now())
 end

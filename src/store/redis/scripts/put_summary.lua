@@ -7,6 +7,10 @@ if not found[1] or found[1] ~= generation then
   return {'gone'}
 end
 
+if is_torn({found[1], found[2], found[4]}) then
+  return {'torn'}
+end
+
 local function put(version, time)
   local entry = d(found[3] + 1)
   redis.call('HSET', meta, 'summaries', entry)

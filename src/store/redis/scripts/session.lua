@@ -8,6 +8,13 @@ local function head()
   return redis.call('HMGET', meta, 'gen', 'seq', 'first', 'created', 'updated', 'meta')
 end
 
+-- Whether the server dropped one of the session's keys to make room: then it must not look empty, and go on.
+local function is_torn(found)
+  local has_events = tonumber(found[2]) >= tonumber(found[3])
+  return has_events and redis.call('EXISTS', events, ids) < 2
+    or redis.call('HGET', meta, 'summaries') ~= '0' and redis.call('EXISTS', summaries) == 0
+end
+
 -- The session lives for `ttl` from now on, and the list of its user's sessions as long as the longest of them. With `sid` it
 -- comes first in that list.
 local function live(ttl, time, sid)
