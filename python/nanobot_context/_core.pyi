@@ -1,6 +1,7 @@
 """The compiled half of the package."""
 
 from collections.abc import Collection, Mapping, Sequence
+from os import PathLike
 from typing import Any, Final, Protocol, final
 
 from nanobot_context.types import Message
@@ -8,6 +9,7 @@ from nanobot_context.types import Message
 __all__ = [
     "Compressor",
     "Cut",
+    "FileLock",
     "Fitted",
     "Lost",
     "Overflow",
@@ -22,6 +24,7 @@ __all__ = [
     "Trigger",
     "__version__",
     "archive_directory",
+    "archive_name",
     "cache_limit_bytes",
     "cache_sizes",
     "classify_error",
@@ -41,6 +44,7 @@ __all__ = [
     "get_context_window",
     "get_output_limit",
     "keep_last_cut",
+    "lock_file",
     "merge_structured",
     "parse_structured",
     "prevailing_script",
@@ -120,6 +124,10 @@ class Receipt:
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
+class FileLock:
+    def release(self) -> None: ...
+
+@final
 class Fitted:
     @property
     def messages(self) -> list[Message]: ...
@@ -164,6 +172,7 @@ class Compressor:
     def emergency(self, messages: list[Message]) -> list[Message]: ...
 
 def archive_directory(path: str) -> str: ...
+def archive_name(text: str) -> str: ...
 def count_tokens(
     messages: list[Message], model: str | None = None, *, tools: list[Any] | None = None
 ) -> int: ...
@@ -416,6 +425,7 @@ def summary_due(
 def keep_last_cut(
     messages: list[Message], covered: int | None = None, *, keep: int
 ) -> int | None: ...
+def lock_file(path: str | PathLike[str], timeout_seconds: float) -> FileLock | None: ...
 def static_buffer_cut(
     messages: list[Message],
     covered: int | None = None,

@@ -7,21 +7,27 @@ model can read it with whatever tool reads files.
 The order in which files were first written stands in the file `.order`; the oldest go first when
 a new one would exceed the cap. No clock is asked. The directory itself is what counts: a file that
 `.order` does not know is taken for the oldest, a line without its file is dropped.
+
+The directory is in a workspace whose files may come from anybody: a link is not followed, neither
+in place of the directory nor of a file, and a file counts as the original only once its content has
+been compared.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import re
+import stat
 import threading
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from nanobot_context._core import archive_directory
+from nanobot_context._core import archive_directory, archive_name
 from nanobot_context.errors import InvalidArgumentError
-from nanobot_context.files import PART, locked, replace_file
+from nanobot_context.files import is_part, locked, replace_file
 
 __all__ = ["Archive"]
 
@@ -36,8 +42,7 @@ _GITIGNORE = "*\n"
 # Another process holds the lock for as long as it writes: milliseconds. Half a second of a model
 # call is the most that waiting for it may cost. Without locks the worst is that two processes
 # disagree about which file is the oldest: files are put in place at once in any case.
-_LOCK_ATTEMPTS = 50
-_LOCK_PAUSE_SECONDS = 0.01
+_LOCK_SECONDS = 0.5
 
 
 class Archive:
@@ -84,6 +89,12 @@ class Archive:
         self._warn = warn or logging.getLogger("nanobot_context").warning
         self._has_failed = False
         self._thread_lock = threading.Lock()
+        # The parts that tools see are in the workspace; above them a link is the user's.
+        relative = not (PurePath(self.shown).is_absolute() or self.shown.startswith("~"))
+        own = len(PurePath(self.shown).parts) if relative else 1
+        self._own = (self.directory, *self.directory.parents[: own - 1])
+        # What each file was when its content was compared.
+        self._compared: dict[str, tuple[int, ...]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_thread_lock"}
@@ -95,8 +106,14 @@ class Archive:
         return f"Archive({str(self.directory)!r}, max_bytes={self.max_bytes})"
 
     def missing(self, sizes: Mapping[str, int | None]) -> set[str]:
-        """Return which of the files `sizes` are not there, or not with so many bytes."""
-        return {name for name, size in sizes.items() if not self._is_there(name, size)}
+        """Return which of the files `sizes` are not there, or not with so many bytes.
+
+        A file that this process has neither written nor compared is missing where its size is
+        given, and read and compared with its name where it is not.
+        """
+        if self._is_link():
+            return set(sizes)
+        return {name for name, size in sizes.items() if not self._is_original(name, size)}
 
     def write(self, texts: Mapping[str, str], in_use: Collection[str] = ()) -> set[str]:
         """Write each of `texts` under its name, and return the names that are there now.
@@ -108,46 +125,77 @@ class Archive:
             if not _NAME.fullmatch(name):
                 raise InvalidArgumentError(f"`{name}` is no name of a file here", argument="texts")
         contents = {name: text.encode() for name, text in texts.items()}
+        sizes = {name: len(content) for name, content in contents.items()}
         with self._thread_lock:
             try:
                 self._prepare()
-                with locked(
-                    self.directory / _LOCK,
-                    attempts=_LOCK_ATTEMPTS,
-                    pause_seconds=_LOCK_PAUSE_SECONDS,
-                ):
+                with locked(self.directory / _LOCK, timeout_seconds=_LOCK_SECONDS):
                     self._write(contents, {*texts, *in_use})
+                    # Before another process lets them go for its own.
+                    return sizes.keys() - self.missing(sizes)
             except OSError as error:
                 self._failed(error)
-        return {name for name, content in contents.items() if self._is_there(name, len(content))}
+        return sizes.keys() - self.missing(sizes)
 
-    def _is_there(self, name: str, size: int | None) -> bool:
+    def _is_link(self) -> bool:
+        return any(map(os.path.islink, self._own))
+
+    def _stat(self, name: str) -> tuple[int, ...] | None:
+        """Return what tells a file from another or a later one; `None` for no file."""
         try:
-            found = os.stat(f"{self.directory}{os.sep}{name}")  # noqa: PTH116 (for each in a call)
+            found = os.lstat(f"{self.directory}{os.sep}{name}")
         except OSError:
-            return False
+            return None
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        return found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+    def _is_original(self, name: str, size: int | None) -> bool:
+        found = self._stat(name)
         # After a crash of the machine a file may be there without its content.
-        return size is None or found.st_size == size
+        if found is None or (size is not None and found[0] != size):
+            return False
+        if self._compared.get(name) == found:
+            return True
+        return size is None and self._holds(name, None)
+
+    def _holds(self, name: str, content: bytes | None) -> bool:
+        """Compare a file with `content`, or with its name where that is `None`; note the result."""
+        before = self._stat(name)
+        if before is None:
+            return False
+        try:
+            found = (self.directory / name).read_bytes()
+            same = archive_name(found.decode()) == name if content is None else found == content
+        except (OSError, UnicodeDecodeError):
+            return False
+        if same and self._stat(name) == before:
+            self._compared[name] = before
+        return same
 
     def _prepare(self) -> None:
+        if self._is_link():
+            raise OSError(errno.ELOOP, "it is a link, which a workspace may have from anybody")
         if not self.directory.is_dir():
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _write(self, contents: Mapping[str, bytes], keep: Collection[str]) -> None:
+        """Write what is not there yet, under the lock: what is half written is removed."""
         ignore = self.directory / ".gitignore"
         if not ignore.exists():
             replace_file(ignore, _GITIGNORE.encode())
-
-    def _write(self, contents: Mapping[str, bytes], keep: Collection[str]) -> None:
-        """Write what is not there yet, under the lock."""
         files = self._files()
         total = sum(files.values())
         try:
             for name, content in contents.items():
-                if files.get(name) == len(content):
+                if files.get(name) == len(content) and self._holds(name, content):
                     continue
                 total -= files.pop(name, 0)
                 total -= self._evict(files, keep, total + len(content) - self.max_bytes)
                 if total + len(content) <= self.max_bytes:
                     replace_file(self.directory / name, content)
+                    if (written := self._stat(name)) is not None:
+                        self._compared[name] = written
                     files[name] = len(content)
                     total += len(content)
         finally:
@@ -160,7 +208,7 @@ class Archive:
             for entry in entries:
                 if _NAME.fullmatch(entry.name):
                     sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
-                elif entry.name.endswith(PART):
+                elif is_part(entry.name):
                     # Under the lock nobody else writes: what is left here is of a process that
                     # ended.
                     Path(entry.path).unlink(missing_ok=True)
@@ -179,6 +227,7 @@ class Archive:
             if gone >= excess:
                 break
             (self.directory / name).unlink(missing_ok=True)
+            self._compared.pop(name, None)
             gone += files.pop(name)
         return gone
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import sys
+import re
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["PART", "locked", "replace_file"]
+from nanobot_context._core import lock_file
 
-PART = ".part"
-"""What the name of a file ends in that is not whole yet; a killed process may leave one."""
+__all__ = ["is_part", "locked", "replace_file"]
+
+_PART = ".part"
+_PART_NAME = re.compile(r"\.[a-z0-9_]{8}\.part")
+
+
+def is_part(name: str) -> bool:
+    """Return whether `replace_file` makes files of that name; a killed process may leave one."""
+    return _PART_NAME.fullmatch(name) is not None
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -22,7 +29,7 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         OSError: The file could not be written; the old one is as it was.
     """
-    handle, temporary = tempfile.mkstemp(suffix=PART, prefix=".", dir=path.parent)
+    handle, temporary = tempfile.mkstemp(suffix=_PART, prefix=".", dir=path.parent)
     try:
         with os.fdopen(handle, "wb", buffering=0) as file:
             rest = memoryview(content)
@@ -36,48 +43,21 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path, *, attempts: int, pause_seconds: float) -> Iterator[None]:
+def locked(path: Path, *, timeout_seconds: float) -> Iterator[None]:
     """Hold the lock file `path` against other processes; the system frees it if this one ends.
 
-    Where the file system knows no locks nothing is held.
+    Who came first gets it first. Where the file system knows no locks nothing is held.
 
     Raises:
-        OSError: The file cannot be made, or, as `TimeoutError`, somebody else holds it all the
-            while.
+        OSError: The file cannot be made, is a link, or, as `TimeoutError`, somebody else holds it
+            all the while.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    lock = lock_file(path, timeout_seconds)
+    if lock is None:
+        raise TimeoutError(f"another process holds `{path}`")
     try:
-        for _ in range(attempts):
-            if _lock(handle):
-                break
-            time.sleep(pause_seconds)
-        else:
-            raise TimeoutError(f"another process holds `{path}`")
         yield
     finally:
-        os.close(handle)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(handle: int) -> bool:
-        """Lock an open file if nobody else has; closing it lets go."""
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _lock(handle: int) -> bool:
-        """Lock an open file if nobody else has; closing it lets go."""
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
-        return True
+        lock.release()

@@ -55,7 +55,7 @@ pub(crate) fn caches() -> [&'static dyn Cache; 4] {
 }
 
 pub(crate) use analysis::has_time;
-pub use archive::{Archive, Archived, names_in};
+pub use archive::{Archive, Archived, name as archive_name, names_in};
 pub(crate) use expired::path_in;
 pub(crate) use ledger::{call_line, is_changing, on_one_line};
 pub(crate) use lost::errors;

@@ -101,3 +101,9 @@ pub fn planned(
 pub fn archive_directory(py: Python<'_>, path: &str) -> PyResult<String> {
     compress::Archive::new(path).map(|archive| archive.directory().to_owned()).or_raise(py)
 }
+
+/// Return the name of the file that an archive keeps `text` in: a hash of it.
+#[pyfunction]
+pub fn archive_name(text: &str) -> String {
+    compress::archive_name(text)
+}

@@ -10,6 +10,7 @@ mod caches;
 mod compressor;
 mod convert;
 mod errors;
+mod file_lock;
 mod functions;
 mod known;
 mod overflow;
@@ -27,11 +28,13 @@ mod core_module {
     use crate::checkpoint;
 
     #[pymodule_export]
-    use super::archive::archive_directory;
+    use super::archive::{archive_directory, archive_name};
     #[pymodule_export]
     use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]
     use super::compressor::Compressor;
+    #[pymodule_export]
+    use super::file_lock::{FileLock, lock_file};
     #[pymodule_export]
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,

@@ -23,8 +23,7 @@ __all__ = ["Counters", "Counts", "counters_file"]
 _SAVE_SECONDS = 3.0
 # Another process holds the lock for as long as it writes a small file. What waits two seconds at
 # most is a thread, or the end of a process.
-_LOCK_ATTEMPTS = 400
-_LOCK_PAUSE_SECONDS = 0.005
+_LOCK_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class Counters:
             # Not its parents: without nanobot's folder there is no nanobot to tell anything of.
             file.parent.mkdir(exist_ok=True)
             lock = file.with_name(f"{file.name}.lock")
-            with locked(lock, attempts=_LOCK_ATTEMPTS, pause_seconds=_LOCK_PAUSE_SECONDS):
+            with locked(lock, timeout_seconds=_LOCK_SECONDS):
                 text = json.dumps(_read(file).plus(new).to_dict(), indent=2) + "\n"
                 replace_file(file, text.encode())
         except OSError as error:

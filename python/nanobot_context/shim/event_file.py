@@ -25,8 +25,7 @@ KEPT = 3
 # Another process holds the lock for the time of one write. A quarter of a second of a model call is
 # the most that a stopped one may cost, and only once: from then on nobody waits for it, and the
 # file grows on.
-_LOCK_ATTEMPTS = 250
-_LOCK_PAUSE_SECONDS = 0.001
+_LOCK_SECONDS = 0.25
 
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
@@ -46,7 +45,7 @@ class EventFile:
         self.max_bytes = max_bytes
         self._lock_path = path.parent / f"{path.name}.lock"
         self._thread_lock = threading.Lock()
-        self._attempts = _LOCK_ATTEMPTS
+        self._patience_seconds = _LOCK_SECONDS
         self._has_failed = False
 
     def write(self, event: LiveEvent) -> None:
@@ -64,16 +63,14 @@ class EventFile:
 
     def _append(self, line: bytes) -> None:
         try:
-            with locked(
-                self._lock_path, attempts=self._attempts, pause_seconds=_LOCK_PAUSE_SECONDS
-            ):
-                self._attempts = _LOCK_ATTEMPTS
+            with locked(self._lock_path, timeout_seconds=self._patience_seconds):
+                self._patience_seconds = _LOCK_SECONDS
                 size = self._size()
                 if size and size + len(line) > self.max_bytes and self._rotate():
                     size = 0
                 self._write(line, size)
         except TimeoutError:
-            self._attempts = 1
+            self._patience_seconds = 0.0
             self._write(line, None)
 
     def _write(self, line: bytes, size: int | None) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import nanobot_context
-from nanobot_context import Archive, Compressor, InvalidArgumentError, Message
+from nanobot_context import Archive, Compressor, InvalidArgumentError, Message, fit_messages
+from nanobot_context._core import archive_name
 from nanobot_context.shim.archives import Archives
 
 PATH = re.compile(r"; all of it: (\S+?)(?: \.\.\.)?\]")
@@ -95,6 +96,82 @@ def test_only_names_of_its_own_are_written(archive: Archive) -> None:
         archive.write({"../secret.txt": "text"})
 
 
+def test_a_file_of_that_name_and_size_is_not_the_original_before_it_was_compared(
+    archive: Archive,
+) -> None:
+    archive.directory.mkdir()
+    file = archive.directory / name(1)
+    file.write_text("evil")
+    assert archive.missing({name(1): 4}) == {name(1)}
+    assert archive.write({name(1): "text"}) == {name(1)}
+    assert file.read_text() == "text"
+    assert archive.missing({name(1): 4}) == set()
+    file.write_text("evil")
+    assert archive.missing({name(1): 4}) == {name(1)}, "it was changed since"
+
+
+def test_a_file_of_an_earlier_call_is_compared_with_its_name(archive: Archive) -> None:
+    kept = archive_name("text")
+    archive.write({kept: "text"})
+    file = archive.directory / kept
+    assert Archive(archive.directory, shown="results").missing({kept: None}) == set()
+    for other in ("evil", "\udcff"):
+        file.write_text(other, errors="surrogateescape")
+        assert archive.missing({kept: None}) == {kept}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+@pytest.mark.parametrize("link", ["results", ".nanobot-context"])
+def test_a_link_of_a_workspace_is_not_followed(
+    tmp_path: Path, link: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    workspace, victim = tmp_path / "workspace", tmp_path / "victim"
+    own = workspace / ".nanobot-context"
+    for place in (victim, victim / "results"):
+        place.mkdir()
+        (place / name(7)).write_text("precious" * 50)
+        (place / "download.part").write_text("half")
+    own.mkdir(parents=True) if link == "results" else workspace.mkdir()
+    (own / "results" if link == "results" else own).symlink_to(victim)
+    before = sorted(path.name for path in victim.rglob("*"))
+    archive = Archive(own / "results", shown=".nanobot-context/results", max_bytes=400)
+    messages = fit_messages(
+        conversation(logs(1), logs(2)), 2_000, "gpt-4o", archive=archive
+    ).messages
+    assert archive.write({name(1): "text"}) == set()
+    assert archive.missing({name(7): None, name(1): 4}) == {name(7), name(1)}
+    assert sorted(path.name for path in victim.rglob("*")) == before
+    assert named(messages) == []
+    assert "link" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
+    archive: Archive, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("text")
+    archive.directory.mkdir()
+    for link in (name(1), ".order", ".gitignore"):
+        (archive.directory / link).symlink_to(outside)
+    assert archive.missing({name(1): 4, name(2): None}) == {name(1), name(2)}
+    assert archive.write({name(1): "text"}) == {name(1)}
+    assert not (archive.directory / name(1)).is_symlink()
+    assert outside.read_text() == "text"
+    (archive.directory / ".lock").unlink()
+    (archive.directory / ".lock").symlink_to(tmp_path / "made")
+    assert archive.write({name(2): "text"}) == set()
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_link_above_the_workspace_is_its_users(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+    archive = Archive(tmp_path / "home" / "a" / "results", shown="a/results")
+    assert archive.write({name(1): "text"}) == {name(1)}
+
+
 @pytest.mark.parametrize("max_bytes", [0, -1, True, 1.5])
 def test_a_cap_is_a_positive_number(tmp_path: Path, max_bytes: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="max_bytes"):
@@ -137,10 +214,10 @@ def test_a_lost_order_costs_the_order_only(tmp_path: Path) -> None:
     for number in (2, 1):
         archive.write({name(number): "x" * 10})
     (tmp_path / ".order").write_bytes(b"\xff\0 nonsense\n" + name(9).encode() + b"\n")
-    (tmp_path / ".left-behind.part").write_text("half")
+    (tmp_path / ".l3ft_4it.part").write_text("half")
     archive.write({name(3): "x" * 10, name(4): "x" * 10})
     assert names(archive) == [name(2), name(3), name(4)]
-    assert not (tmp_path / ".left-behind.part").exists()
+    assert not (tmp_path / ".l3ft_4it.part").exists()
 
 
 # Several writers ---------------------------------------------------------------------------------
@@ -148,6 +225,8 @@ def test_a_lost_order_costs_the_order_only(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from nanobot_context import Archive
+import nanobot_context.archive
+nanobot_context.archive._LOCK_SECONDS = 300  # the machine may be busy with something else
 archive = Archive(sys.argv[1], max_bytes=20_000)
 first = int(sys.argv[2])
 for number in range(first, first + 60):
@@ -196,7 +275,7 @@ def test_a_lock_that_nobody_lets_go_is_not_waited_for(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("nanobot_context.archive._LOCK_ATTEMPTS", 3)
+    monkeypatch.setattr("nanobot_context.archive._LOCK_SECONDS", 0.01)
     archive.write({name(1): "text"})
     with (archive.directory / ".lock").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -299,7 +299,7 @@ def test_a_lock_that_nobody_lets_go_costs_neither_the_event_nor_the_call(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("nanobot_context.shim.event_file._LOCK_ATTEMPTS", 3)
+    monkeypatch.setattr("nanobot_context.shim.event_file._LOCK_SECONDS", 0.01)
     file = EventFile(tmp_path / "events.jsonl", 250)
     file.write(retry(2))
     with (tmp_path / "events.jsonl.lock").open() as held:
