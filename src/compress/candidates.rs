@@ -135,8 +135,9 @@ fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
         (Slot::Media(_), _) => "attachment".to_owned(),
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
+            let name = if marks::can_show(name) { name } else { "tool" };
             match FILE_TOOLS.contains(&name).then(|| draft.argument(entry, &shorten::PATH_KEYS)).flatten() {
-                Some(path) if path.len() <= MAX_PATH_BYTES => format!("{name} {path} result"),
+                Some(path) if path.len() <= MAX_PATH_BYTES && marks::can_show(&path) => format!("{name} {path} result"),
                 _ => format!("{name} result"),
             }
         }

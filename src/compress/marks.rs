@@ -82,6 +82,11 @@ pub fn can_name(path: &str) -> bool {
     ![GAP_CLOSE, ALL_OF_IT, LEFT_OUT].iter().any(|part| path.contains(part))
 }
 
+/// Returns whether a mark can show `text`, which may come from anywhere: it must neither end the mark nor begin a line.
+pub fn can_show(text: &str) -> bool {
+    can_name(text) && !text.contains(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+}
+
 /// Returns the mark for the first gap of a text, which explains itself; `origin` is where the whole text can be read.
 pub fn first_gap(gone: Gone, origin: Option<&str>) -> String {
     let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
@@ -282,6 +287,10 @@ mod tests {
         assert!(is_whole(&whole("exec result", 5400, None)) && is_whole(&named));
         assert!(!is_whole("[exec result left out: many tokens]") && !is_whole(&format!("{named} and more")));
         assert!(can_name("~/a b/results") && !can_name("a ...]/results"));
+        assert!(can_show("app/[id]/page.tsx") && can_show("工作 1.txt"));
+        for hidden in ["a\nb", "a\u{2028}b", "a\u{1b}[2J", "a ...]", "a left out: 1 tokens]", "a; all of it: b"] {
+            assert!(!can_show(hidden), "{hidden:?}");
+        }
         assert_eq!(gap("日本語"), "\n[... 3 characters left out ...]\n");
     }
 }

@@ -7,8 +7,10 @@ addresses of servers, and nothing of any conversation. Without it everything is 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -221,6 +223,21 @@ class Learned:
             log.warning("`{}` cannot be written: {}", self.file, error)
 
 
+# What paths of addresses are made of. Anything else may be an account, or the key of a gateway that
+# wants it there.
+_PLAIN = re.compile(
+    r"(v\d{1,2}((alpha|beta)\d?)?|ai|anthropic|api|apis|apps|chat|coding|compatible-mode|completions"
+    r"|engines|gateway|inference|llm|messages|models|openai|openapi|paas|proxy|responses|serverless)?"
+)
+
+
+def _plain(part: str) -> str:
+    if _PLAIN.fullmatch(part):
+        return part
+    # Two paths stay two, and a file of lessons says nothing of either.
+    return f"…{hashlib.sha256(part.encode()).hexdigest()[:8]}"
+
+
 def name_of(model: str | None, endpoint: str) -> str:
     """Return the name of a model at an address; what could be a secret in it is left out."""
     try:
@@ -228,8 +245,15 @@ def name_of(model: str | None, endpoint: str) -> str:
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
         return model or "default"
-    where = f"{parts.hostname or ''}{port}{parts.path}".rstrip("/")
+    path = "/".join(map(_plain, parts.path.rstrip("/").split("/")))
+    where = f"{parts.hostname or ''}{port}{path}"
     return f"{model or 'default'} at {where}" if where else model or "default"
+
+
+def _without_key(name: str) -> str:
+    """Return a name of a file that an earlier release may have written, as `name_of` gives it."""
+    model, _, where = name.partition(" at ")
+    return name if "…" in where or not where else name_of(model, f"//{where}")
 
 
 def learned_file(config: Path) -> Path:
@@ -245,7 +269,7 @@ def _tell(name: str, what: str, value: float, script: str | None = None) -> None
 def _read(file: Path) -> dict[str, Lesson]:
     try:
         models = json.loads(file.read_text(encoding="utf-8"))["models"]
-        return {name: _lesson(**given) for name, given in models.items()}
+        return {_without_key(name): _lesson(**given) for name, given in models.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -146,12 +146,24 @@ def test_a_file_that_cannot_be_written_costs_no_lesson(tmp_path: Path) -> None:
         ("", "gpt-4o"),
         ("http://127.0.0.1:8000/v1/", "gpt-4o at 127.0.0.1:8000/v1"),
         ("https://user:secret@host.example/v1?key=secret", "gpt-4o at host.example/v1"),
+        ("https://gw.example/sk-live-secret/v1", "gpt-4o at gw.example/…a03d43d2/v1"),
+        ("https://gw.example/openai/tenantsecret", "gpt-4o at gw.example/openai/…ce15d353"),
         ("http://[broken", "gpt-4o"),
         ("http://host:notaport/v1", "gpt-4o"),
     ],
 )
 def test_no_secret_of_an_address_is_kept(endpoint: str, name: str) -> None:
     assert name_of("gpt-4o", endpoint) == name
+
+
+def test_a_key_that_an_earlier_release_kept_leaves_the_file(tmp_path: Path) -> None:
+    file = learned_file(tmp_path / "config.json")
+    Learned(file).window("gpt-4o at gw.example/sk-live-secret/v1", 8_000)
+    learned = Learned.load(file)
+    name = name_of("gpt-4o", "https://gw.example/sk-live-secret/v1")
+    assert learned.of(name).window_tokens == 8_000
+    learned.window(name, 7_000)
+    assert "sk-live-secret" not in file.read_text(encoding="utf-8")
 
 
 def test_forget_removes_the_file_and_says_so(
