@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-__all__ = ["HOOK_FILE", "TRIGGER", "arm", "disable", "disarm", "enable", "hook_files"]
+__all__ = ["HOOK_FILE", "TRIGGER", "arm", "disable", "disarm", "enable", "hook_files", "hook_line"]
 
 HOOK_FILE = "nanobot_context_autoload.pth"
 
@@ -29,24 +29,6 @@ HOOK_FILE = "nanobot_context_autoload.pth"
 # imported, the providers' base, the session manager and the subagent manager have been too, none
 # of them in part.
 TRIGGER = "nanobot.agent.loop"
-
-# One line, as `site` demands, and silent whatever happens. The name sorts behind
-# `nanobot_context.pth`, the file of an editable install, without which the package would not be
-# found yet.
-HOOK_LINE = (
-    r'import sys; exec("'
-    r"try:\n"
-    r" from importlib.machinery import PathFinder, SourceFileLoader\n"
-    r" s = PathFinder.find_spec('nanobot_context')\n"
-    r" if s and s.submodule_search_locations:\n"
-    r"  m = type(sys)('_nanobot_context_activation')\n"
-    r"  p = list(s.submodule_search_locations)[0] + '/activation.py'\n"
-    r"  SourceFileLoader(m.__name__, p).exec_module(m)\n"
-    r"  m.arm()\n"
-    r"except Exception:\n"
-    r" pass"
-    r'", {"sys": sys})'
-)
 
 
 class _AgentLoopFinder:
@@ -108,12 +90,12 @@ def enable() -> Path:
 
     folder = _target_folder()
     path = folder / HOOK_FILE
-    if path.is_file() and path.read_text(encoding="utf-8").strip() == HOOK_LINE:
+    if path.is_file() and path.read_text(encoding="utf-8").strip() == hook_line():
         return path
     # Written aside and renamed: a Python that starts meanwhile sees the whole line or none.
     draft = folder / f"{HOOK_FILE}.{os.getpid()}.tmp"
     try:
-        draft.write_text(HOOK_LINE + "\n", encoding="utf-8")
+        draft.write_text(hook_line() + "\n", encoding="utf-8")
         draft.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
@@ -140,6 +122,21 @@ def disable() -> list[Path]:
 def hook_files() -> list[Path]:
     """Return the start-up hooks that Python would run in this environment."""
     return [path for folder in _site_folders() if (path := folder / HOOK_FILE).is_file()]
+
+
+def hook_line() -> str:
+    """Return what the start-up hook's file holds."""
+    # One line, as `site` demands, and silent whatever happens. The file is named in full: a search
+    # would take one of the current folder, where `PYTHONPATH` has it, at every start of Python.
+    code = f"""\
+try:
+ from importlib.machinery import SourceFileLoader
+ m = type(sys)('_nanobot_context_activation')
+ SourceFileLoader(m.__name__, {__file__!r}).exec_module(m)
+ m.arm()
+except Exception:
+ pass"""
+    return f"import sys; exec({code!a}, {{'sys': sys}})"
 
 
 def _hooks() -> list[object]:

@@ -146,7 +146,7 @@ def _check_hook(hook_files: list[Path]) -> list[Finding]:
                 "run `nanobot-context enable`",
             )
         ]
-    stale = [path for path in hook_files if _text(path).strip() != activation.HOOK_LINE]
+    stale = [path for path in hook_files if _text(path).strip() != activation.hook_line()]
     return [
         Finding(f"`{path}` was written by another version", "run `nanobot-context enable`")
         for path in stale

@@ -68,12 +68,12 @@ def test_enable_renews_the_file_of_another_version(site_folder: Path) -> None:
     path = site_folder / activation.HOOK_FILE
     path.write_text("import something_old\n", encoding="utf-8")
     activation.enable()
-    assert path.read_text(encoding="utf-8") == activation.HOOK_LINE + "\n"
+    assert path.read_text(encoding="utf-8") == activation.hook_line() + "\n"
 
 
 def test_the_hook_is_one_import_line() -> None:
-    assert "\n" not in activation.HOOK_LINE
-    assert activation.HOOK_LINE.startswith("import ")
+    assert "\n" not in activation.hook_line()
+    assert activation.hook_line().startswith("import ")
 
 
 def test_a_folder_that_cannot_be_written_is_named(
@@ -101,7 +101,8 @@ def test_start_up_is_cheap(site_folder: Path) -> None:
     code = (
         "import time, sys; sys.meta_path[:] = [f for f in sys.meta_path "
         "if not getattr(f, 'nanobot_context_hook', False)]\n"
-        f"line = {activation.HOOK_LINE!r}\n"
+        f"line = {activation.hook_line()!r}
+"
         "start = time.process_time(); exec(line); print(time.process_time() - start)"
     )
     seconds = min(float(start_python(site_folder, code).stdout) for _ in range(3))
@@ -119,6 +120,25 @@ def test_start_up_survives_an_uninstalled_package(site_folder: Path, tmp_path: P
     )
     result = start_python(site_folder, code, path=[nanobot])
     assert result.stdout == "True\n"
+
+
+def test_start_up_takes_no_code_from_the_current_folder(site_folder: Path, tmp_path: Path) -> None:
+    activation.enable()
+    planted = tmp_path / "here" / "nanobot_context"
+    planted.mkdir(parents=True)
+    for name in ("__init__.py", "activation.py"):
+        (planted / name).write_text("print('planted')\n")
+    environ = {**os.environ, "PYTHONPATH": f".{os.pathsep}{site_folder}", "HOME": str(site_folder)}
+    code = f"import site; site.addsitedir({str(site_folder)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=planted.parent,
+        env=environ,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_importing_the_agent_loop_installs_the_shim(site_folder: Path, tmp_path: Path) -> None:
