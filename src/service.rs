@@ -31,11 +31,11 @@ pub enum Routing {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UserFirst {
     /// A message of the user: the newest before the window, where there is none in it. Source: trpc-agent-go #679, #737.
-    #[default]
     Prepend,
     /// A message of the user; nothing where there is none in the window. Source: document 002.
     Drop,
     /// Whatever is first in the window.
+    #[default]
     Off,
 }
 

@@ -7,7 +7,7 @@ message that stays as it is comes back as the very same object.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from nanobot_context.errors import InvalidArgumentError
@@ -61,12 +61,18 @@ def assemble_history(
             they are not doubled: see `drop_duplicate_tail`.
 
     Raises:
-        InvalidArgumentError: A limit is no positive integer, `mode` is none of the two, or the
-            summary covers more messages than there are, and so is of another conversation.
+        InvalidArgumentError: A limit is no positive integer, `mode` is none of the two, `current`
+            is no list of messages, or the summary covers more messages than there are, and so is of
+            another conversation.
     """
     if mode not in ("summary", "recent"):
         raise InvalidArgumentError(
             f"`mode` must be `summary` or `recent`, got {mode!r}", argument="mode"
+        )
+    given = () if current is None else current
+    if not (isinstance(given, Sequence) and all(isinstance(one, Mapping) for one in given)):
+        raise InvalidArgumentError(
+            f"`current` must be a list of messages, got {current!r:.60}", argument="current"
         )
     start = leading_system(messages)
     shown = list(messages[:start])
@@ -74,7 +80,7 @@ def assemble_history(
         check_covers(summary, messages)
         start = max(start, summary.covers)
         shown.append(summary_message(summary.text))
-    current = list(current or ())
+    current = list(given)
     rest = drop_duplicate_tail(messages[start:], current)
     return [*shown, *newest(rest, max_messages, rounds), *current]
 

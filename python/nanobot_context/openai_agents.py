@@ -20,6 +20,7 @@ from nanobot_context.errors import (
     SessionExistsError,
     SessionGoneError,
     SessionNotFoundError,
+    StoreClosedError,
 )
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.sessions import AsyncSessionService, Event, SessionHead, StoredSession
@@ -74,7 +75,7 @@ class OpenAIAgentsSession:
         SessionStoreError: The store cannot be opened; its classes say why.
     """
 
-    # Of the protocol. The SDK's `SessionSettings(limit=…)` are for `get_items`.
+    # Of the protocol: the SDK's `SessionSettings`, whose `limit` is that of `get_items`.
     session_settings: Any = None
 
     def __init__(
@@ -102,6 +103,7 @@ class OpenAIAgentsSession:
         self.model = model
         self._key = app, user, session_id
         self._head: SessionHead | None = None
+        self._is_closed = False
 
     async def __aenter__(self) -> OpenAIAgentsSession:
         return self
@@ -122,13 +124,17 @@ class OpenAIAgentsSession:
         is old is left out, by `compress_items`, which keeps calls together with their results.
 
         Args:
-            limit: The newest items at most, without a summary. Where they are within `max_tokens`
+            limit: The newest items at most, without a summary; `None` for the limit of
+                `session_settings`, where these have one. Where they are within `max_tokens`
                 they are just those that were added last, a result without its call among them: so
                 the SDK finds again what it wrote, and it leaves such results out by itself.
 
         Raises:
             ContextOverflowError: System messages alone are larger than `max_tokens`.
         """
+        self._check_open()
+        if limit is None:
+            limit = getattr(self.session_settings, "limit", None)
         if limit is not None and limit < 1:
             return []
         stored = await self._service.get(*self._key, last=limit, user_first="off")
@@ -160,6 +166,7 @@ class OpenAIAgentsSession:
         Raises:
             InvalidArgumentError: An item cannot be written as JSON.
         """
+        self._check_open()
         events = [Event(_to_payload(item)) for item in items]
         while events:
             head = self._head = self._head or await self._create()
@@ -176,6 +183,7 @@ class OpenAIAgentsSession:
 
         A summary that covers it goes, too. Of several callers each gets another item.
         """
+        self._check_open()
         while newest := await self._newest():
             session, event = newest
             try:
@@ -187,13 +195,19 @@ class OpenAIAgentsSession:
 
     async def clear_session(self) -> None:
         """Delete the session; what is added later begins a new one."""
+        self._check_open()
         await self._service.delete(*self._key)
         self._head = None
 
     async def close(self) -> None:
-        """Let go of the store, unless the service was handed in."""
+        """Let go of the store, unless the service was handed in; no other method works after it."""
+        self._is_closed = True
         if self._is_owner:
             await self._service.close()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreClosedError("the session has been closed", retry="never")
 
     async def _create(self) -> SessionHead:
         stored = None

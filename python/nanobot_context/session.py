@@ -93,9 +93,10 @@ class Session:
         is_covered = summary is not None or self.summary_in_progress
         if max_messages is None:
             max_messages = 0 if is_covered else _MAX_MESSAGES
-        if max_messages < 0:
+        is_count = isinstance(max_messages, int) and not isinstance(max_messages, bool)
+        if not is_count or max_messages < 0:
             raise InvalidArgumentError(
-                f"`max_messages` must be a non-negative integer, got {max_messages}",
+                f"`max_messages` must be a non-negative integer, got {max_messages!r:.60}",
                 argument="max_messages",
             )
         shown = self.messages

@@ -18,6 +18,11 @@ from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, sess
 from nanobot_context.cli.output import Column, labelled, line, prose
 from nanobot_context.cli.places import Entry, Place, Stored, place_of
 from nanobot_context.conversations import Conversation, nanobot_session_files, read_conversation
+from nanobot_context.errors import (
+    ConversationFileError,
+    InvalidArgumentError,
+    InvalidInputError,
+)
 from nanobot_context.replay import message_text
 
 __all__ = ["HELP", "delete", "export", "import_", "list_", "prune", "show"]
@@ -127,7 +132,8 @@ def import_(
 ) -> None:
     """Bring nanobot's session files into a store.
 
-    The files are only read. Importing one again changes nothing, or appends what is new.
+    The files are only read. Importing one again changes nothing, or appends what is new. A file
+    that cannot be imported is named, and the others are.
 
     \b
     Examples:
@@ -138,21 +144,29 @@ def import_(
 
     place = _store_of(place_of(store, None, app, user, create=True))
     files = [file for path in paths for file in _files_of(path)]
-    for file in files:
-        _refuse_other_forms(file)
     done: list[dict[str, Any]] = []
+    problems: list[str] = []
     with output.progress("importing") as on_file:
-        for file in files:
-            stored = import_nanobot_file(place.service, file, app=place.app, user=place.user)
-            done.append({"key": stored.id, "messages": len(stored.messages), "file": str(file)})
-            on_file(len(done), len(files))
+        for number, file in enumerate(files, 1):
+            try:
+                _refuse_other_forms(file)
+                stored = import_nanobot_file(place.service, file, app=place.app, user=place.user)
+            except (InvalidInputError, ConversationFileError, OSError) as error:
+                problems.append(str(error))
+            else:
+                done.append({"key": stored.id, "messages": len(stored.messages), "file": str(file)})
+            on_file(number, len(files))
+    for problem in problems:
+        output.show_error(problem)
     if as_json:
         output.print_json(done)
-        return
-    for one in done:
-        line(f"imported: {one['key']} ({one['messages']:,} messages)")
-    if not done:
-        output.note("there was nothing to import")
+    else:
+        for one in done:
+            line(f"imported: {one['key']} ({one['messages']:,} messages)")
+        if not files:
+            output.note("there was nothing to import")
+    if problems:
+        raise typer.Exit(output.CANNOT)
 
 
 def export(
@@ -323,7 +337,10 @@ def _refuse_other_forms(path: Path) -> None:
     values = map(json.loads, file.messages)
     said = [one for one in values if not (isinstance(one, dict) and "_type" in one)]
     if said != conversation.messages:
-        output.fail(f"`{path}` is no session file of nanobot's: expected one message a line")
+        raise InvalidArgumentError(
+            f"`{path}` is no session file of nanobot's: expected one message a line",
+            argument="path",
+        )
 
 
 def _print_head(conversation: Conversation, model: str | None) -> None:

@@ -54,6 +54,9 @@ Result = TypeVar("Result")
 Service: TypeAlias = SessionService | AsyncSessionService
 Steps: TypeAlias = Generator[Callable[[], Any], Any, Result]
 
+# Of a file at most. Source: Linux, `NAME_MAX`; macOS and Windows count otherwise, and no less.
+_NAME_BYTES = 255
+
 
 @dataclass(slots=True)
 class SessionFile:
@@ -197,15 +200,20 @@ def import_nanobot_folder(
     """Import every `*.jsonl` of a folder: see `import_nanobot_file`.
 
     Raises:
-        InvalidArgumentError: As there, and for two files of one session; where a line is no JSON,
-            nothing of any file is stored.
+        InvalidArgumentError: As there, and for two files of one session; names every file that is
+            not imported. All others are, before it is raised.
     """
 
     def steps() -> Steps[list[StoredSession]]:
-        files: list[SessionFile] = yield partial(_read_folder, folder)
+        files, problems = yield partial(_read_folder, folder)
         stored = []
         for file in files:
-            stored.append((yield from _import(service, file, app, user, file.key)))
+            try:
+                stored.append((yield from _import(service, file, app, user, file.key)))
+            except InvalidArgumentError as error:
+                problems.append(str(error))
+        if problems:
+            raise InvalidArgumentError("\n".join(problems), argument="folder")
         return stored
 
     return carry_out(service, steps())
@@ -393,8 +401,13 @@ def common_length(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def name_of_key(key: str) -> str:
-    """Return the name of a session's file. Source: nanobot 0.3.5, `storage_key`."""
-    return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=") + ".jsonl"
+    """Return the name of a session's file. Source: nanobot 0.3.5, `storage_key`.
+
+    nanobot cannot have a file of a longer name than the system lets; there the name is a hash, and
+    the key is in the file.
+    """
+    name = base64.urlsafe_b64encode(key.encode()).decode().rstrip("=") + ".jsonl"
+    return name if len(name) <= _NAME_BYTES else f"{hashlib.sha256(key.encode()).hexdigest()}.jsonl"
 
 
 def key_of_name(name: str) -> str:
@@ -414,17 +427,24 @@ def _read(path: Path) -> SessionFile:
     return SessionFile.parse(path.name, path.read_bytes())
 
 
-def _read_folder(folder: Path) -> list[SessionFile]:
-    files: dict[str, SessionFile] = {}
+def _read_folder(folder: Path) -> tuple[list[SessionFile], list[str]]:
+    """Return the files that can be imported, and what is wrong with the others."""
+    files: dict[str, list[SessionFile]] = {}
+    problems: list[str] = []
     for path in sorted(folder.glob("*.jsonl")):
-        file = _read(path)
-        if other := files.get(file.key):
-            raise InvalidArgumentError(
-                f"`{other.name}` and `{file.name}` are both of session `{file.key}`",
-                argument="folder",
-            )
-        files[file.key] = file
-    return list(files.values())
+        try:
+            file = _read(path)
+        except InvalidArgumentError as error:
+            problems.append(str(error))
+        except OSError as error:
+            problems.append(f"`{path.name}` cannot be read: {error.strerror or error}")
+        else:
+            files.setdefault(file.key, []).append(file)
+    for key, same in files.items():
+        if len(same) > 1:
+            names = " and ".join(f"`{file.name}`" for file in same)
+            problems.append(f"{names} are both of session `{key}`")
+    return [same[0] for same in files.values() if len(same) == 1], problems
 
 
 def _parsed(name: str, number: int, data: bytes) -> tuple[str, Any]:

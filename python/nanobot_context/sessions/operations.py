@@ -40,7 +40,17 @@ from nanobot_context.sessions.records import (
 from nanobot_context.summary import Summarizer, Summary
 from nanobot_context.types import Message
 
-__all__ = ["Operations", "Summarise", "SummaryRules", "Wait"]
+__all__ = [
+    "USER_FIRST",
+    "Operations",
+    "Summarise",
+    "SummaryRules",
+    "Wait",
+    "check_choice",
+    "check_flag",
+    "check_number",
+    "check_session",
+]
 
 Result = TypeVar("Result")
 
@@ -105,16 +115,18 @@ class Operations:
         meta: Mapping[str, Any] | None,
         overwrite: bool,
     ) -> Operation[StoredSession]:
-        session_id = session_id or str(uuid.uuid4())
+        if session_id is None or session_id == "":
+            session_id = str(uuid.uuid4())
         _check_key(app, user, session_id)
+        check_flag("overwrite", overwrite)
         stored = yield partial(
             self.handle.create,
             app,
             user,
             session_id,
             uuid.uuid4().hex,
-            encode_state(state or {}),
-            json_of(dict(meta or {}), "meta"),
+            encode_state({} if state is None else state),
+            json_of(_meta({} if meta is None else meta), "meta"),
             overwrite,
         )
         return StoredSession.from_store(stored)
@@ -132,9 +144,10 @@ class Operations:
     ) -> Operation[StoredSession | None]:
         _check_key(app, user, session_id)
         _check_count("last", last)
-        _check_count("after", after)
+        check_number("after", after)
         since_ms = None if since is None else milliseconds("since", since)
-        first = user_first or self.user_first
+        first = self.user_first if user_first is None else user_first
+        check_choice("user_first", first, USER_FIRST)
         stored = yield partial(self.handle.get, app, user, session_id, after, since_ms, last, first)
         return None if stored is None else StoredSession.from_store(stored)
 
@@ -152,7 +165,7 @@ class Operations:
 
     def list(self, app: str, user: str, offset: int, limit: int | None) -> Operation[Heads]:
         _check_key(app, user)
-        _check_count("offset", offset)
+        check_number("offset", offset)
         _check_count("limit", limit)
         heads = yield partial(self.handle.list, app, user, offset, limit)
         return [SessionHead(**SessionHead.fields_of(head)) for head in heads]
@@ -165,7 +178,8 @@ class Operations:
     def append(
         self, session: SessionHead, events: Iterable[Event], expected: int | None
     ) -> Operation[Events]:
-        batch = list(events)
+        check_session(session)
+        batch = _batch(events)
         _check_count("expected", expected)
         appended = yield partial(
             self.handle.append,
@@ -183,8 +197,9 @@ class Operations:
     def replace_tail(
         self, session: StoredSession, after: int, events: Iterable[Event]
     ) -> Operation[Events]:
-        batch = list(events)
-        _check_count("after", after)
+        check_session(session, StoredSession)
+        batch = _batch(events)
+        check_number("after", after)
         appended = yield partial(
             self.handle.replace_tail,
             *session.key,
@@ -199,22 +214,34 @@ class Operations:
     def set_meta(
         self, session: SessionHead, meta: Mapping[str, Any], force: bool
     ) -> Operation[None]:
+        check_session(session)
+        check_flag("force", force)
         expected = None if force else json_of(session.meta, "session.meta")
-        yield partial(self.handle.set_meta, *session.key, json_of(dict(meta), "meta"), expected)
+        text = json_of(_meta(meta), "meta")
+        yield partial(self.handle.set_meta, *session.key, text, expected)
         session.meta = dict(meta)
 
-    def state(
-        self, app: str, user: str | None, session_id: str | None
-    ) -> Operation[dict[str, Any]]:
-        _check_key(app, user, session_id)
-        stored = yield partial(self.handle.state, app, user, session_id)
+    def state(self, *owner: str) -> Operation[dict[str, Any]]:
+        """Return the state of an app, or of an app and a user."""
+        app, user = _owner(*owner)
+        stored = yield partial(self.handle.state, app, user, None)
         return decode_state(stored)
 
-    def update_state(
-        self, app: str, user: str | None, session_id: str | None, delta: Mapping[str, Any]
+    def session_state(self, session: SessionHead) -> Operation[dict[str, Any]]:
+        check_session(session)
+        stored = yield partial(self.handle.state, *session.key)
+        return decode_state(stored)
+
+    def update_state(self, delta: Mapping[str, Any], *owner: str) -> Operation[None]:
+        """Change the state of an app, or of an app and a user."""
+        app, user = _owner(*owner)
+        yield partial(self.handle.update_state, app, user, None, encode_state(delta))
+
+    def update_session_state(
+        self, session: SessionHead, delta: Mapping[str, Any]
     ) -> Operation[None]:
-        _check_key(app, user, session_id)
-        yield partial(self.handle.update_state, app, user, session_id, encode_state(delta))
+        check_session(session)
+        yield partial(self.handle.update_state, *session.key, encode_state(delta))
 
     # Summaries -----------------------------------------------------------------------------------
 
@@ -227,13 +254,17 @@ class Operations:
         links: bool = False,
         last: int | None = None,
     ) -> Operation[Summaries]:
+        check_session(session)
         if key is not None:
             text_of("key", key)
+        check_flag("failed", failed)
+        check_flag("links", links)
         _check_count("last", last)
         stored = yield partial(self.handle.summaries, *session.key, key, failed, links, last)
         return [SessionSummary.from_store(summary) for summary in stored]
 
     def summary_text(self, session: SessionHead, key: str) -> Operation[str | None]:
+        text_of("key", key)
         newest = yield from self._newest_summary(session, key)
         return newest.text if newest else None
 
@@ -256,6 +287,9 @@ class Operations:
 
         Nothing is stored of what is no longer wanted when the model has answered.
         """
+        check_session(session)
+        text_of("key", key)
+        check_flag("force", force)
         made = yield from self._summarize_one(session, key, force, is_wanted)
         if key and is_wanted():
             whole = yield from self._copy_of_only_branch(session, key, made)
@@ -404,6 +438,10 @@ class Operations:
         rounds: int | None,
         current: Sequence[Message] | None,
     ) -> Operation[Messages]:
+        check_session(session)
+        text_of("key", key)
+        check_choice("mode", mode, ("summary", "recent"))
+        check_choice("style", style, ("chat", "responses"))
         newest: SessionSummary | None = None
         if mode == "summary":
             newest = yield from self._newest_summary(session, key)
@@ -471,19 +509,80 @@ def _placeholder(summary_id: str, summary: Summary) -> str:
     return json.dumps(message, ensure_ascii=False)
 
 
+USER_FIRST = ("prepend", "drop", "off")
 # Above, a number is a mistake, and no store counts so far.
 _MAX_COUNT = 2**53
 
 
 def _check_count(name: str, value: int | None) -> None:
+    if value is not None:
+        check_number(name, value)
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise `InvalidArgumentError` for what is no number that a store could count to."""
     is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
-    if value is not None and not is_count:
+    if not is_count:
         raise InvalidArgumentError(
-            f"`{name}` must be a non-negative integer, got {value!r:.60}", argument=name
+            f"`{name}` must be a non-negative integer of at most 2**53, got {value!r:.60}",
+            argument=name,
         )
 
 
-def _check_key(app: str, user: str | None = None, session_id: str | None = None) -> None:
-    for name, part in (("app", app), ("user", user), ("session_id", session_id)):
-        if part is not None:
-            text_of(name, part)
+def check_flag(name: str, value: Any) -> None:
+    """Raise `InvalidArgumentError` for what is neither `True` nor `False`."""
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(
+            f"`{name}` must be True or False, got {value!r:.60}", argument=name
+        )
+
+
+def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
+    """Raise `InvalidArgumentError` for what is none of the words `known`."""
+    if not (isinstance(value, str) and value in known):
+        raise InvalidArgumentError(
+            f"`{name}` must be one of {', '.join(known)}, got {value!r:.60}", argument=name
+        )
+
+
+def check_session(session: Any, kind: type[SessionHead] = SessionHead) -> None:
+    """Raise `InvalidArgumentError` for what no service has returned as a session."""
+    if not isinstance(session, kind):
+        raise InvalidArgumentError(
+            f"`session` must be a `{kind.__name__}`, got {type(session).__name__}",
+            argument="session",
+        )
+
+
+def _batch(events: Any) -> Events:
+    if not isinstance(events, Iterable):
+        raise InvalidArgumentError(
+            f"`events` must be a list of `Event`, got {type(events).__name__}", argument="events"
+        )
+    batch = list(events)
+    for index, event in enumerate(batch):
+        if not isinstance(event, Event):
+            raise InvalidArgumentError(
+                f"`events[{index}]` must be an `Event`, got {type(event).__name__}",
+                argument="events",
+            )
+    return batch
+
+
+def _meta(meta: Any) -> dict[str, Any]:
+    if not isinstance(meta, Mapping):
+        raise InvalidArgumentError(
+            f"`meta` must be a dict, got {type(meta).__name__}", argument="meta"
+        )
+    return dict(meta)
+
+
+def _owner(app: str, *user: str) -> tuple[str, str | None]:
+    """Return an app and a user; `None` where no user is given, and never for one that is `None`."""
+    _check_key(app, *user)
+    return app, user[0] if user else None
+
+
+def _check_key(*key: str) -> None:
+    for name, part in zip(("app", "user", "session_id"), key, strict=False):
+        text_of(name, part)

@@ -60,7 +60,7 @@ class Event:
         elif self.raw is not None and self.payload is None:
             try:
                 self.payload = json.loads(self.raw, parse_constant=_refused)
-            except (ValueError, RecursionError) as error:
+            except (TypeError, ValueError, RecursionError) as error:
                 raise InvalidArgumentError(f"`raw` is no JSON: {error}", argument="raw") from None
 
     @property
@@ -75,6 +75,12 @@ class Event:
         Raises:
             InvalidArgumentError: An attribute is of no use.
         """
+        if self.raw is not None:
+            text_of("raw", self.raw)
+        if not isinstance(self.partial, bool):
+            raise InvalidArgumentError(
+                f"`partial` must be True or False, got {self.partial!r:.60}", argument="partial"
+            )
         return {
             "id": text_of("id", self.id),
             "time_ms": milliseconds("time", self.time),
@@ -287,6 +293,10 @@ def _position(event: Event) -> int:
 
 def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:
     """Return state as bytes: JSON, bytes behind a zero; `None` stays and deletes."""
+    if not isinstance(state, Mapping):
+        raise InvalidArgumentError(
+            f"`state` must be a dict, got {type(state).__name__}", argument="state"
+        )
     encoded: dict[str, bytes | None] = {}
     for name, value in state.items():
         text_of("state", name)
@@ -331,15 +341,15 @@ def json_of(value: Any, argument: str) -> str:
 
 def text_of(argument: str, value: Any) -> str:
     """Return `value`; raise `InvalidArgumentError` where it is no text that can be stored."""
-    try:
-        value.encode("utf-8")
-    except AttributeError:
-        problem = f"must be a string, got {type(value).__name__}"
-    except UnicodeEncodeError:
-        problem = "must not have half a character (a lone surrogate)"
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            problem = "must not have half a character (a lone surrogate)"
+        else:
+            return value
     else:
-        text: str = value
-        return text
+        problem = f"must be a string, got {type(value).__name__}"
     raise InvalidArgumentError(f"`{argument}` {problem}", argument=argument)
 
 

@@ -15,8 +15,24 @@ from typing import Any, Literal, TypeVar
 from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.sessions.driving import adrive, drive
-from nanobot_context.sessions.operations import Operations, Summarise, SummaryRules, Wait
-from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
+from nanobot_context.sessions.operations import (
+    USER_FIRST,
+    Operations,
+    Summarise,
+    SummaryRules,
+    Wait,
+    check_choice,
+    check_flag,
+    check_number,
+    check_session,
+)
+from nanobot_context.sessions.records import (
+    Event,
+    SessionHead,
+    SessionSummary,
+    StoredSession,
+    text_of,
+)
 from nanobot_context.summary import (
     AsyncSummaryJobs,
     JobCounts,
@@ -59,8 +75,9 @@ class _Base:
         refresh: "write", or "read_write" for reads to let a session live longer, too.
         routing: "scoped": state named `app:…` and `user:…` goes to the app and the user, `temp:…`
             nowhere. "raw": all of it is the session's.
-        user_first: What a session shows first: "prepend" a message of the user, the newest before
-            the window where there is none in it; "drop" what is before one; or "off".
+        user_first: What a session shows first: "off" whatever is first; "drop" a message of the
+            user, without the events before it, if there are only such, none; "prepend" the same,
+            with the newest one before the window where there is none in it.
         summarizer: Makes summaries.
         policy: When, and how many messages stay; document 003's limits by default.
         trigger: A check in place of the policy's limits, such as `Trigger.messages(gt=20)`.
@@ -89,7 +106,7 @@ class _Base:
         user_state_ttl: float = 0,
         refresh: Literal["write", "read_write"] = "write",
         routing: Literal["scoped", "raw"] = "scoped",
-        user_first: UserFirst = "prepend",
+        user_first: UserFirst = "off",
         summarizer: Summarizer | None = None,
         policy: SummaryPolicy | None = None,
         trigger: Trigger | None = None,
@@ -98,14 +115,25 @@ class _Base:
         summary_workers: int = 2,
         summary_queue: int = 100,
     ) -> None:
-        _choice("refresh", refresh, ("write", "read_write"))
-        _choice("routing", routing, ("scoped", "raw"))
-        _choice("user_first", user_first, ("prepend", "drop", "off"))
-        if isinstance(event_limit, bool) or not isinstance(event_limit, int) or event_limit < 0:
-            raise InvalidArgumentError(
-                f"`event_limit` must be a non-negative integer, got {event_limit!r}",
-                argument="event_limit",
-            )
+        text_of("url", url)
+        check_choice("refresh", refresh, ("write", "read_write"))
+        check_choice("routing", routing, ("scoped", "raw"))
+        check_choice("user_first", user_first, USER_FIRST)
+        check_number("event_limit", event_limit)
+        check_flag("placeholder", placeholder)
+        check_flag("auto_summary", auto_summary)
+        check_number("summary_workers", summary_workers)
+        check_number("summary_queue", summary_queue)
+        for name, value, kind in (
+            ("summarizer", summarizer, Summarizer),
+            ("policy", policy, SummaryPolicy),
+            ("trigger", trigger, Trigger),
+        ):
+            if not isinstance(value, kind | None):
+                raise InvalidArgumentError(
+                    f"`{name}` must be a `{kind.__name__}` or None, got {type(value).__name__}",
+                    argument=name,
+                )
         self._handle = SessionStoreHandle(
             url,
             asynchronous=self._is_async,
@@ -306,27 +334,27 @@ class SessionService(_Base):
 
     def app_state(self, app: str) -> dict[str, Any]:
         """Return the state of an app."""
-        return self._wait(self._do.state(app, None, None))
+        return self._wait(self._do.state(app))
 
     def user_state(self, app: str, user: str) -> dict[str, Any]:
         """Return the state of a user."""
-        return self._wait(self._do.state(app, user, None))
+        return self._wait(self._do.state(app, user))
 
     def session_state(self, session: SessionHead) -> dict[str, Any]:
         """Return the state of a session alone."""
-        return self._wait(self._do.state(*session.key))
+        return self._wait(self._do.session_state(session))
 
     def update_app_state(self, app: str, delta: Mapping[str, Any]) -> None:
         """Change the state of an app; `None` deletes a name."""
-        self._wait(self._do.update_state(app, None, None, delta))
+        self._wait(self._do.update_state(delta, app))
 
     def update_user_state(self, app: str, user: str, delta: Mapping[str, Any]) -> None:
         """Change the state of a user; `None` deletes a name."""
-        self._wait(self._do.update_state(app, user, None, delta))
+        self._wait(self._do.update_state(delta, app, user))
 
     def update_session_state(self, session: SessionHead, delta: Mapping[str, Any]) -> None:
         """Change the state of a session; `None` deletes a name."""
-        self._wait(self._do.update_state(*session.key, delta))
+        self._wait(self._do.update_session_state(session, delta))
 
     def summarize(
         self, session: SessionHead, key: str = "", *, force: bool = False
@@ -353,7 +381,8 @@ class SessionService(_Base):
         The summaries of one session are made in order, and those that wait are merged. Where too
         many wait, this one is made here.
         """
-        self._waiting.add(session, key, force)
+        check_session(session)
+        self._waiting.add(session, text_of("key", key), force)
         return self._jobs.submit(session.key, self._summary_work(session, key))
 
     def _summary_work(
@@ -533,27 +562,27 @@ class AsyncSessionService(_Base):
 
     async def app_state(self, app: str) -> dict[str, Any]:
         """See `SessionService.app_state`."""
-        return await self._wait(self._do.state(app, None, None))
+        return await self._wait(self._do.state(app))
 
     async def user_state(self, app: str, user: str) -> dict[str, Any]:
         """See `SessionService.user_state`."""
-        return await self._wait(self._do.state(app, user, None))
+        return await self._wait(self._do.state(app, user))
 
     async def session_state(self, session: SessionHead) -> dict[str, Any]:
         """See `SessionService.session_state`."""
-        return await self._wait(self._do.state(*session.key))
+        return await self._wait(self._do.session_state(session))
 
     async def update_app_state(self, app: str, delta: Mapping[str, Any]) -> None:
         """See `SessionService.update_app_state`."""
-        await self._wait(self._do.update_state(app, None, None, delta))
+        await self._wait(self._do.update_state(delta, app))
 
     async def update_user_state(self, app: str, user: str, delta: Mapping[str, Any]) -> None:
         """See `SessionService.update_user_state`."""
-        await self._wait(self._do.update_state(app, user, None, delta))
+        await self._wait(self._do.update_state(delta, app, user))
 
     async def update_session_state(self, session: SessionHead, delta: Mapping[str, Any]) -> None:
         """See `SessionService.update_session_state`."""
-        await self._wait(self._do.update_state(*session.key, delta))
+        await self._wait(self._do.update_session_state(session, delta))
 
     async def summarize(
         self, session: SessionHead, key: str = "", *, force: bool = False
@@ -565,7 +594,8 @@ class AsyncSessionService(_Base):
         self, session: SessionHead, key: str = "", *, force: bool = False
     ) -> Any:
         """See `SessionService.enqueue_summary`."""
-        self._waiting.add(session, key, force)
+        check_session(session)
+        self._waiting.add(session, text_of("key", key), force)
         return await self._jobs.submit(session.key, self._summary_work(session, key))
 
     def _summary_work(
@@ -632,13 +662,6 @@ class AsyncSessionService(_Base):
         """See `SessionService.close`."""
         await self._jobs.close(deadline)
         self._handle.close()
-
-
-def _choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InvalidArgumentError(
-            f"`{name}` must be one of {', '.join(known)}, got {value!r}", argument=name
-        )
 
 
 def _milliseconds(name: str, seconds: float) -> int:

@@ -119,7 +119,8 @@ def fill(url: str) -> None:
 
 
 WORKS: dict[str, Callable[..., None]] = {
-    work.__name__: work for work in (append, append_and_look, summarise, keep_appending, open_many, fill)
+    work.__name__: work
+    for work in (append, append_and_look, summarise, keep_appending, open_many, fill)
 }
 
 if __name__ == "__main__":

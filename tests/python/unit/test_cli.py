@@ -29,6 +29,7 @@ from nanobot_context import (
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
 from nanobot_context.replay import replay
+from nanobot_context.sessions import Event, SessionService
 from nanobot_context.shim.counters import Counts
 from nanobot_context.shim.doctor import Report
 from nanobot_context.shim.state import PatchPoint, Status
@@ -449,6 +450,25 @@ def test_what_is_no_session_file_is_not_imported(home: Path, content: str) -> No
     _, err = run(home, "sessions", "import", "other.jsonl", *STORE, code=2)
     assert "`other.jsonl`" in err
     assert loaded(home, "sessions", "list", *STORE) == []
+
+
+def test_a_file_that_cannot_be_imported_keeps_no_other_out(home: Path, files: Path) -> None:
+    (files / "a_broken.jsonl").write_text("{\n")
+    out, err = run(home, "sessions", "import", str(files), *STORE, code=2)
+    assert "a_broken.jsonl" in err
+    assert out.count("imported: ") == 2
+    assert len(loaded(home, "sessions", "list", *STORE)) == 2
+
+
+def test_a_key_that_is_too_long_for_a_name_is_exported(home: Path) -> None:
+    key = "telegram:" + "x" * 400
+    with SessionService(f"sqlite:///{home}/sessions.db") as service:
+        for id_ in (key, "short"):
+            session = service.create("nanobot", "default", id_)
+            service.append(session, [Event({"role": "user", "content": "hello"})])
+    run(home, "sessions", "export", "-o", "all", *STORE)
+    found = loaded(home, "sessions", "import", "all", "--store", "sqlite:///again.db")
+    assert sorted(one["key"] for one in found) == sorted([key, "short"])
 
 
 def test_nothing_is_deleted_that_nobody_was_asked_about(home: Path, files: Path) -> None:

@@ -171,7 +171,7 @@ def test_a_line_that_is_no_json_is_named_and_nothing_of_its_file_is_stored(
     good.write_bytes(content(*TALK))
     with pytest.raises(InvalidArgumentError, match=r"`a\.jsonl`"):
         import_nanobot_folder(service, tmp_path)
-    assert service.list("nanobot", "default") == []
+    assert [head.id for head in service.list("nanobot", "default")] == ["0"], "the good one is"
 
 
 def test_a_service_that_would_drop_old_messages_is_refused(
@@ -311,3 +311,21 @@ def test_two_importers_at_once_store_each_line_once(tmp_path: Path) -> None:
             ]
 
     asyncio.run(play())
+
+
+def test_a_key_that_is_too_long_for_a_name_is_in_the_file(
+    plain_store: Store, tmp_path: Path
+) -> None:
+    service = plain_store.open(event_limit=0)
+    keys = ["telegram:" + "x" * 500, "telegram:" + "x" * 501, "short"]
+    for key in keys:
+        service.append(
+            service.create("nanobot", "default", key), [Event({"role": "user", "content": "hello"})]
+        )
+    paths = export_nanobot_folder(service, tmp_path)
+    assert len({path.name for path in paths}) == 3
+    for key in keys:
+        service.delete("nanobot", "default", key)
+    assert sorted(session.id for session in import_nanobot_folder(service, tmp_path)) == sorted(
+        keys
+    )

@@ -7,6 +7,7 @@ import copy
 import json
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +19,7 @@ from nanobot_context import (
     ContextOverflowError,
     InvalidArgumentError,
     SessionService,
+    StoreClosedError,
     count_tokens,
 )
 from nanobot_context.openai_agents import OpenAIAgentsSession, compress_items
@@ -242,6 +244,37 @@ def test_tasks_that_add_at_once_keep_what_each_adds_together(plain_store: Store)
             assert items[start : start + 6] == round_of(day)
 
     with_session(plain_store.url, test)
+
+
+def test_the_limit_of_the_settings_is_that_of_the_session() -> None:
+    async def test(session: OpenAIAgentsSession) -> None:
+        await session.add_items(rounds(3))
+        session.session_settings = SimpleNamespace(limit=2)
+        assert await session.get_items() == rounds(3)[-2:]
+        assert await session.get_items(limit=4) == rounds(3)[-4:]
+        session.session_settings = SimpleNamespace(limit=None)
+        assert await session.get_items() == rounds(3)
+
+    with_session("memory:", test)
+
+
+def test_a_session_that_is_closed_does_nothing_more() -> None:
+    async def test() -> None:
+        async with AsyncSessionService() as service:
+            session = OpenAIAgentsSession(service, "s")
+            await session.add_items(rounds(1))
+            await session.close()
+            for work in (
+                lambda: session.get_items(),
+                lambda: session.add_items([]),
+                lambda: session.pop_item(),
+                lambda: session.clear_session(),
+            ):
+                with pytest.raises(StoreClosedError):
+                    await work()
+            assert await OpenAIAgentsSession(service, "s").get_items() == rounds(1)
+
+    asyncio.run(test())
 
 
 def test_the_newest_items_are_those_that_were_added_last() -> None:

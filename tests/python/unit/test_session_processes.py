@@ -220,7 +220,7 @@ def test_a_reader_in_the_same_process_takes_no_lock_away(tmp_path: Path) -> None
     )
     for number in range(rounds):
         assert writer.stdout.readline() == "open\n", finished(writer)
-        # Whoever closes a file last brings its log in and deletes it: not while another has it open.
+        # Whoever closes a file last brings its log in and deletes it; here another has it open.
         script(look, path)
         assert path.with_name("sessions.db-wal").exists()
         writer.stdin.write("go on\n")
