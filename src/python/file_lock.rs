@@ -27,10 +27,9 @@ impl FileLock {
 
 /// Lock a file, which is made where there is none, for its owner alone; `None` where others have it all the while.
 ///
-/// Where the file system knows no locks nothing is held. Lets other threads run while it waits.
+/// Where the file system knows no locks nothing is held. Lets other threads run while it waits. A file that cannot be
+/// opened is an `OSError`.
 ///
-/// Raises:
-///     OSError: The file cannot be opened.
 #[pyfunction]
 pub fn lock_file(py: Python<'_>, path: PathBuf, timeout_seconds: f64) -> PyResult<Option<FileLock>> {
     let timeout = Duration::try_from_secs_f64(timeout_seconds).unwrap_or_default();

@@ -101,8 +101,7 @@ def test_start_up_is_cheap(site_folder: Path) -> None:
     code = (
         "import time, sys; sys.meta_path[:] = [f for f in sys.meta_path "
         "if not getattr(f, 'nanobot_context_hook', False)]\n"
-        f"line = {activation.hook_line()!r}
-"
+        f"line = {activation.hook_line()!r}\n"
         "start = time.process_time(); exec(line); print(time.process_time() - start)"
     )
     seconds = min(float(start_python(site_folder, code).stdout) for _ in range(3))

@@ -29,7 +29,7 @@ from nanobot_context import (
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
 from nanobot_context.replay import replay
-from nanobot_context.sessions import Event, SessionService
+from nanobot_context.sessions import Event
 from nanobot_context.shim.counters import Counts
 from nanobot_context.shim.doctor import Report
 from nanobot_context.shim.state import PatchPoint, Status
