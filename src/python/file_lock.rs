@@ -29,11 +29,10 @@ impl FileLock {
 ///
 /// Where the file system knows no locks nothing is held. Lets other threads run while it waits. A file that cannot be
 /// opened is an `OSError`.
-///
 #[pyfunction]
 pub fn lock_file(py: Python<'_>, path: PathBuf, timeout_seconds: f64) -> PyResult<Option<FileLock>> {
     let timeout = Duration::try_from_secs_f64(timeout_seconds).unwrap_or_default();
-    let file = py.detach(|| locked(&path, timeout))?;
+    let file = py.detach(move || locked(&path, timeout))?;
     Ok(file.map(|file| FileLock { file: Mutex::new(Some(file)) }))
 }
 

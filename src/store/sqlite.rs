@@ -166,12 +166,11 @@ impl Sqlite {
         }
         let readers = || self.connections.readers.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = readers().pop();
-        let mut reader = match taken {
-            Some(reader) => reader,
-            None => {
-                self.check_identity().map_err(|problem| self.told(problem))?;
-                connect(&self.path, true).map_err(|error| self.failed(&error))?
-            }
+        let mut reader = if let Some(reader) = taken {
+            reader
+        } else {
+            self.check_identity().map_err(|problem| self.told(problem))?;
+            connect(&self.path, true).map_err(|error| self.failed(&error))?
         };
         let clock = Clock::new();
         let done = (|| {

@@ -80,9 +80,8 @@ impl Redis {
 fn facts(server: &Server) -> StoreResult<HashMap<String, String>> {
     let text = match server.tell(&server.options.seed(), &cmd("INFO")) {
         Ok(Value::BulkString(text)) => String::from_utf8_lossy(&text).into_owned(),
-        Err(StoreError::Forbidden { .. }) => String::new(),
+        Ok(_) | Err(StoreError::Forbidden { .. }) => String::new(),
         Err(error) => return Err(error),
-        Ok(_) => String::new(),
     };
     let facts = text.lines().filter_map(|line| line.trim_end().split_once(':'));
     Ok(facts.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())

@@ -32,7 +32,7 @@ mod linux {
             let Ok(file) = std::fs::File::open("/dev/null") else { return };
             // SAFETY: zeros are a valid `flock`.
             let mut probe: flock = unsafe { std::mem::zeroed() };
-            probe.l_type = libc::F_RDLCK as _;
+            probe.l_type = i16::try_from(libc::F_RDLCK).unwrap_or_default();
             // SAFETY: the descriptor is open, and `probe` lives for the call.
             let has_them =
                 unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&file), libc::F_OFD_GETLK, &raw mut probe) } == 0;
