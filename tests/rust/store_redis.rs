@@ -71,7 +71,7 @@ fn who_does_not_answer_is_told_within_the_time() {
     let begun = Instant::now();
     let error = error(&format!("redis://:{ENCODED}@127.0.0.1:{port}?timeout=0.3"));
     assert!(matches!(&error, StoreError::Unavailable { problem, .. } if problem.contains("within 0.3 s")), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(60));
+    assert!(begun.elapsed() < Duration::from_mins(1));
     assert_eq!(error.retry(), Retry::Later);
     drop(silent);
     let error = self::error(&format!("redis://:{ENCODED}@127.0.0.1:{port}/3?prefix=x"));

@@ -149,8 +149,8 @@ fn a_file_that_is_deleted_or_replaced_while_it_is_open_takes_nothing_any_more() 
         std::fs::copy(path, path.with_extension("new")).unwrap();
         std::fs::rename(path.with_extension("new"), path).unwrap();
     };
-    let changes: [(&str, &dyn Fn(&Path)); 4] =
-        [("s.db", &remove), ("s.db", &replace), ("s.db-wal", &remove), ("s.db-shm", &remove)];
+    let remove: &dyn Fn(&Path) = &remove;
+    let changes = [("s.db", remove), ("s.db", &replace), ("s.db-wal", remove), ("s.db-shm", remove)];
     for (number, (name, change)) in changes.into_iter().enumerate() {
         let within = folder.file(&number.to_string());
         let store = opened(&within.join("s.db"));
