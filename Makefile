@@ -97,7 +97,7 @@ LOCK := $(if $(shell command -v flock),flock $(VENV)/.wheel.lock)
 
 wheel:
 	@rm -rf dist
-	$(BIN)/maturin build --release --locked --out dist --interpreter $(PY)
+	$(BIN)/maturin build --release --locked --compression-level 9 --out dist --interpreter $(PY)
 	$(UV) pip install --quiet --python $(PY) --no-deps --reinstall dist/*.whl
 
 # One environment for each nanobot release that is played, in .cache/nanobot.
