@@ -171,7 +171,9 @@ pub fn escaped(origin: &str) -> String {
 /// Returns how many of how many elements the source of a JSON element or member says to be left out.
 pub fn read_json_gap(source: &str) -> Option<(u64, u64)> {
     let body = json_gap_body(source)?;
-    let body = body.trim_start_matches(|c: char| !c.is_ascii_digit());
+    // The key of a member may have a number: see `free_key`.
+    let value = body.split_once('"').filter(|(key, _)| key.bytes().all(|byte| byte.is_ascii_digit()));
+    let body = value.map_or(body, |(_, value)| value).trim_start_matches(|c: char| !c.is_ascii_digit());
     let (gone, rest) = body.split_once(" of ")?;
     let (total, rest) = rest.split_once(' ')?;
     rest.contains(LEFT_OUT).then_some((ungrouped(gone)?, ungrouped(total)?))
@@ -279,6 +281,8 @@ mod tests {
         );
         assert_eq!(read_json_gap(r#""… 1,046 of 1,060 rows left out …""#), Some((1046, 1060)));
         assert_eq!(read_json_gap(r#""\u2026": "3 of 12 keys left out""#), Some((3, 12)));
+        assert_eq!(read_json_gap(r#""…2": "3 of 12 keys left out""#), Some((3, 12)));
+        assert_eq!(read_json_gap(r#""…2": "3 of them""#), None);
         assert_eq!(whole("exec result", 5400, None), "[exec result left out: 5,400 tokens]");
         let named = whole("read_file a.py result", 9, Some(".nanobot-context/results/0123456789abcdef.txt"));
         let expected =

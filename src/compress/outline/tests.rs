@@ -420,3 +420,18 @@ fn hits_of_a_search_name_each_file_once() {
     assert_eq!(class_of(&hits, "src/part_1.rs:42:"), Class::Header);
     assert_eq!(class_of(&hits, "src/part_0.rs:28:"), Class::Plain);
 }
+
+#[test]
+fn json_is_opened_however_deep_it_lies() {
+    let deep = |depth: usize, inner: &str| format!("{}{inner}{}", r#"{"a": [1, "#.repeat(depth), "]}".repeat(depth));
+    let words = format!("\"{}\"", "word ".repeat(2_000));
+    for depth in [70, 400, 5_000] {
+        let text = deep(depth, &words);
+        let outline = Outline::of(&text);
+        let is_opened = depth < 500;
+        assert_eq!(outline.pieces().len() > 100, is_opened, "{depth}: {}", outline.pieces().len());
+        let short = outline.render(&text, &|piece| piece < outline.pieces().len() / 2, None);
+        serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
+        assert!(short.len() < text.len() && short.contains("left out"), "{depth}");
+    }
+}

@@ -27,7 +27,7 @@ pub fn outline(text: &str) -> Option<(Tree, Vec<Piece>)> {
     let pieces = lines_around(&text[..from], 0);
     let before = pieces.len();
     let mut build = Build { text, found: &found, nodes: Vec::with_capacity(found.len()), pieces };
-    build.node(0, Class::Plain);
+    build.all();
     let mut pieces = build.pieces;
     // Nothing but space behind it is a part of it.
     let end = if text[end..].trim().is_empty() { text.len() } else { end };
@@ -63,6 +63,19 @@ fn scans(text: &str, units: &[Unit]) -> Vec<Scan> {
     units.iter().map(|unit| scan(unit.said(text), false)).collect()
 }
 
+/// Rows are compared down to here: deeper, each level would read all that is in it once more.
+const MAX_ROWS_DEPTH: usize = 64;
+
+/// What is left to do, the next last: nesting costs no stack.
+enum Task {
+    /// Add a node and what is in it; the class is for a leaf and for the first piece of a row.
+    Node(usize, Class),
+    /// Add a row as one piece.
+    Row(usize, Class),
+    /// All that is in a node of the tree was added.
+    Close(usize, Class),
+}
+
 struct Build<'t> {
     text: &'t str,
     /// What the parser found.
@@ -72,34 +85,60 @@ struct Build<'t> {
 }
 
 impl Build<'_> {
-    /// Adds a node and what is in it; `class` is for a leaf and for the first piece of a row.
-    fn node(&mut self, index: usize, class: Class) {
-        let node = Node { piece: at(self.pieces.len()), ..self.found[index] };
-        let here = self.nodes.len();
-        self.nodes.push(node);
-        match node.shape {
-            Shape::Leaf => self.piece(node.end, class),
-            Shape::Text => self.parts(node),
-            Shape::Array | Shape::Lines if self.has_rows(index) => self.rows(index),
-            Shape::Array | Shape::Object | Shape::Lines => {
-                let mut classes: Vec<Class> = Vec::new();
-                let children: Vec<usize> = self.children(index).collect();
-                classes.extend(children.iter().map(|&child| self.leaf_class(child, node.shape)));
-                if node.shape == Shape::Array {
-                    log::edges(&mut classes, (1, 1));
+    fn all(&mut self) {
+        let mut tasks = vec![Task::Node(0, Class::Plain)];
+        let mut depth = 0;
+        while let Some(task) = tasks.pop() {
+            match task {
+                Task::Node(index, class) => {
+                    let node = Node { piece: at(self.pieces.len()), ..self.found[index] };
+                    tasks.push(Task::Close(self.nodes.len(), class));
+                    self.nodes.push(node);
+                    depth += 1;
+                    let inside = match node.shape {
+                        Shape::Leaf => {
+                            self.piece(node.end, class);
+                            Vec::new()
+                        }
+                        Shape::Text => {
+                            self.parts(node);
+                            Vec::new()
+                        }
+                        Shape::Array | Shape::Lines if depth <= MAX_ROWS_DEPTH && self.has_rows(index) => {
+                            self.rows(index)
+                        }
+                        Shape::Array | Shape::Object | Shape::Lines => self.values(index, node.shape),
+                    };
+                    tasks.extend(inside.into_iter().rev());
                 }
-                for (child, class) in children.into_iter().zip(classes) {
-                    self.node(child, class);
+                Task::Row(index, class) => {
+                    let (node, piece) = (self.found[index], at(self.pieces.len()));
+                    self.nodes.push(Node { piece, skip: at(self.nodes.len() + 1), shape: Shape::Leaf, ..node });
+                    self.piece(node.end, class);
+                }
+                Task::Close(here, class) => {
+                    depth -= 1;
+                    let node = self.nodes[here];
+                    // The brackets that close belong to the last piece inside.
+                    if let Some(last) = self.pieces.last_mut() {
+                        last.end = last.end.max(node.end);
+                        let first = &mut self.pieces[node.piece as usize];
+                        first.class = first.class.or(if class == Class::Repeat { Class::Noise } else { class });
+                    }
+                    self.nodes[here].skip = at(self.nodes.len());
                 }
             }
         }
-        // The brackets that close belong to the last piece inside.
-        if let Some(last) = self.pieces.last_mut() {
-            last.end = last.end.max(node.end);
-            let first = &mut self.pieces[node.piece as usize];
-            first.class = first.class.or(if class == Class::Repeat { Class::Noise } else { class });
+    }
+
+    /// Returns how to add what is in a container that has no rows.
+    fn values(&self, index: usize, shape: Shape) -> Vec<Task> {
+        let children: Vec<usize> = self.children(index).collect();
+        let mut classes: Vec<Class> = children.iter().map(|&child| self.leaf_class(child, shape)).collect();
+        if shape == Shape::Array {
+            log::edges(&mut classes, (1, 1));
         }
-        self.nodes[here].skip = at(self.nodes.len());
+        children.into_iter().zip(classes).map(|(child, class)| Task::Node(child, class)).collect()
     }
 
     fn children(&self, index: usize) -> impl Iterator<Item = usize> {
@@ -134,7 +173,8 @@ impl Build<'_> {
         rows > 1 && others * 4 <= rows
     }
 
-    fn rows(&mut self, index: usize) {
+    /// Returns how to add the rows of an array.
+    fn rows(&self, index: usize) -> Vec<Task> {
         let mut rows = Rows::default();
         let children: Vec<usize> = self.children(index).collect();
         let mut numbers: Vec<Range<usize>> = Vec::with_capacity(children.len());
@@ -150,16 +190,12 @@ impl Build<'_> {
         if let Some(first) = classes.first_mut() {
             *first = Class::Header.or(*first);
         }
-        for (child, class) in children.into_iter().zip(classes) {
+        let task = |(child, class): (usize, Class)| {
             let node = self.found[child];
-            if node.shape != Shape::Leaf && node.end - node.start <= OPENED_ROW_BYTES {
-                let piece = at(self.pieces.len());
-                self.nodes.push(Node { piece, skip: at(self.nodes.len() + 1), shape: Shape::Leaf, ..node });
-                self.piece(node.end, class);
-            } else {
-                self.node(child, class);
-            }
-        }
+            let is_small = node.shape != Shape::Leaf && node.end - node.start <= OPENED_ROW_BYTES;
+            if is_small { Task::Row(child, class) } else { Task::Node(child, class) }
+        };
+        children.into_iter().zip(classes).map(task).collect()
     }
 
     /// Opens a long string: its lines, and the parts of long ones.

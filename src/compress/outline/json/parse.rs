@@ -12,8 +12,8 @@ const OPENED_STRING_BYTES: usize = 300;
 const SHORT_BYTES: usize = 24;
 /// Text behind JSON, such as an exit code or an advice, is no longer than this.
 const MAX_BYTES_BEHIND: usize = 1000;
-/// Containers that lie deeper are not opened: nobody reads them, and rendering is recursive.
-const MAX_DEPTH: usize = 64;
+/// Containers that lie deeper are not opened: what stays of them has all brackets around it.
+const MAX_DEPTH: usize = 1_000;
 
 /// An open container.
 struct Open {

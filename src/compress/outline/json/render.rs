@@ -1,5 +1,7 @@
 //! Writing what stays of a JSON text.
 
+use std::collections::HashSet;
+
 use super::build::body;
 use super::parse::value_start;
 use super::{Node, Shape, Tree};
@@ -38,19 +40,20 @@ pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) ->
 /// Renders the JSON and the lines before it; also returns whether a mark was given.
 fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, origin: Option<&str>) -> (String, bool) {
     let Some(&root) = tree.nodes.first() else { return (text.to_owned(), false) };
-    for (index, node) in tree.nodes.iter().enumerate() {
-        if node.shape == Shape::Text {
-            let range = node.piece as usize..tree.pieces_end(index, pieces.len());
-            let span = body(text, *node);
-            absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
-        }
-    }
+    // Before marks are absorbed: a string of which nothing but a mark stays is a mark, and no member less.
     let mut until = Vec::with_capacity(kept.len() + 1);
     let mut count = 0_u32;
     until.push(count);
     for &is_kept in &kept {
         count += u32::from(is_kept);
         until.push(count);
+    }
+    for (index, node) in tree.nodes.iter().enumerate() {
+        if node.shape == Shape::Text {
+            let range = node.piece as usize..tree.pieces_end(index, pieces.len());
+            let span = body(text, *node);
+            absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
+        }
     }
     let escaped = origin.map(marks::escaped);
     let mut writer = Writer { tree, pieces, text, kept, until, origin, is_explained: false, out: String::new() };
@@ -64,7 +67,7 @@ fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, o
         // An empty container, maybe with much space in it.
         writer.out.push_str(if text[root.start as usize..].starts_with('{') { "{}" } else { "[]" });
     } else {
-        writer.node(0);
+        writer.all();
     }
     writer.spaces(root.end as usize, text.len(), is_last);
     (writer.out, writer.is_explained)
@@ -123,13 +126,26 @@ impl<'t> Writer<'t> {
         }
     }
 
-    fn node(&mut self, index: usize) {
+    /// Adds the root and what is in it; nesting costs no stack.
+    fn all(&mut self) {
+        let mut open: Vec<Open> = self.node(0).into_iter().collect();
+        while let Some(container) = open.last_mut() {
+            match self.go_on(container) {
+                Some(child) => open.extend(self.node(child)),
+                None => drop(open.pop()),
+            }
+        }
+    }
+
+    /// Adds a node, and returns it where it is a container with more to come.
+    fn node(&mut self, index: usize) -> Option<Open> {
         let node = self.tree.nodes[index];
         match node.shape {
             Shape::Leaf => self.out.push_str(self.source(node.start as usize, node.end as usize)),
             Shape::Text => self.string(index, node),
-            Shape::Array | Shape::Object | Shape::Lines => self.container(index, node),
+            Shape::Array | Shape::Object | Shape::Lines => return Some(self.container(index, node)),
         }
+        None
     }
 
     fn string(&mut self, index: usize, node: Node) {
@@ -144,46 +160,49 @@ impl<'t> Writer<'t> {
         self.out.push('"');
     }
 
-    fn container(&mut self, index: usize, node: Node) {
-        let tree = self.tree;
-        let children: Vec<Child> = self.children(index, node.shape);
-        let total = children.iter().map(|child| child.stands_for).sum();
+    fn container(&mut self, index: usize, node: Node) -> Open {
+        let children = self.children(index, node.shape);
         let behind = self.open(node);
-        let end_of = |i: usize| children.get(i).map(|child| tree.nodes[child.index].end as usize);
-        let start_of = |i: usize| tree.nodes[children[i].index].start as usize;
         let bytes = self.text.as_bytes();
-        let is_row = |child: &Child| matches!(bytes[tree.nodes[child.index].start as usize], b'{' | b'[');
+        let is_row = |child: &Child| matches!(bytes[self.tree.nodes[child.index].start as usize], b'{' | b'[');
         let what = match node.shape {
             Shape::Object => KEYS,
             _ if children.iter().any(is_row) => "rows",
             _ => "items",
         };
+        let total = children.iter().map(|child| child.stands_for).sum();
         let has_any = children.iter().any(|child| child.is_kept);
-        let (mut i, mut is_told) = (0, false);
-        while i < children.len() {
-            let first = i;
+        Open { node, children, behind, what, total, has_any, next: 0, is_told: false }
+    }
+
+    /// Adds what is in a container up to the next child that stays, and returns that; at the end what closes it.
+    fn go_on(&mut self, open: &mut Open) -> Option<usize> {
+        let tree = self.tree;
+        let Open { node, ref children, behind, what, total, has_any, ref mut next, ref mut is_told } = *open;
+        let end_of = |i: usize| children.get(i).map(|child| tree.nodes[child.index].end as usize);
+        let start_of = |i: usize| tree.nodes[children[i].index].start as usize;
+        while *next < children.len() {
+            let first = *next;
             let separator = first.checked_sub(1).and_then(end_of).unwrap_or(behind)..start_of(first);
             if children[first].is_kept {
                 let child = children[first].index;
                 self.spaces(separator.start, separator.end, self.kept[tree.nodes[child].piece as usize]);
-                self.node(child);
-                i += 1;
-                continue;
+                *next += 1;
+                return Some(child);
             }
-            while i < children.len() && !children[i].is_kept {
-                i += 1;
-            }
-            let source = self.source(start_of(first), end_of(i - 1).unwrap_or(behind));
+            let gap = children[first..].iter().take_while(|child| !child.is_kept).count();
+            *next += gap;
+            let source = self.source(start_of(first), end_of(*next - 1).unwrap_or(behind));
             if has_any && source.len() <= SHOWN_GAP_BYTES && node.shape != Shape::Object {
                 self.spaces(separator.start, separator.end, false);
                 self.out.push_str(source);
-            } else if !is_told {
+            } else if !*is_told {
                 self.spaces(separator.start, separator.end, false);
                 // The members of an object have one mark for all of them: keys are unique.
-                is_told = node.shape == Shape::Object;
-                let run = if is_told { &children[..] } else { &children[first..i] };
+                *is_told = node.shape == Shape::Object;
+                let run = if *is_told { &children[..] } else { &children[first..*next] };
                 let gone = run.iter().filter(|child| !child.is_kept).map(|child| child.stands_for).sum();
-                self.gap(&children, what, gone, total);
+                self.gap(children, what, gone, total);
             }
         }
         if let Some(last) = children.last() {
@@ -193,6 +212,7 @@ impl<'t> Writer<'t> {
             self.spaces(from, close, self.kept[last_piece]);
             self.out.push_str(self.source(close, to));
         }
+        None
     }
 
     /// Adds what opens a container; returns the position behind it.
@@ -239,23 +259,40 @@ impl<'t> Writer<'t> {
 
     /// Returns a key that no member has which stays.
     fn free_key(&self, children: &[Child]) -> String {
-        let taken: Vec<String> = children
+        let taken: HashSet<&str> = children
             .iter()
             .filter(|child| child.is_kept)
             .filter_map(|child| {
                 let Node { start, end, .. } = self.tree.nodes[child.index];
                 let body = marks::json_gap_body(self.source(start as usize, end as usize))?;
-                Some(body.split('"').next().unwrap_or_default().to_owned())
+                body.split('"').next()
             })
             .collect();
         let mut key = String::new();
         let mut number = 1;
-        while taken.contains(&key) {
+        while taken.contains(&*key) {
             number += 1;
             key = number.to_string();
         }
         [marks::GAP_KEY, &key].concat()
     }
+}
+
+/// A container that is being written.
+struct Open {
+    node: Node,
+    children: Vec<Child>,
+    /// Where its opening bracket ends.
+    behind: usize,
+    /// What a mark calls its children, and how many there are.
+    what: &'static str,
+    total: u64,
+    /// Whether any child stays.
+    has_any: bool,
+    /// The child that comes next.
+    next: usize,
+    /// Whether its mark was given, where one is enough.
+    is_told: bool,
 }
 
 /// A child of a container that is shown.
