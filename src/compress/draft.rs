@@ -102,6 +102,8 @@ pub struct Draft<'v, 'a> {
     pub places: RefCell<BTreeMap<(usize, usize), Option<Archived>>>,
     /// What a model should still know of what is left out.
     pub ledger: Option<String>,
+    /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
+    parsed: RefCell<(Option<usize>, serde_json::Value)>,
     before: u64,
 }
 
@@ -121,6 +123,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             archive: None,
             places: RefCell::default(),
             ledger: None,
+            parsed: RefCell::default(),
             before,
         }
     }
@@ -168,8 +171,12 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the first of the arguments `keys` that the call of a result has, where it is a string.
     pub fn argument(&self, entry: usize, keys: &[&str]) -> Option<String> {
-        let arguments: serde_json::Value = serde_json::from_str(self.call(entry)?.arguments.as_ref()?.as_str()).ok()?;
-        keys.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
+        let mut parsed = self.parsed.borrow_mut();
+        if parsed.0 != Some(entry) {
+            let arguments = self.call(entry)?.arguments.as_ref()?.as_str();
+            *parsed = (Some(entry), serde_json::from_str(arguments).unwrap_or_default());
+        }
+        keys.iter().find_map(|key| parsed.1.get(key)?.as_str()).map(str::to_owned)
     }
 
     /// Returns the text that stands in a piece now.
@@ -200,6 +207,8 @@ impl<'v, 'a> Draft<'v, 'a> {
         let mut after = self.overhead_tokens + self.ledger_tokens();
         let mut run = Run { max_tokens: self.max_note_tokens, ..Run::default() };
         let mut ledger = self.ledger;
+        // Of the last message that stays.
+        let mut last_index = 0;
         for entry in self.entries {
             let tokens = entry.tokens();
             if entry.role != Role::System
@@ -221,6 +230,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             after += run.close(&self.counter, &mut outputs) + tokens;
             match entry.origin {
                 Origin::View(index) => {
+                    last_index = index;
                     let malformed = !entry.calls.is_empty() || entry.tool_call_id.is_some();
                     if malformed {
                         let reason = Reason::MalformedCall;
@@ -234,12 +244,8 @@ impl<'v, 'a> Draft<'v, 'a> {
                     outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
                 }
                 Origin::Backfill(message) => {
-                    let index = outputs.iter().rev().find_map(|output| match output {
-                        Output::Keep(index) | Output::Edit(index, _) => Some(*index),
-                        Output::New(_) => None,
-                    });
-                    let (reason, index) = (Reason::MissingResult, index.unwrap_or_default());
-                    cuts.push(Cut { index, reason, tokens_before: 0, tokens_after: tokens });
+                    let reason = Reason::MissingResult;
+                    cuts.push(Cut { index: last_index, reason, tokens_before: 0, tokens_after: tokens });
                     outputs.push(Output::New(message));
                 }
             }

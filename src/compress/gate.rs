@@ -70,21 +70,25 @@ fn gain(requests: u64, saved: u64, rest: u64) -> u64 {
 fn weigh_rounds(messages: &[Message<'_>], weighed: &mut [Weighed]) {
     let before_assistant = (1..messages.len()).filter(|&at| messages[at].role == Role::Assistant);
     let (mut from, mut requests) = (0, 0);
+    // Tokens that cutting messages before `counted` would save.
+    let (mut may_save, mut counted) = (0, 0);
     for at in before_assistant.chain([messages.len()]) {
         let is_user = |&index: &usize| messages[index].role == Role::User && !is_note(&messages[index]);
         let opening = (from..at).rev().find(is_user);
         from = at;
         if let Some(user) = opening {
-            weigh_round(weighed, user, requests);
+            may_save += weighed[counted..user].iter().map(Weighed::saved).sum::<u64>();
+            counted = user;
+            may_save -= weigh_round(weighed, user, requests, may_save);
             requests = 0;
         }
         requests += 1;
     }
 }
 
-/// Cuts everything that may be cut from the place behind `before` messages on where that saves the most.
-fn weigh_round(weighed: &mut [Weighed], before: usize, requests: u64) {
-    let may_save: u64 = weighed[..before].iter().map(Weighed::saved).sum();
+/// Cuts everything that may be cut from some place to that behind `before` messages, where that pays the most; cutting all
+/// of them would save `may_save` tokens. Returns the tokens that it saves.
+fn weigh_round(weighed: &mut [Weighed], before: usize, requests: u64, may_save: u64) -> u64 {
     let (mut tokens, mut saved, mut best) = (0, 0, (0, before));
     for (position, message) in weighed[..before].iter().enumerate().rev() {
         tokens += message.tokens;
@@ -97,10 +101,13 @@ fn weigh_round(weighed: &mut [Weighed], before: usize, requests: u64) {
             best = (gain, position);
         }
     }
+    let mut saved = 0;
     for message in &mut weighed[best.1..before] {
+        saved += message.saved();
         message.tokens -= message.saved();
         message.is_cut |= message.saved() > 0;
     }
+    saved
 }
 
 /// A message of the request, and what can be cut in it once it is old.
@@ -162,7 +169,7 @@ impl Slim {
         let mut slim = Self::default();
         let mut shorter = |text: &Text<'_>, source: &Text<'_>| {
             longer_than(text.as_str(), max_chars).then(|| {
-                let short = long_message(source.as_str(), max_chars);
+                let short = long_message(source.as_str(), max_chars, *counter);
                 slim.cut(Reason::LongMessage, counter.known(text, None), counter.text(&short));
                 short
             })

@@ -134,8 +134,10 @@ impl<'m> Calls<'m> {
                 let mut edit = CallEdit::default();
                 if id.is_empty() || used.contains(&id) {
                     id = format!("call_{index}_{position}");
+                    let mut number = 1;
                     while given.contains(id.as_str()) || used.contains(&id) {
-                        id.push('_');
+                        number += 1;
+                        id = format!("call_{index}_{position}_{number}");
                     }
                     edit.id = Some(id.clone());
                 }
@@ -305,7 +307,7 @@ mod tests {
         assert_eq!(repaired(&[calling(vec![call("")]), Message::new(Role::Tool, "ok")]), ["0", "1=call_0_0"]);
         assert_eq!(
             repaired(&[calling(vec![call(""), call("call_0_0")]), result("call_0_0")]),
-            ["0", "1", "+call_0_0_"]
+            ["0", "1", "+call_0_0_2"]
         );
     }
 
