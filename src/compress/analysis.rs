@@ -21,6 +21,8 @@ pub enum Form {
     Dated,
     /// JSON of which only the inside of long strings goes: the arguments of a call.
     Arguments,
+    /// JSON of which all goes but members that name something: arguments of many short strings.
+    Members,
 }
 
 /// A part of a text that stays or goes.
@@ -45,6 +47,9 @@ pub struct Analysis {
     /// Where the names among the terms start in the text: identifiers, paths, numbers, repeats included.
     names: Box<[u32]>,
 }
+
+/// Members of arguments that say what a call was about; `input` is all that a custom call has.
+const NAMING_KEYS: [&str; 8] = ["path", "file_path", "filepath", "filename", "url", "command", "name", "input"];
 
 pub(super) static MEMORY: LazyLock<ContentMemory<Analysis>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&ANALYSES)));
@@ -86,7 +91,8 @@ impl Analysis {
                     has_time: form == Form::Dated && has_time(&text.as_bytes()[start as usize..end as usize]),
                     terms_end: 0,
                 };
-                let is_fixed = |i| form == Form::Arguments && !outline.is_within_string(i);
+                let members = if form == Form::Members { outline.members(text, &NAMING_KEYS) } else { Vec::new() };
+                let is_fixed = |i| members.contains(&i) || (form == Form::Arguments && !outline.is_within_string(i));
                 let pieces = outline.pieces().iter().enumerate();
                 pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()
             }
@@ -107,10 +113,9 @@ impl Analysis {
         self.names.len()
     }
 
-    /// Returns the name that is the term at `index`, as it is written in the text.
-    pub fn name<'t>(&self, text: &'t str, index: usize) -> Option<&'t str> {
-        let before = self.terms[..index].iter().filter(|term| term.kind().is_name()).count();
-        terms::text_at(text, *self.names.get(before)? as usize, self.terms[index])
+    /// Returns the name that is the term `term`, the one behind `nth` others, as it is written in the text.
+    pub fn name<'t>(&self, text: &'t str, nth: usize, term: ShortTerm) -> Option<&'t str> {
+        terms::text_at(text, *self.names.get(nth)? as usize, term)
     }
 
     /// Iterates over the parts with the range of their terms.
@@ -163,13 +168,14 @@ mod tests {
         let text: String = (0..20).map(line).collect();
         let analysis = Analysis::of(&text, Form::Outlined);
         assert_eq!(analysis.parts.len(), 20);
-        let (mut start, mut terms) = (0, 0);
+        let (mut start, mut terms, mut nth) = (0, 0, 0..);
         for (part, range) in analysis.ranges() {
             let end = start + part.bytes;
             assert!(range.start == terms && !range.is_empty());
             let part = &text[start as usize..end as usize];
-            let mut names = range.clone().filter(|&i| analysis.terms[i].kind().is_name());
-            assert!(names.all(|i| analysis.name(&text, i).is_some_and(|name| part.contains(name))), "{range:?}");
+            let mut names = analysis.terms[range.clone()].iter().filter(|term| term.kind().is_name()).zip(&mut nth);
+            let name = |(term, nth): (&ShortTerm, usize)| analysis.name(&text, nth, *term);
+            assert!(names.all(|named| name(named).is_some_and(|name| part.contains(name))), "{range:?}");
             (start, terms) = (end, range.end);
         }
         assert_eq!((start as usize, terms), (text.len(), analysis.terms.len()));
@@ -197,6 +203,36 @@ mod tests {
         assert_eq!((&short["path"], &short["mode"]), (&"a.py".into(), &"w".into()));
         assert!(short["content"].as_str().is_some_and(|content| content.len() < lines.len() / 4), "{short}");
         assert_eq!(fixed(&|_| true), text);
+    }
+
+    #[test]
+    fn a_string_that_begins_with_a_mark_keeps_its_member() {
+        let text = format!(
+            r#"{{"name": "apply_patch", "input": "[... 14,700 characters left out ...] {}"}}"#,
+            "word ".repeat(200)
+        );
+        let analysis = Analysis::of(&text, Form::Arguments);
+        let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed, None).text;
+        let short: serde_json::Value = serde_json::from_str(&short).unwrap();
+        assert!(
+            short["input"].as_str().is_some_and(|input| input.starts_with("[... ") && input.contains("15,7")),
+            "{short}"
+        );
+    }
+
+    #[test]
+    fn of_many_short_strings_the_members_that_name_something_stay() {
+        let edit = |i: usize| format!(r#"{{"old": "value_{i} = {i}", "new": "value_{i} = 0"}}"#);
+        let edits: Vec<String> = (0..60).map(edit).collect();
+        let text = format!(r#"{{"dry_run": false, "edits": [{}], "path": "src/a.py"}}"#, edits.join(", "));
+        let analysis = Analysis::of(&text, Form::Members);
+        let kept = |keep: &dyn Fn(usize) -> bool| {
+            let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed || keep(part), None).text;
+            serde_json::from_str::<serde_json::Value>(&short).unwrap()
+        };
+        assert_eq!(kept(&|_| false), serde_json::json!({"…": "2 of 3 keys left out", "path": "src/a.py"}));
+        let some = kept(&|part| part < 9);
+        assert!(some["edits"].as_array().is_some_and(|edits| (3..60).contains(&edits.len())), "{some}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::message::{Field, Role, Text};
 use crate::tokens::{TokenCounter, cut_by_content};
 
+use super::analysis::{Analysis, Form};
 use super::draft::{Draft, Piece, Slot};
 use super::layout::{Layout, Tier};
 use super::priority::{Priority, classify, is_shell_result};
@@ -45,6 +46,8 @@ pub struct Candidate {
     pub floor: u64,
     /// What its parts' worth is multiplied with.
     pub weight: f32,
+    /// Whether whole members of arguments may go: their strings are many and short.
+    pub by_members: bool,
 }
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
@@ -68,13 +71,13 @@ fn candidate(
         return None;
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
-    let floor = match slot {
+    let (floor, by_members) = match slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) if tokens < MIN_CUT_ARGUMENTS => return None,
-        Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => shortest_arguments(text, draft.counter),
+        Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => arguments_floor(text, tokens, draft.counter),
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
-            u64::from(draft.counter.text(&placeholder(draft, entry, piece)))
+            (placeholder(draft, entry, piece).1, false)
         }
-        Slot::Field(_) => 0,
+        Slot::Field(_) => (0, false),
     };
     if floor >= tokens {
         return None;
@@ -89,7 +92,7 @@ fn candidate(
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
-    Some(Candidate { entry, piece, group, full: tokens, floor, weight })
+    Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members })
 }
 
 /// Returns the newest tier that a field may go from.
@@ -105,30 +108,55 @@ fn newest_tier(field: Field) -> Tier {
 /// Returns the shortest form of a piece, with its tokens.
 pub fn shortest(draft: &Draft<'_, '_>, candidate: &Candidate) -> (String, u64) {
     let piece = &draft.entries[candidate.entry].pieces[candidate.piece];
-    let text = match piece.slot {
+    match piece.slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => {
-            shorten::arguments(draft.source(candidate.entry, piece), ARGUMENT_CHARS)
+            let source = draft.source(candidate.entry, piece);
+            let text = if candidate.by_members { shortest_members(source) } else { short_strings(source) };
+            let tokens = u64::from(draft.counter.text(&text));
+            (text, tokens)
         }
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
             placeholder(draft, candidate.entry, candidate.piece)
         }
-        Slot::Field(_) => return (String::new(), 0),
-    };
-    let tokens = u64::from(draft.counter.text(&text));
-    (text, tokens)
+        Slot::Field(_) => (String::new(), 0),
+    }
 }
 
 /// Tells what is cached apart; families are below.
 const SHORTEST_ARGUMENTS: u8 = 0x40;
 
-/// Returns the tokens of arguments all of whose strings are short.
-fn shortest_arguments(text: &str, counter: TokenCounter) -> u64 {
-    let shortest = || [u64::from(counter.text(&shorten::arguments(text, ARGUMENT_CHARS))), 0, 0];
-    cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, shortest)[0]
+/// Arguments that have more tokens than this when their strings are short lose whole members, where there is little to
+/// their strings.
+const MAX_SHORT_STRINGS: u64 = 192;
+
+/// Returns the tokens of the shortest form of arguments, and whether whole members go in it.
+fn arguments_floor(text: &str, tokens: u64, counter: TokenCounter) -> (u64, bool) {
+    let find = || {
+        let count = |text: &str| u64::from(counter.text(text));
+        let strings = count(&short_strings(text));
+        if strings <= MAX_SHORT_STRINGS || strings * 2 < tokens {
+            return [strings, 0, 0];
+        }
+        let members = count(&shortest_members(text));
+        if members < strings { [members, 1, 0] } else { [strings, 0, 0] }
+    };
+    let [floor, by_members, _] = cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, find);
+    (floor, by_members == 1)
 }
 
-/// Returns what stands for a whole text.
-fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
+/// Returns arguments all of whose strings are short.
+fn short_strings(text: &str) -> String {
+    shorten::arguments(text, ARGUMENT_CHARS)
+}
+
+/// Returns arguments of which only the members stay that say what the call was about.
+fn shortest_members(text: &str) -> String {
+    let analysis = Analysis::of(text, Form::Members);
+    short_strings(&analysis.excerpt(text, &|part| analysis.parts[part].is_fixed, None).text)
+}
+
+/// Returns what stands for a whole text, with its tokens.
+pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u64) {
     let message = draft.message(entry);
     let &Piece { slot, original_tokens, .. } = &draft.entries[entry].pieces[piece];
     let what = match (slot, draft.entries[entry].role) {
@@ -149,7 +177,9 @@ fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> String {
     };
     // A result that was read from the archive names its file already.
     let origin = archive::origin(draft, entry, piece).filter(|origin| !what.contains(origin));
-    marks::whole(&what, original_tokens, origin.as_deref())
+    let mark = marks::whole(&what, original_tokens, origin.as_deref());
+    let tokens = u64::from(draft.counter.text(&mark));
+    (mark, tokens)
 }
 
 /// Tools whose path stays in whatever remains of them: DESIGN, "compress".

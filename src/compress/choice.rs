@@ -14,7 +14,7 @@ use crate::checkpoint;
 use super::estimate::{count, index};
 use super::outline::Class;
 use super::queue::{Item, Queue};
-use super::salience::{Passage, Salience, Voice};
+use super::salience::{LostName, Passage, Salience, Voice};
 
 /// A text that may be cut.
 #[derive(Debug, Clone)]
@@ -243,7 +243,7 @@ impl<'s> Choice<'s> {
     }
 
     /// See [`Salience::lost`].
-    pub fn lost(&self, min_chance: f32) -> Vec<(f32, usize, usize)> {
+    pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
         self.salience.lost(min_chance)
     }
 
@@ -262,11 +262,6 @@ impl<'s> Choice<'s> {
         self.salience.stays_named(mention)
     }
 
-    /// See [`Salience::index_of`].
-    pub fn index_of(&self, passage: usize, mention: usize) -> Option<usize> {
-        self.salience.index_of(passage, mention)
-    }
-
     /// Returns a passage.
     pub fn passage(&self, passage: usize) -> &Passage {
         &self.salience.passages()[passage]
@@ -280,6 +275,11 @@ impl<'s> Choice<'s> {
     /// Makes what is taken now stay, come what may.
     pub fn settle(&mut self) {
         self.settled = self.log.len();
+    }
+
+    /// Lets what was settled be given up after all.
+    pub fn unsettle(&mut self) {
+        self.settled = 0;
     }
 
     /// Returns whether nothing can be given up.
@@ -452,14 +452,19 @@ impl<'s> Choice<'s> {
             self.left.push(item);
             match item {
                 Item::Group(group) => {
-                    self.is_open[group as usize] = false;
-                    self.is_changed[group as usize] = true;
+                    let group = group as usize;
+                    self.is_open[group] = false;
+                    self.is_changed[group] = true;
+                    for &passage in &self.frames[group].passages {
+                        self.salience.uncover(self.salience.mentions(passage));
+                    }
                 }
                 Item::Unit(unit) => {
-                    self.units[unit as usize].is_taken = false;
-                    let block = self.units[unit as usize].block as usize;
-                    self.taken[block] -= 1;
-                    self.is_changed[self.blocks[block].group] = true;
+                    let Unit { block, ref mentions, ref mut is_taken, .. } = self.units[unit as usize];
+                    *is_taken = false;
+                    self.salience.uncover(mentions.start as usize..mentions.end as usize);
+                    self.taken[block as usize] -= 1;
+                    self.is_changed[self.blocks[block as usize].group] = true;
                 }
             }
         }
@@ -598,6 +603,12 @@ impl<'s> Choice<'s> {
     }
 }
 
+/// Returns by how much more than what is over each attempt to meet a budget gives up: the first few as much, then ever
+/// more, so that they are few where what is given up costs nothing.
+pub fn shrink_steps() -> impl Iterator<Item = f32> {
+    std::iter::repeat_n(1.0, 3).chain(std::iter::successors(Some(1.5), |more| Some(more * 1.5)))
+}
+
 fn stands_out(class: Class) -> bool {
     matches!(class, Class::Error | Class::Outlier)
 }
@@ -678,7 +689,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_settled_is_never_given_up() {
+    fn what_is_given_up_is_named_nowhere_again() {
+        let mut salience = salience();
+        let mut choice = choice(&mut salience);
+        let lost = |choice: &Choice<'_>| choice.lost(0.0).len();
+        let (all, worth) = (lost(&choice), choice.unit_worth(0));
+        choice.take_part(0, 0);
+        assert!(lost(&choice) < all && choice.unit_worth(0) < worth);
+        choice.shrink(1_000.0);
+        assert!(lost(&choice) == all && (choice.unit_worth(0) - worth).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_settled_is_given_up_last() {
         let mut salience = salience();
         let mut choice = choice(&mut salience);
         choice.take_whole(1);
@@ -689,6 +712,9 @@ mod tests {
         assert!(choice.is_settled() && (choice.used() - used).abs() < 0.1);
         assert_eq!([0, 1, 2].map(|group| choice.is_open(group)), [false, true, false]);
         assert_eq!(choice.kept(1), Kept::Whole);
+        choice.unsettle();
+        choice.shrink(10_000.0);
+        assert!((0..3).all(|group| !choice.is_open(group)));
     }
 
     #[test]

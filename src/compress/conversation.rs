@@ -78,7 +78,7 @@ impl Conversation {
                     let rules = if may_state_rules { rules(text) } else { Vec::new() };
                     let place = Place { entry: index, piece: i, block: candidate.map(|_| this.blocks.len()) };
                     let passage = voice.map(|voice| {
-                        let form = form(voice, piece.tokens, candidate.is_some(), !rules.is_empty());
+                        let form = form(voice, piece.tokens, candidate, !rules.is_empty());
                         let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
                         this.passages.push(Passage {
                             message: index,
@@ -139,13 +139,14 @@ fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
     }
 }
 
-fn form(voice: Voice, tokens: u64, may_be_cut: bool, states_rules: bool) -> Form {
-    match voice {
-        Voice::System => Form::Dated,
-        _ if !may_be_cut => Form::Whole,
-        Voice::Call => Form::Arguments,
-        Voice::User if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
-        Voice::User | Voice::Assistant if tokens <= WHOLE_TOKENS => Form::Whole,
+fn form(voice: Voice, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {
+    match (voice, candidate) {
+        (Voice::System, _) => Form::Dated,
+        (_, None) => Form::Whole,
+        (Voice::Call, Some(candidate)) if candidate.by_members => Form::Members,
+        (Voice::Call, _) => Form::Arguments,
+        (Voice::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
+        (Voice::User | Voice::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
         _ => Form::Outlined,
     }
 }

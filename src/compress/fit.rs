@@ -13,7 +13,7 @@ use crate::message::{Field, Role, Text};
 
 use super::analysis::Analysis;
 use super::candidates::{Candidate, candidates, shortest};
-use super::choice::{Block, Choice, Kept};
+use super::choice::{Block, Choice, Kept, shrink_steps};
 use super::conversation::{Conversation, Place};
 use super::draft::{Draft, Entry, Slot};
 use super::estimate::float;
@@ -23,7 +23,7 @@ use super::outcome::remembered;
 use super::plan::Reason;
 use super::rounds::{Group, is_note};
 use super::rules::normal;
-use super::salience::{Passage, Salience};
+use super::salience::{LostName, Passage, Salience};
 use super::within::within;
 use super::{archive, ledger};
 
@@ -73,14 +73,23 @@ struct Before {
 
 /// What a ledger says.
 struct Listed {
-    /// Passage, mention and name, in the order of the conversation.
-    names: Vec<(usize, usize, String)>,
+    names: Vec<Name>,
     calls: Vec<String>,
+    /// Tokens that more names may have.
+    left: f32,
+}
+
+/// A name in a ledger.
+struct Name {
+    passage: usize,
+    mention: usize,
+    text: String,
+    tokens: f32,
 }
 
 impl Listed {
     fn message(&self) -> Option<String> {
-        let names: Vec<&str> = self.names.iter().map(|(_, _, name)| &**name).collect();
+        let names: Vec<&str> = self.names.iter().map(|name| &*name.text).collect();
         ledger::message(&names, &self.calls)
     }
 }
@@ -90,10 +99,13 @@ const EXPIRED: f32 = 0.1;
 
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn new(draft: &'f mut Draft<'v, 'a>, layout: &'f Layout, budget_tokens: u64, floor_tokens: u64) -> Self {
-        let mut candidates = candidates(draft, layout);
         if draft.mechanisms.expired {
+            // Before any mark is weighed, for marks name it.
             draft.expired = expired(draft);
-            for candidate in candidates.iter_mut().filter(|candidate| draft.expired[candidate.entry].is_some()) {
+        }
+        let mut candidates = candidates(draft, layout);
+        for candidate in &mut candidates {
+            if draft.expired.get(candidate.entry).is_some_and(Option::is_some) {
                 candidate.weight *= EXPIRED;
             }
         }
@@ -152,11 +164,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         for _ in 0..ROUNDS {
             choice.grow_all(room);
-            let mut used = self.apply(&mut choice);
-            while used > self.budget_tokens && !choice.is_settled() {
-                choice.shrink(float(used - self.budget_tokens));
-                used = self.apply(&mut choice);
-            }
+            let used = self.shrink(&mut choice);
             let left = float(self.budget_tokens.saturating_sub(used));
             if left * 64.0 <= self.room {
                 break;
@@ -164,13 +172,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             // What was taken turned out smaller than it looked.
             room = choice.used() + left;
         }
-        if let Some(mut listed) = listed {
-            listed.names.retain(|(_, mention, _)| !choice.stays_named(*mention));
-            self.draft.ledger = listed.message();
-            // What was settled may have left it less than was thought.
-            if self.tokens() > self.budget_tokens {
-                self.draft.ledger = None;
-            }
+        if let Some(listed) = listed {
+            self.list_again(&mut choice, listed);
+        }
+        if self.tokens() > self.budget_tokens {
+            // What was settled was estimated, too: the budget holds first.
+            choice.unsettle();
+            let used = self.shrink(&mut choice);
+            choice.grow_all(choice.used() + float(self.budget_tokens.saturating_sub(used)));
+            self.shrink(&mut choice);
         }
         self.top_up(&choice);
     }
@@ -219,20 +229,23 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         for (b, (block, candidate)) in blocks.iter().zip(&self.candidates).enumerate().rev() {
             let Some(passage) = block.passage else { continue };
             let text = self.draft.text(candidate.entry, candidate.piece);
+            let mut end = 0;
+            let parts = passages[passage].analysis.parts.iter().map(|part| {
+                end += part.bytes as usize;
+                end - part.bytes as usize..end
+            });
+            // Rules come in order and apart, so parts behind one are behind all before it.
+            let mut parts = parts.enumerate().peekable();
             for rule in &rules[b] {
                 if !seen.insert(normal(&text[rule.clone()])) {
                     continue;
                 }
-                let mut end = 0;
-                for (i, part) in passages[passage].analysis.parts.iter().enumerate() {
-                    let start = end;
-                    end += part.bytes as usize;
-                    if start < rule.end && rule.start < end {
-                        let tokens = block.full * float(u64::from(part.bytes)) / float(text.len() as u64);
-                        if tokens <= left {
-                            left -= tokens;
-                            pins.push((b, i));
-                        }
+                while parts.next_if(|(_, part)| part.end <= rule.start).is_some() {}
+                while let Some((i, part)) = parts.next_if(|(_, part)| part.start < rule.end) {
+                    let tokens = block.full * float(part.len() as u64) / float(text.len() as u64);
+                    if tokens <= left {
+                        left -= tokens;
+                        pins.push((b, i));
                     }
                 }
             }
@@ -265,34 +278,50 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         calls.reverse();
-        let mut lost = choice.lost(MIN_CHANCE);
-        lost.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let mut names: Vec<(usize, usize, String)> = Vec::new();
-        for (_, passage, mention) in lost {
-            if left < 2.0 {
-                break;
-            }
-            let Some(name) = self.name(choice, passage, mention) else { continue };
-            let cost = float(u64::from(self.draft.counter.text(&name))) + 1.0;
-            if cost <= left && !choice.is_covered(mention) {
-                left -= cost;
-                choice.cover_text(&name);
-                names.push((passage, mention, name));
-            }
-        }
-        names.sort();
-        Listed { names, calls }
+        let mut listed = Listed { names: Vec::new(), calls, left };
+        self.list_names(choice, &mut listed);
+        listed
     }
 
-    /// Returns what is mentioned, as it is written.
-    fn name(&self, choice: &Choice<'_>, passage: usize, mention: usize) -> Option<String> {
-        let Place { entry, piece, block } = self.places[passage];
-        let text = match block {
-            None => self.draft.text(entry, piece),
-            Some(block) => self.before(block),
-        };
-        let index = choice.index_of(passage, mention)?;
-        choice.passage(passage).analysis.name(text, index).map(str::to_owned)
+    /// Lists the names that are lost, the likeliest first, as far as there is room for them.
+    fn list_names(&self, choice: &mut Choice<'_>, listed: &mut Listed) {
+        let mut lost = choice.lost(MIN_CHANCE);
+        lost.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+        for LostName { passage, mention, term, nth, .. } in lost {
+            if listed.left < 2.0 {
+                break;
+            }
+            let Place { entry, piece, block } = self.places[passage];
+            let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
+            let Some(text) = choice.passage(passage).analysis.name(text, nth, term) else { continue };
+            let tokens = float(u64::from(self.draft.counter.text(text))) + 1.0;
+            if tokens <= listed.left && !choice.is_covered(mention) {
+                listed.left -= tokens;
+                choice.cover_text(text);
+                listed.names.push(Name { passage, mention, text: text.to_owned(), tokens });
+            }
+        }
+        listed.names.sort_by_key(|name| (name.passage, name.mention));
+    }
+
+    /// Writes the ledger anew: without names that stay after all, with those that what was given up since was the last to
+    /// have.
+    fn list_again(&mut self, choice: &mut Choice<'_>, mut listed: Listed) {
+        let stays = |name: &Name| choice.stays_named(name.mention);
+        listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
+        listed.names.retain(|name| !stays(name));
+        self.draft.ledger = listed.message();
+        let free = self.budget_tokens.saturating_sub(self.tokens());
+        listed.left = listed.left.min(float(free));
+        self.list_names(choice, &mut listed);
+        let before = std::mem::replace(&mut self.draft.ledger, listed.message());
+        if self.tokens() > self.budget_tokens {
+            self.draft.ledger = before;
+        }
+        // What was settled may have left it less than was thought.
+        if self.tokens() > self.budget_tokens {
+            self.draft.ledger = None;
+        }
     }
 
     /// Takes the newest group where it fits; rather no notes than a cut in it.
@@ -334,6 +363,18 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn full_tokens(&self, group: Group) -> f32 {
         let kept = self.draft.entries[group.start..group.end].iter().filter(|entry| entry.dropped.is_none());
         float(kept.map(Entry::tokens).sum())
+    }
+
+    /// Writes what was chosen into the draft, less what must be given up for the budget, and is not settled; returns the
+    /// tokens of the request.
+    fn shrink(&mut self, choice: &mut Choice<'_>) -> u64 {
+        let mut used = self.apply(choice);
+        let mut steps = shrink_steps();
+        while used > self.budget_tokens && !choice.is_settled() {
+            choice.shrink(float(used - self.budget_tokens) * steps.next().unwrap_or(1.0));
+            used = self.apply(choice);
+        }
+        used
     }
 
     /// Writes what was chosen into the draft, where it has changed; returns the tokens of the request.

@@ -41,9 +41,8 @@ pub fn remembered(draft: &mut Draft<'_, '_>, budget_tokens: u64, fit: impl FnOnc
     let mut is_new = false;
     let outcome = MEMORY.get_or_make_by(key, || {
         is_new = true;
-        let before: Vec<Vec<u64>> = draft.entries.iter().map(|entry| tokens_of(&entry.pieces)).collect();
         fit(draft);
-        let outcome = Outcome::of(draft, &before);
+        let outcome = Outcome::of(draft);
         let bytes = outcome.bytes();
         (outcome, bytes)
     });
@@ -52,16 +51,13 @@ pub fn remembered(draft: &mut Draft<'_, '_>, budget_tokens: u64, fit: impl FnOnc
     }
 }
 
-fn tokens_of(pieces: &[super::draft::Piece]) -> Vec<u64> {
-    pieces.iter().map(|piece| piece.tokens).collect()
-}
-
 impl Outcome {
-    fn of(draft: &Draft<'_, '_>, before: &[Vec<u64>]) -> Self {
+    fn of(draft: &Draft<'_, '_>) -> Self {
         let entries = || draft.entries.iter().enumerate();
         let dropped = entries().filter(|(_, entry)| entry.dropped == Some(Reason::Budget)).map(|(index, _)| index);
         let pieces = entries().flat_map(|(entry, of)| of.pieces.iter().enumerate().map(move |piece| (entry, piece)));
-        let changed = pieces.filter(|(entry, (piece, now))| now.tokens != before[*entry][*piece]);
+        // Passes before the fit give other reasons. What it cost before says nothing: a mark may cost as much as its text.
+        let changed = pieces.filter(|(_, (_, now))| now.text.is_some() && now.reason == Reason::Budget);
         Self {
             dropped: dropped.collect(),
             pieces: changed
@@ -162,6 +158,17 @@ mod tests {
         assert!(!is_remembered(texts, &request, BUDGET) && is_remembered(texts, &request, BUDGET));
         // The window and the limits have done their work before a fit.
         assert!(is_remembered(texts, &Request { window_tokens: 9, ..request }, BUDGET));
+    }
+
+    #[test]
+    fn a_mark_that_costs_as_much_as_its_text_is_remembered() {
+        let view = [Message::new(Role::User, "some words of a text")];
+        for _ in 0..2 {
+            let mut draft = draft(&view, &Request::new(None, None, 0));
+            let tokens = draft.entries[0].pieces[0].tokens;
+            remembered(&mut draft, 7, |draft| draft.set(0, 0, "mark".to_owned(), tokens, Reason::Budget));
+            assert_eq!(draft.text(0, 0), "mark");
+        }
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! The passes before the fit, each for one limit of its own.
 
 use crate::message::{Content, Field, Message, Part, Role, Text};
+use crate::tokens::TokenCounter;
 
+use super::candidates::placeholder;
 use super::draft::{Draft, Slot};
 use super::plan::Reason;
 use super::results::highest;
 use super::rounds::{Group, groups, last_user_index};
+use super::within::json_within_chars;
 use super::{Limits, archive, marks, shorten};
 
 /// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
@@ -57,9 +60,11 @@ pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
         let level = highest(max_tokens, |level| sizes.iter().map(|size| level.min(*size)).sum());
         for (&(entry, piece), size) in of_result.iter().zip(sizes) {
             if size > level {
+                // In a window so small that a third of it holds no cut, none of it stays: what a later pass left of it could
+                // be cut again in the next call.
                 let short = archive::to_tokens(draft, entry, piece, level);
-                // A window so small that a third of it holds no mark: the fit decides.
-                if let Some((short, tokens)) = short {
+                let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, entry, piece));
+                if tokens < size {
                     draft.set(entry, piece, short, tokens, Reason::LargeResult);
                 }
             }
@@ -68,7 +73,7 @@ pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
 }
 
 /// Cuts messages of the user and the assistant before `last_user` that are longer than (user, assistant) characters to
-/// the first 60 % and the last 20 % of that. 0 is no limit; less than what a mark needs is raised to it.
+/// the first 60 % and the last 20 % of that, JSON by its content. 0 is no limit; less than what a mark needs is raised to it.
 ///
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
@@ -78,7 +83,7 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
             if is_old && longer_than(text, max_chars) {
-                let short = long_message(text, max_chars);
+                let short = long_message(text, max_chars, draft.counter);
                 let tokens = u64::from(draft.counter.text(&short));
                 draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
@@ -86,9 +91,11 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
     }
 }
 
-/// Returns `text` cut to what is kept of a message of more than `max_chars` characters.
-pub fn long_message(text: &str, max_chars: usize) -> String {
-    shorten::head_and_tail_chars(text, max_chars / 10 * 6, max_chars / 10 * 2)
+/// Returns `text` cut to what is kept of a message of more than `max_chars` characters; JSON comes out as JSON.
+pub fn long_message(text: &str, max_chars: usize, counter: TokenCounter) -> String {
+    let tenth = max_chars / 10;
+    json_within_chars(text, tenth * 8, counter)
+        .unwrap_or_else(|| shorten::head_and_tail_chars(text, tenth * 6, tenth * 2))
 }
 
 /// Returns how many characters a message may have where the setting is `max_chars`.

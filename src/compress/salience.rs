@@ -60,13 +60,31 @@ pub struct Example {
 }
 
 /// Where a term is named that need not be named again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Covered {
-    Nowhere,
-    /// In a text about what does not stay.
-    Listed,
-    /// In what stays.
-    Stays,
+#[derive(Debug, Clone, Copy)]
+struct Covered {
+    /// Mentions in what stays.
+    stays: u32,
+    /// Whether a text about what does not stay names it.
+    is_listed: bool,
+}
+
+impl Covered {
+    fn is_nowhere(self) -> bool {
+        self.stays == 0 && !self.is_listed
+    }
+}
+
+/// A name that nothing which stays has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostName {
+    /// The chance that the next step uses it.
+    pub chance: f32,
+    /// The newest passage with it, and its first mention there.
+    pub passage: usize,
+    pub mention: usize,
+    pub term: ShortTerm,
+    /// How many names its passage has before that mention.
+    pub nth: usize,
 }
 
 /// Scores of a conversation's parts.
@@ -132,7 +150,7 @@ impl Salience {
             if fact.stays { chance * this.named_again } else { chance }
         };
         this.worths = this.facts.iter().zip(&this.bearings).map(worth).collect();
-        let covered = |fact: &Fact| if fact.stays { Covered::Stays } else { Covered::Nowhere };
+        let covered = |fact: &Fact| Covered { stays: u32::from(fact.stays), is_listed: false };
         this.covered = this.facts.iter().map(covered).collect();
         this
     }
@@ -277,14 +295,6 @@ impl Salience {
         })
     }
 
-    /// Returns the index in the analysis of a name that is mentioned; O(n) in its passage, for few are asked for.
-    pub fn index_of(&self, passage: usize, mention: usize) -> Option<usize> {
-        let is_name = |term: ShortTerm| term.kind().is_name();
-        let nth = (self.offsets[passage].0..mention).filter(|&before| is_name(self.term(before))).count();
-        let terms = self.passages[passage].analysis.terms.iter().enumerate();
-        terms.filter(|(_, term)| is_name(**term)).nth(nth).map(|(index, _)| index)
-    }
-
     fn term(&self, mention: usize) -> ShortTerm {
         self.facts[self.numbers[mention] as usize].term
     }
@@ -322,23 +332,19 @@ impl Salience {
         self.said[message]
     }
 
-    /// Returns the names that nothing which stays has, as (chance, passage, mention): the newest mention of each.
-    pub fn lost(&self, min_chance: f32) -> Vec<(f32, usize, usize)> {
+    /// Returns the names that nothing which stays has, each where it was mentioned last. O(mentions).
+    pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
         let mut seen = vec![false; self.facts.len()];
         let mut lost = Vec::new();
         let passages = self.passages.iter().enumerate().rev();
-        for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
-            for mention in self.mentions(position) {
+        for (passage, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            let names = self.mentions(passage).filter(|&mention| self.term(mention).kind().is_name());
+            for (nth, mention) in names.enumerate() {
                 let id = self.numbers[mention] as usize;
                 // What is covered nowhere is worth its chance.
                 let chance = self.worths[id];
-                if self.covered[id] == Covered::Nowhere
-                    && chance >= min_chance
-                    && !seen[id]
-                    && self.term(mention).kind().is_name()
-                {
-                    seen[id] = true;
-                    lost.push((chance, position, mention));
+                if self.covered[id].is_nowhere() && chance >= min_chance && !std::mem::replace(&mut seen[id], true) {
+                    lost.push(LostName { chance, passage, mention, term: self.term(mention), nth });
                 }
             }
         }
@@ -347,21 +353,19 @@ impl Salience {
 
     /// Returns whether what is mentioned is named in what stays, or in a text that was listed.
     pub fn is_covered(&self, mention: usize) -> bool {
-        self.covered[self.numbers[mention] as usize] != Covered::Nowhere
+        !self.covered[self.numbers[mention] as usize].is_nowhere()
     }
 
     /// Returns whether what is mentioned is named in what stays.
     pub fn stays_named(&self, mention: usize) -> bool {
-        self.covered[self.numbers[mention] as usize] == Covered::Stays
+        self.covered[self.numbers[mention] as usize].stays > 0
     }
 
     /// Remembers that a text is listed, with the terms in it.
     pub fn cover_text(&mut self, text: &str) {
         super::terms::scan(text, |term, _| {
-            if let Ok(id) = self.known.find(term.short(), &self.facts)
-                && self.covered[id as usize] == Covered::Nowhere
-            {
-                self.cover_term(id as usize, Covered::Listed);
+            if let Ok(id) = self.known.find(term.short(), &self.facts) {
+                self.change(id as usize, |covered| covered.is_listed = true);
             }
         });
     }
@@ -369,13 +373,25 @@ impl Salience {
     /// Remembers that what is mentioned stays.
     pub fn cover(&mut self, mentions: Range<usize>) {
         for mention in mentions {
-            self.cover_term(self.numbers[mention] as usize, Covered::Stays);
+            self.change(self.numbers[mention] as usize, |covered| covered.stays += 1);
         }
     }
 
-    fn cover_term(&mut self, id: usize, covered: Covered) {
-        if std::mem::replace(&mut self.covered[id], covered) == Covered::Nowhere {
-            self.worths[id] *= self.named_again;
+    /// Takes back one [`Salience::cover`] of the same mentions.
+    pub fn uncover(&mut self, mentions: Range<usize>) {
+        for mention in mentions {
+            self.change(self.numbers[mention] as usize, |covered| covered.stays -= 1);
+        }
+    }
+
+    fn change(&mut self, id: usize, change: impl FnOnce(&mut Covered)) {
+        let covered = &mut self.covered[id];
+        let was_nowhere = covered.is_nowhere();
+        change(covered);
+        match (was_nowhere, covered.is_nowhere()) {
+            (true, false) => self.worths[id] *= self.named_again,
+            (false, true) => self.worths[id] /= self.named_again,
+            _ => {}
         }
     }
 
@@ -389,7 +405,7 @@ impl Salience {
             for mention in self.mentions(position) {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
-                if is_new && self.covered[id] == Covered::Nowhere && term.kind().is_salient() {
+                if is_new && self.covered[id].is_nowhere() && term.kind().is_salient() {
                     let features = features(&self.facts[id], &self.bearings[id], self.messages, &logarithms);
                     examples.push(Example { kind: term.kind() as u8, features, is_used: used(term) });
                 }
@@ -519,12 +535,31 @@ mod tests {
         let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
         let lost = |salience: &Salience| {
             let names = salience.lost(0.0).into_iter();
-            names.map(|(_, passage, mention)| (passage, salience.index_of(passage, mention))).collect::<Vec<_>>()
+            names.map(|name| (name.passage, name.nth)).collect::<Vec<_>>()
         };
-        let number = salience.passages()[1].analysis.terms.len() - 1;
-        assert_eq!(lost(&salience), [(1, Some(0)), (1, Some(number))], "the newest mention of each");
+        assert_eq!(lost(&salience), [(1, 0), (1, 1)], "the newest mention of each");
         salience.cover_text("handle_a1b2");
-        assert_eq!(lost(&salience), [(1, Some(number))]);
+        assert_eq!(lost(&salience), [(1, 1)]);
         assert_eq!(salience.lost(1.0), []);
+    }
+
+    #[test]
+    fn a_name_that_was_given_up_is_worth_what_it_was() {
+        let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
+        let state = |salience: &Salience| (worth(salience, 1), salience.lost(0.0).len());
+        let (whole, one) = (salience.mentions(1), salience.mentions(0));
+        let before = state(&salience);
+        salience.cover(whole.clone());
+        salience.cover(one.clone());
+        salience.uncover(whole);
+        assert_eq!(salience.lost(0.0).len(), 1, "the other mention stays");
+        salience.uncover(one);
+        let after = state(&salience);
+        assert!((after.0 - before.0).abs() < 1e-6 && after.1 == before.1, "{before:?} {after:?}");
+        // What is listed is discounted still.
+        salience.cover_text("handle_a1b2");
+        salience.cover(salience.mentions(0));
+        salience.uncover(salience.mentions(0));
+        assert!(salience.is_covered(0) && !salience.stays_named(0));
     }
 }

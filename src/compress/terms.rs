@@ -244,12 +244,8 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
         words += 1;
         base_words += 1;
         end = at;
-        while at < bytes.len() && joins(bytes[at]) && at - end < 3 {
-            at += 1;
-        }
-        if at == end || at == bytes.len() || !is_word(bytes[at]) {
-            break;
-        }
+        let Some(next) = joined_word(bytes, end) else { break };
+        at = next;
         if bytes[end..at].iter().any(|&b| b == b'/' || b == b'\\') {
             slash = true;
             (base, base_words) = (at, 0);
@@ -265,6 +261,13 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
         }
     }
     end.max(start + 1)
+}
+
+/// Returns where the word begins that punctuation joins to the one that ends at `end`.
+fn joined_word(bytes: &[u8], end: usize) -> Option<usize> {
+    let joints = bytes[end..].iter().take(3).take_while(|&&byte| joins(byte)).count();
+    let next = end + joints;
+    (joints > 0 && bytes.get(next).is_some_and(|&byte| is_word(byte))).then_some(next)
 }
 
 /// Returns how much of a word of letters, three or more, is its stem, so that `arrive`, `arrives`, `arrived` and `arriving`
@@ -389,14 +392,23 @@ fn is_han(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns the text of a term that [`scan`] found at `start`.
+/// Returns the text of a name that [`scan`] found at `start`; `None` for other terms. O(1).
 pub fn text_at(text: &str, start: usize, term: ShortTerm) -> Option<&str> {
-    let end = text.floor_char_boundary(start + 2 * MAX_JOINED);
-    let here = text.get(start..end)?;
-    let length = here.bytes().position(|b| !(is_word(b) || joins(b))).unwrap_or(here.len());
-    // Trailing punctuation belongs to the sentence; a name in a path ends before the next slash.
-    let ends = (1..=length).rev().filter(|&at| is_word(here.as_bytes()[at - 1]));
-    ends.map(|at| &here[..at]).find(|name| Term::new(hash(name.as_bytes()), term.kind()).short() == term)
+    let bytes = text.as_bytes();
+    let mut end = word_at(bytes, start).end;
+    match term.kind() {
+        TermKind::Ident | TermKind::Number => {}
+        TermKind::Joined | TermKind::Path => {
+            while end - start <= MAX_JOINED
+                && let Some(next) = joined_word(bytes, end)
+            {
+                end = word_at(bytes, next).end;
+            }
+        }
+        _ => return None,
+    }
+    let name = text.get(start..end)?;
+    (Term::new(hash(name.as_bytes()), term.kind()).short() == term).then_some(name)
 }
 
 #[cfg(test)]
@@ -440,8 +452,8 @@ mod tests {
     fn a_path_is_found_whole_and_by_its_last_name() {
         let text = "open src/loadConfig.py.";
         let mut named = Vec::new();
-        scan(text, |term, at| named.push(text_at(text, at, term.short()).unwrap_or("?")));
-        assert_eq!(named, ["open", "src", "loadConfig", "load", "Config", "src/loadConfig.py", "loadConfig.py"]);
+        scan(text, |term, at| named.extend(text_at(text, at, term.short())));
+        assert_eq!(named, ["loadConfig", "src/loadConfig.py", "loadConfig.py"]);
     }
 
     #[test]
@@ -453,7 +465,7 @@ mod tests {
             (r"C:\Users\me\a.txt!", r"C:\Users\me\a.txt"),
         ] {
             let mut names = Vec::new();
-            scan(text, |term, at| names.extend(text_at(text, at, term.short()).filter(|_| term.kind().is_name())));
+            scan(text, |term, at| names.extend(text_at(text, at, term.short())));
             assert!(names.contains(&name), "{names:?}");
         }
     }

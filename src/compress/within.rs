@@ -10,7 +10,7 @@ use crate::tokens::{ContentMemory, TokenCounter};
 
 use super::Mechanisms;
 use super::analysis::{Analysis, Form};
-use super::choice::{Block, Choice, FIRST_MARK, Frame, Kept};
+use super::choice::{Block, Choice, FIRST_MARK, Frame, Kept, shrink_steps};
 use super::estimate::float;
 use super::marks;
 use super::outline::Kind;
@@ -33,6 +33,30 @@ pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option
         (made, bytes)
     });
     made.as_ref().clone()
+}
+
+/// Returns JSON cut to at most `max_chars` characters, more than its marks alone have; `None` for what is not JSON.
+///
+/// What cannot be cut that far comes out as marks alone. O(n), remembered by content.
+pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter) -> Option<String> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let analysis = Analysis::of(text, Form::Outlined);
+    if analysis.kind() != Some(Kind::Json) {
+        return None;
+    }
+    let share = |tokens: u64, chars: usize| tokens.saturating_mul(max_chars as u64) / chars.max(1) as u64;
+    let mut max_tokens = share(u64::from(counter.text(text)), text.chars().count());
+    // Some parts have more characters a token than others: what comes out too long is cut further.
+    while let Some((short, tokens)) = within(text, max_tokens, counter, None) {
+        let chars = short.chars().count();
+        if chars <= max_chars {
+            return Some(short);
+        }
+        max_tokens = share(tokens, chars);
+    }
+    Some(analysis.excerpt(text, &|_| false, None).text)
 }
 
 fn make(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option<&str>) -> Option<(String, u64)> {
@@ -66,13 +90,14 @@ fn chosen(
     let block = Block { passage: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut choice = Choice::new(&mut salience, vec![Frame::default()], vec![block], 0.0);
     choice.grow(float(max_tokens), |_| true);
+    let mut steps = shrink_steps();
     while choice.kept(0) != Kept::Nothing {
         let short = analysis.excerpt(text, &|part| choice.stays(0, part), origin);
         let tokens = u64::from(counter.excerpt(&short, text, full_tokens));
         if tokens <= max_tokens {
             return Some((short.text, tokens));
         }
-        choice.shrink(float(tokens - max_tokens));
+        choice.shrink(float(tokens - max_tokens) * steps.next().unwrap_or(1.0));
     }
     None
 }
@@ -145,5 +170,19 @@ mod tests {
             assert!(rows.as_array().is_some_and(|rows| rows.len() > 1), "{short}");
         }
         assert_eq!(within(&rows(), 5, counter(), None), None, "too few tokens for any of it");
+    }
+
+    #[test]
+    fn json_is_json_within_characters_too() {
+        let long = format!(r#"{{"a": "{}", "b": [{}]}}"#, "日志".repeat(3_000), "1, ".repeat(3_000) + "1");
+        for text in [rows(), long, format!("[{}]", "1".repeat(9_000))] {
+            for max_chars in [320, 2_000, 6_000] {
+                let short = json_within_chars(&text, max_chars, counter()).unwrap();
+                serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
+                assert!(short.chars().count() <= max_chars, "{max_chars}: {short}");
+            }
+        }
+        assert!(json_within_chars(&rows(), 6_000, counter()).is_some_and(|short| short.len() > 4_000));
+        assert_eq!(json_within_chars(&log(), 2_000, counter()), None);
     }
 }

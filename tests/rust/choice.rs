@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use nanobot_context::Role;
 use nanobot_context::compress::{self, Archive, Mechanisms, Request};
 
-use crate::fitted::{conversation, fit, fit_without, lines, percent_of, said, text, tokens};
-use crate::owned::{Owned, apply, view};
+use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
+use crate::generate::rule_within;
+use crate::owned::{Owned, Says, apply, view};
 use crate::texts::Kind;
 
 /// A log of 300 lines, three of them of something that went wrong.
@@ -234,6 +235,48 @@ fn of_more_rules_than_fit_the_newest_stay() {
     let short = text(&fit(&with_rules(&rules), 15));
     let kept: Vec<bool> = rules.iter().map(|rule| short.contains(rule)).collect();
     assert!(kept[11] && !kept[0] && kept.is_sorted(), "{kept:?}");
+}
+
+/// What a rule costs that lies deep in JSON is mostly brackets and marks, which no estimate of its own tokens has.
+#[test]
+fn rules_deep_in_json_stay_within_the_budget() {
+    for documents in [40, 100] {
+        let said = (0..documents).map(|i| Says::Text(rule_within(i, 14, 60, true)));
+        let user = Owned { says: Says::Parts(said.collect()), ..Owned::new(Role::User, "") };
+        let mut messages = conversation(&[("exec", "{}", "done")], "And now?");
+        messages.insert(1, user);
+        for budget_tokens in (300..2_000).step_by(100) {
+            let short = fit_by(&messages, &Request::new(None, None, 0), budget_tokens);
+            assert!(tokens(&short) <= budget_tokens, "{} of {budget_tokens}", tokens(&short));
+        }
+    }
+}
+
+#[test]
+fn calls_of_many_short_strings_are_cut_and_stay() {
+    let edit =
+        |i: usize| serde_json::json!({"old": format!("value_{i} = {i}"), "new": format!("value_{i} = {}", i + 1)});
+    let arguments = |file: usize| {
+        let edits: Vec<_> = (0..60).map(|i| edit(file * 100 + i)).collect();
+        serde_json::json!({"path": format!("src/{file}.py"), "edits": edits}).to_string()
+    };
+    let ids = ["call_0", "call_1", "call_2", "call_3"];
+    let mut calling = Owned::calling(&ids, "multi_edit", "");
+    for (file, call) in calling.calls.iter_mut().enumerate() {
+        call.arguments = Some(arguments(file));
+    }
+    let mut messages = vec![Owned::new(Role::User, "Rename them."), calling];
+    messages.extend(ids.map(|id| Owned::result(id, "multi_edit", "ok")));
+    for percent in [90, 50, 20] {
+        let short = fit(&messages, percent);
+        assert!(tokens(&short) * 10 >= percent_of(&messages, percent) * 8, "{} at {percent} %", tokens(&short));
+        let calls = short.iter().flat_map(|message| &message.calls);
+        for (file, call) in calls.enumerate() {
+            let arguments: serde_json::Value = serde_json::from_str(call.arguments.as_deref().unwrap()).unwrap();
+            assert_eq!(arguments["path"], format!("src/{file}.py"));
+        }
+        assert_eq!(short.len(), messages.len());
+    }
 }
 
 /// Names in two forms: the newer result has paths, the older one identifiers.

@@ -121,6 +121,28 @@ fn a_single_result_has_at_most_three_tenths_of_the_window() {
 }
 
 #[test]
+fn a_long_message_of_json_stays_json() {
+    let rows: Vec<_> = (0..1_500).map(|i| serde_json::json!({"id": i, "name": format!("row {i}"), "v": i})).collect();
+    let rows = serde_json::to_string(&rows).unwrap();
+    let messages = [
+        Owned::new(Role::User, "Here are the orders."),
+        Owned::new(Role::User, rows.clone()),
+        Owned::new(Role::Assistant, rows.clone()),
+        Owned::new(Role::User, "And now?"),
+    ];
+    for window_tokens in [40_000, 30_000] {
+        let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
+        let out = apply(&messages, &plan);
+        for message in out.iter().filter(|message| message.texts()[0].starts_with('[')) {
+            let text = message.texts()[0];
+            let rows: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();
+            assert!(rows.len() > 100 && text.chars().count() <= 24_000, "{} rows, {} bytes", rows.len(), text.len());
+        }
+        assert_eq!(out.len(), messages.len());
+    }
+}
+
+#[test]
 fn long_messages_keep_six_tenths_and_two_tenths_of_their_limit() {
     let long = |role| Owned::new(role, Kind::Prose.text(40_000, 2));
     let messages = [long(Role::User), long(Role::Assistant), long(Role::User), Owned::new(Role::Assistant, "ok")];

@@ -89,6 +89,73 @@ pub fn plain_cases() -> impl Strategy<Value = Case> {
     case_of(vec(plain_turn(), 0..14).boxed())
 }
 
+/// Short histories for tight budgets: rules of the user deep in JSON, calls that are made again, results and messages that
+/// cost about as much as their marks, keys that look like marks.
+pub fn tight_cases() -> impl Strategy<Value = Case> {
+    case_of(vec(tight_turn(), 1..12).boxed())
+}
+
+fn tight_turn() -> impl Strategy<Value = Vec<Owned>> {
+    let documents = vec((0..24_usize, 0..80_usize, any::<bool>()), 1..6);
+    let documents = documents.prop_map(|documents| {
+        let said =
+            documents.iter().enumerate().map(|(i, &(depth, filler, indents))| rule_within(i, depth, filler, indents));
+        Owned { says: Says::Parts(said.map(Says::Text).collect()), ..Owned::new(Role::User, "") }
+    });
+    let says = |role| {
+        let text =
+            (select(&KINDS[..]), 0..300_usize, any::<u64>()).prop_map(|(kind, bytes, seed)| kind.text(bytes, seed));
+        text.prop_map(move |text| vec![Owned::new(role, text)])
+    };
+    prop_oneof![
+        2 => documents.prop_map(|user| vec![user]),
+        5 => call_made_again(),
+        2 => says(Role::User),
+        2 => says(Role::Assistant),
+    ]
+}
+
+/// JSON with a rule of the user under `depth` arrays and objects, each with some `filler` beside it.
+pub fn rule_within(number: usize, depth: usize, filler: usize, indents: bool) -> String {
+    let fill = |letter: char| format!("{letter} filler {}", letter.to_string().repeat(filler));
+    let mut value = serde_json::json!(format!("never touch table {number}, always ask owner_{number} first"));
+    for level in 0..depth {
+        value = if level % 2 == 0 {
+            serde_json::json!({format!("a{level}"): fill('x'), format!("z{level}"): value, "q": fill('d')})
+        } else {
+            serde_json::json!([fill('a'), fill('b'), value, fill('c')])
+        };
+    }
+    if indents { format!("{value:#}") } else { value.to_string() }
+}
+
+/// One of few calls, so that it is often made again, with a result of any size.
+fn call_made_again() -> impl Strategy<Value = Vec<Owned>> {
+    let arguments = select(&[r#"{"path": "a.py"}"#, r#"{"path": "b.py"}"#, r#"{"command": "ls"}"#, "{}"][..]);
+    let result = prop_oneof![
+        4 => (0..60_usize).prop_map(|words| "word ".repeat(words)),
+        2 => (select(&KINDS[..]), 0..400_usize, any::<u64>()).prop_map(|(kind, bytes, seed)| kind.text(bytes, seed)),
+        1 => vec((0..4_usize, 0..60_usize), 0..12).prop_map(|members| {
+            let member = |&(number, bytes): &(usize, usize)| {
+                let number = if number < 2 { String::new() } else { number.to_string() };
+                format!(r#""…{number}": "{}""#, "v ".repeat(bytes))
+            };
+            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(", "))
+        }),
+    ];
+    let edits = (0..40_usize).prop_map(|edits| {
+        let edit = |i: usize| serde_json::json!({"old": format!("value_{i} = {i}"), "new": format!("value_{i} = 0")});
+        serde_json::json!({"path": "a.py", "edits": (0..edits).map(edit).collect::<Vec<_>>()}).to_string()
+    });
+    let arguments = prop_oneof![5 => arguments.prop_map(str::to_owned), 1 => edits];
+    (select(&["exec", "read_file", "edit_file", "write_file"][..]), arguments, result, any::<u16>()).prop_map(
+        |(name, arguments, result, id)| {
+            let id = format!("call_{id:x}");
+            vec![Owned::calling(&[&id], name, &arguments), Owned::result(&id, name, result)]
+        },
+    )
+}
+
 fn case_of(turns: BoxedStrategy<Vec<Vec<Owned>>>) -> impl Strategy<Value = Case> {
     let windows = prop_oneof![3 => Just(None), 1 => (0_f64..1.0).prop_map(|x| {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

@@ -56,6 +56,102 @@ fn a_megabyte_of_one_kind_is_counted_and_cut() {
     }
 }
 
+/// What is looked up by name: many names, each said once, and keys that marks have.
+#[test]
+fn a_megabyte_of_distinct_names_and_of_chosen_keys() {
+    let repeated = |bytes: usize, line: &dyn Fn(usize) -> String| {
+        let lines = (0..).map(line).scan(0, |length, line| {
+            *length += line.len();
+            (*length < bytes).then_some(line)
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let names = repeated(MEGABYTE, &|i| format!(r#""handle_{i:x}": "src/part_{i}.rs""#)).join(", ");
+    let keys =
+        repeated(MEGABYTE, &|i| format!(r#""…{}": "v {i}""#, if i == 0 { String::new() } else { (i + 1).to_string() }));
+    let chains = repeated(MEGABYTE, &|i| format!("{}q{i}", "a1.".repeat(60))).join(" ");
+    let joined = repeated(MEGABYTE, &|i| format!("a{i}")).join("/");
+    let texts = [format!("{{{names}}}"), format!("{{{}}}", keys.join(", ")), chains, joined];
+    for text in &texts {
+        for messages in [
+            vec![
+                Owned::new(Role::User, text.clone()),
+                Owned::new(Role::Assistant, "ok"),
+                Owned::new(Role::User, "and?"),
+            ],
+            vec![
+                Owned::calling(&["a"], "read_file", r#"{"path": "a"}"#),
+                Owned::result("a", "read_file", text.clone()),
+                Owned::new(Role::User, "and?"),
+            ],
+        ] {
+            let tokens = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+            for max_tokens in [2_000, tokens / 2] {
+                let plan = compress::fit(&view(&messages), &request(None, 0), max_tokens).unwrap();
+                let out = apply(&messages, &plan);
+                assert!(!compress::lost(&view(&messages), &view(&out)).is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn two_megabytes_of_rules_of_the_user() {
+    let rule = |i: usize| format!("Never touch file_{i}.py. Always ask owner_{i} first. ");
+    let rules: String = (0..2 * MEGABYTE / 50).map(rule).collect();
+    let messages = [
+        Owned::new(Role::User, rules),
+        Owned::new(Role::Assistant, "ok"),
+        Owned::new(Role::User, "go on"),
+        Owned::new(Role::Assistant, "done"),
+        Owned::new(Role::User, "and now?"),
+    ];
+    for window_tokens in [2_000, 100_000, 600_000] {
+        compressed(&messages, &request(None, window_tokens));
+    }
+}
+
+#[test]
+fn ids_that_are_those_of_a_repair() {
+    const CALLS: usize = 20_000;
+    let call = |id: String| Call {
+        id: Some(id),
+        name: Some("f".to_owned()),
+        arguments: Some("{}".to_owned()),
+        arguments_are_text: true,
+    };
+    let none = (0..CALLS).map(|_| call(String::new()));
+    let taken = (0..CALLS).map(|i| call(format!("call_1_0_{}", i + 2)));
+    let first = (0..CALLS).map(|i| call(format!("call_1_{i}")));
+    let calls: Vec<Call> = none.chain(taken).chain(first).collect();
+    let messages = [Owned::new(Role::User, "go"), Owned { calls, ..Owned::new(Role::Assistant, "") }];
+    compressed(&messages, &request(None, 4_000_000));
+    compressed(&messages, &request(None, 10_000));
+}
+
+#[test]
+fn a_result_of_many_parts_to_a_call_with_long_arguments() {
+    let parts =
+        (0..5_000).map(|i| crate::owned::Says::Text(format!("part {i} of no great length, but there are many")));
+    let arguments = serde_json::json!({"content": "word ".repeat(MEGABYTE / 5), "path": "a.txt"}).to_string();
+    let messages = [
+        Owned::new(Role::User, "go"),
+        Owned::calling(&["a"], "write_file", &arguments),
+        Owned { says: crate::owned::Says::Parts(parts.collect()), ..Owned::result("a", "write_file", "") },
+        Owned::new(Role::User, "well?"),
+    ];
+    compressed(&messages, &request(None, 30_000));
+    compressed(&messages, &request(None, 1_000));
+}
+
+#[test]
+fn a_long_message_before_many_short_rounds() {
+    let long = Owned::new(Role::User, "word ".repeat(10_000));
+    let rounds = (0..50_000).flat_map(|_| [Owned::new(Role::Assistant, "yes"), Owned::new(Role::User, "and")]);
+    let messages: Vec<Owned> = std::iter::once(long).chain(rounds).collect();
+    compressed(&messages, &request(None, 2_000_000));
+}
+
 #[test]
 fn fifty_megabytes_in_one_string() {
     let text = "2026-05-01T10:11:12 INFO worker-3 batch 4711 done in 312 ms\n".repeat(50 * MEGABYTE / 60);

@@ -173,6 +173,16 @@ impl Outline {
         self.tree.as_ref().is_some_and(|tree| tree.is_within_string(at(piece)))
     }
 
+    /// Returns the first pieces of members at the root of JSON that have one of `keys`, of the first few.
+    pub fn members(&self, text: &str, keys: &[&str]) -> Vec<usize> {
+        let members = self.tree.iter().flat_map(|tree| tree.members(text));
+        let has_key = |source: &str| {
+            let start = &source[..source.floor_char_boundary(MAX_KEY_BYTES)];
+            keys.iter().any(|key| start.contains(&format!("\"{key}\"")))
+        };
+        members.filter(|(_, source)| has_key(source)).map(|(piece, _)| piece).take(keys.len()).collect()
+    }
+
     /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
     ///
     /// `text` is the text that was taken apart. `origin`, where all of it can be read, is named once, in the first mark.
@@ -198,6 +208,9 @@ impl Outline {
         self.excerpt(text, keep, origin).text
     }
 }
+
+/// How far keys are looked for in a member, or in several that are one piece.
+const MAX_KEY_BYTES: usize = 64;
 
 /// Returns whether a line of a result reports an error.
 pub fn is_error(line: &str) -> bool {

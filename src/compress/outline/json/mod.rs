@@ -60,4 +60,15 @@ impl Tree {
         let owner = behind.checked_sub(1).map(|i| self.nodes[i]);
         owner.is_some_and(|node| node.shape == Shape::Text && node.piece < piece)
     }
+
+    /// Iterates over the members of an object at the root: the first piece, and the source. Several short ones may be one.
+    pub fn members<'t>(&self, text: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
+        let mut at = 1;
+        let is_object = self.nodes.first().is_some_and(|root| root.shape == Shape::Object);
+        std::iter::from_fn(move || {
+            let Node { start, end, skip, piece, .. } = *self.nodes.get(at).filter(|_| is_object)?;
+            at = skip as usize;
+            Some((piece as usize, &text[start as usize..end as usize]))
+        })
+    }
 }
