@@ -15,6 +15,7 @@ import counting
 import detecting
 import fitting
 import footprint
+import hostile
 import sessions
 import summarising
 from measure import Report
@@ -38,6 +39,9 @@ def main() -> int:
         "unchanged": lambda: compressing.unchanged(report, samples=5 if quick else 40),
         "fit": lambda: fitting.fit(
             report, repetitions=n, sizes=fitting.SIZES[:3] if quick else fitting.SIZES
+        ),
+        "hostile": lambda: hostile.growth(
+            report, sizes=(100_000, 800_000) if quick else (1_000_000, 8_000_000)
         ),
         "summary": lambda: summarising.planning(report, repetitions=n),
         "errors": lambda: detecting.errors(report, repetitions=n),
