@@ -25,7 +25,7 @@ _FENCE = re.compile(r"^( *)```(\w*)(.*)$")
 _TITLE = re.compile(r'title="([^"]+)"')
 _NOT_RUN = re.compile(r"^ *<!-- not run: (.+) -->$")
 _WITH = re.compile(r"^<!-- with: (.+) -->$", re.MULTILINE)
-_OWN_COMMAND = re.compile(r"(?:make (\w+)|(?:\.venv/bin/)?python ([\w/]+\.py))(?: .*)?")
+_OWN_COMMAND = re.compile(r"(?:make ([\w-]+)|(?:\.venv/bin/)?python ([\w/]+\.py))(?: .*)?")
 _EXAMPLE = re.compile(r"--8<--\n(examples/\w+\.py)\n--8<--\n")
 
 
