@@ -6,7 +6,7 @@
 #   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/compress/salience.tsv, from the same recordings
 #   make test     all tests, the real loops with one nanobot release of each generation
-#   make test-fast  a minute of them: the core but for its stores, the package but for command lines, processes and generated cases;
+#   make test-fast  the quick ones: the core but for its stores, the package but for command lines, processes and generated cases;
 #                 no token counts of others, documentation, examples or real loops
 #   make matrix   the real loops with all sixteen releases
 #   make check    what CI runs: format, lints, types, tests
