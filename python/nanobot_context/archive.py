@@ -137,6 +137,12 @@ class Archive:
                 self._failed(error)
         return sizes.keys() - self.missing(sizes)
 
+    def held(self, texts: Mapping[str, str]) -> set[str]:
+        """Return the names of `texts` whose files hold them. Reads each file, and writes none."""
+        if self._is_link():
+            return set()
+        return {name for name, text in texts.items() if self._holds(name, text.encode())}
+
     def _is_link(self) -> bool:
         return any(map(os.path.islink, self._own))
 

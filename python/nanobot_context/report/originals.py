@@ -28,7 +28,7 @@ class Originals:
         return self.archive.missing(sizes)
 
     def write(self, texts: Mapping[str, str], in_use: Collection[str], /) -> set[str]:
-        return set()
+        return self.archive.held(texts)
 
 
 def originals_of(source: str) -> Originals | None:
