@@ -63,6 +63,8 @@ class Usage:
         )
 
 
+# No prompt has more; a number above it is none that a provider counted.
+_MAX_TOKENS = 2**53
 _CACHE_FIELDS = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -185,4 +187,6 @@ def _field(value: Any, *names: str) -> Any:
 
 def _tokens(usage: Any, *names: str) -> int | None:
     found = _field(usage, *names)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    if not isinstance(found, int) or isinstance(found, bool):
+        return None
+    return found if 0 <= found <= _MAX_TOKENS else None

@@ -6,6 +6,7 @@ it, for `call_with_recovery` and for nanobot.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -18,7 +19,11 @@ from nanobot_context._core import (
     get_output_limit,
     reduce_messages,
 )
-from nanobot_context.errors import ContextOverflowError, InvalidMessageError
+from nanobot_context.errors import (
+    ContextOverflowError,
+    InvalidArgumentError,
+    InvalidMessageError,
+)
 from nanobot_context.overflow import Overflow, Usage, detect_overflow
 from nanobot_context.settings import Settings
 
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Attempt", "Exchange", "GaveUp", "Refused", "call_with_recovery", "compress", "recover"]
 
 Response = TypeVar("Response")
+
+_log = logging.getLogger("nanobot_context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +142,19 @@ async def recover(
         GaveUp: Nothing more is worth sending.
     """
     recovery = floor = None
+    silent: Refused | None = None
     while True:
-        answer = await exchange.send(attempt)
+        try:
+            answer = await exchange.send(attempt)
+        except Exception:
+            if silent is None:
+                raise
+            # The prompt was cut, but it was answered, and that is paid for.
+            raise GaveUp("unrelated", silent, 0, None) from None
         if not isinstance(answer, Refused):
             return answer
+        if answer.overflow.kind == "silent":
+            silent = answer
         try:
             prompt_tokens = exchange.count(attempt.messages)
         except InvalidMessageError:
@@ -163,7 +179,7 @@ async def recover(
                 repair = recovery.compressed(exchange.count(messages))
         if repair.reason is not None:
             at_floor = floor if repair.reason == "floor" else None
-            raise GaveUp(repair.reason, answer, prompt_tokens, at_floor)
+            raise GaveUp(repair.reason, silent or answer, prompt_tokens, at_floor)
         attempt = Attempt(messages, repair.output_tokens)
 
 
@@ -247,7 +263,11 @@ class _Call:
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         if self.on_overflow is not None:
-            self.on_overflow(refused.overflow)
+            try:
+                self.on_overflow(refused.overflow)
+            except Exception:
+                # Who listens must not cost the call.
+                _log.exception("`on_overflow` failed")
 
 
 def is_answer(usage: Usage, overflow: Overflow) -> bool:
@@ -293,7 +313,7 @@ async def call_with_recovery(
         settings: Limits of the compression.
         archive: Where originals of shortened tool results are kept.
         on_overflow: Called for each refusal with what the provider said; its
-            `limit_tokens` are worth remembering.
+            `limit_tokens` are worth remembering. What it raises is logged.
 
     Raises:
         ContextOverflowError: What must stay is larger than the window, or nothing that is small
@@ -301,6 +321,15 @@ async def call_with_recovery(
         InvalidMessageError: A message is of a shape that cannot be counted; nothing was sent.
         InvalidArgumentError: Another argument cannot be used.
     """
+    if context_window is None:
+        raise InvalidArgumentError(
+            "`context_window` must be a non-negative integer, got None", argument="context_window"
+        )
+    if on_overflow is not None and not callable(on_overflow):
+        raise InvalidArgumentError(
+            f"`on_overflow` must be callable, got {type(on_overflow).__name__}",
+            argument="on_overflow",
+        )
     settings = settings or Settings()
     first = messages
     if context_window:

@@ -203,6 +203,7 @@ def test_an_answer_that_nothing_improves_is_the_answer() -> None:
         ),
         ({"usage": {"prompt_tokens": 10, "cache_read_input_tokens": 7}}, 10, None, None),
         ({"usage": {"prompt_tokens": -1, "completion_tokens": True}}, None, None, None),
+        ({"usage": {"prompt_tokens": 10**40, "completion_tokens": 2**64}}, None, None, None),
         ("text", None, None, None),
         (None, None, None, None),
     ],
@@ -291,3 +292,27 @@ def test_the_answer_to_messages_that_cannot_be_counted_comes_back() -> None:
     with pytest.raises(type(refusal)) as caught:
         run(Chat([refusal]), messages, context_window=0)
     assert caught.value is refusal
+
+
+@pytest.mark.parametrize("later", [ConnectionError("down"), refused()])
+def test_an_answer_to_a_prompt_that_was_cut_outlives_what_comes_after(later: Exception) -> None:
+    first = reported(4_096, 9, "stop")
+    assert run(Chat([first, later, later, later, later]), conversation(20, 300)) is first
+
+
+def test_who_listens_costs_no_call(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(overflow: Overflow) -> None:
+        raise ZeroDivisionError
+
+    messages = conversation(20, 300)
+    assert run(Chat([refused(), "fine"]), messages, on_overflow=fail) == "fine"
+    assert "`on_overflow` failed" in caplog.text
+
+
+@pytest.mark.parametrize("arguments", [{"context_window": None}, {"on_overflow": 5}])
+def test_a_wrong_argument_is_named_before_anything_is_sent(arguments: dict[str, Any]) -> None:
+    chat = Chat(["fine"])
+    with pytest.raises(InvalidArgumentError) as caught:
+        run(chat, conversation(2, 10), **arguments)
+    assert caught.value.argument in arguments
+    assert chat.sent == []
