@@ -53,11 +53,11 @@ from nanobot_context.types import Message, Priority
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.events import subscribe
+    from nanobot_context.installer import install, status, uninstall
     from nanobot_context.recovery import call_with_recovery
     from nanobot_context.session import Session
     from nanobot_context.sessions import AsyncSessionService, Event, SessionService
     from nanobot_context.settings import Settings, load_settings
-    from nanobot_context.shim import install, status, uninstall
     from nanobot_context.summary import Summarizer, Summary
 
 __all__ = [
@@ -128,10 +128,10 @@ _LAZY = {
     "Summary": "nanobot_context.summary",
     "call_with_recovery": "nanobot_context.recovery",
     "load_settings": "nanobot_context.settings",
-    "install": "nanobot_context.shim",
-    "status": "nanobot_context.shim",
+    "install": "nanobot_context.installer",
+    "status": "nanobot_context.installer",
     "subscribe": "nanobot_context.events",
-    "uninstall": "nanobot_context.shim",
+    "uninstall": "nanobot_context.installer",
 }
 
 

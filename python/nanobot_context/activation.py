@@ -3,9 +3,9 @@
 `enable` writes one `.pth` file into the environment. At every start of Python there, its single
 line loads this file by path (not through the package, whose import loads the compiled core) and
 puts one finder on `sys.meta_path`. The finder waits for nanobot's agent loop: once
-`nanobot.agent.loop` has been imported, `nanobot_context.shim.install()` runs, before any provider
-can be called. The line does nothing when nanobot or nanobot-context has been uninstalled, and a
-process that never imports nanobot pays for one string comparison an import.
+`nanobot.agent.loop` has been imported, `nanobot_context.install()` runs, before any provider can be
+called. The line does nothing when nanobot or nanobot-context has been uninstalled, and a process
+that never imports nanobot pays for one string comparison an import.
 
 Nothing beyond `sys` is imported at the top: this file runs at every start.
 """
@@ -165,7 +165,7 @@ def _run_after(spec: ModuleSpec) -> None:
 
 def _install() -> None:
     try:
-        from nanobot_context.shim import install
+        from nanobot_context.installer import install
     except ImportError:
         return  # uninstalled while the hook was left behind
     except Exception:

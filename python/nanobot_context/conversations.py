@@ -207,7 +207,7 @@ def configured() -> LoadedSettings:
     Raises:
         SettingsError: One of them cannot be used.
     """
-    from nanobot_context.shim.config import nanobot_config_path
+    from nanobot_context.host.config import nanobot_config_path
 
     return load_settings(nanobot_config_path())
 
@@ -220,8 +220,8 @@ def _is_file(name: str) -> bool:
 
 
 def _from_store(url: str, session: str, looked: list[str]) -> Conversation | None:
+    from nanobot_context.plugins.session_store import without_credentials
     from nanobot_context.sessions.nanobot_files import APP, USER
-    from nanobot_context.shim.session_store import without_credentials
 
     keys = [(APP, USER, session)]
     if session.count("/") >= 2:
@@ -246,7 +246,7 @@ def _session_folders(workspace: Path | None) -> Iterator[Path]:
     Source: nanobot 0.3.5, `JsonlSessionStore.__init__`; 0.1.4 to 0.3.0, `SessionManager.__init__`;
     0.1.3.post7, the same, which later releases call the legacy folder.
     """
-    from nanobot_context.shim.config import nanobot_config_path
+    from nanobot_context.host.config import nanobot_config_path
 
     home = nanobot_config_path().parent
     is_configured = workspace is None
@@ -264,7 +264,7 @@ def _session_folders(workspace: Path | None) -> Iterator[Path]:
 
 
 def _configured_workspace() -> Path:
-    from nanobot_context.shim.archives import DEFAULT_WORKSPACE
+    from nanobot_context.guard.archives import DEFAULT_WORKSPACE
 
     try:
         named = configured().agent_defaults.get("workspace")

@@ -342,6 +342,6 @@ def _failed(listener: _Listener) -> None:
     if listener.has_failed:
         return
     listener.has_failed = True
-    from nanobot_context.shim import log  # imports this module
+    from nanobot_context.guard import log  # imports this module
 
     log.exception("a listener to events failed; its errors are not logged again")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from nanobot_context.shim.stored_summary import mark_of
+from nanobot_context.host.stored_summary import mark_of
 
 from .conftest import Opener
 from .pages import Message, written

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from nanobot_context import Archive, compress_messages
+from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.message_texts import message_text
 from nanobot_context.replay import Replay, replay
-from nanobot_context.shim.stored_summary import mark_of
 
 from .conftest import Opener
 from .pages import MODEL, WINDOW, agent_messages, written

@@ -88,7 +88,7 @@ def test_messages_that_pages_quote_are_in_the_code(title: str) -> None:
 
 
 def test_every_problem_that_doctor_names_is_on_the_page() -> None:
-    source = (ROOT / "python/nanobot_context/shim/doctor.py").read_text(encoding="utf-8")
+    source = (ROOT / "python/nanobot_context/doctor.py").read_text(encoding="utf-8")
     texts = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Finding":

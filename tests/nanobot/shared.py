@@ -132,7 +132,7 @@ def without_stores(home: Path) -> dict[str, Any]:
     import_module("loguru").logger.remove(sink)
     manager = new_manager(home)
     speak(manager, "Hello")
-    doctor = import_module("nanobot_context.shim.doctor")
+    doctor = import_module("nanobot_context.doctor")
     findings = [item.problem for item in doctor.examine().findings]
     return {
         "points": [[p.name, p.state] for p in status.points if "SessionStore" in p.name],

@@ -10,12 +10,12 @@ from typing import Any
 
 from nanobot_context import get_context_window
 from nanobot_context.conversations import Conversation, configured, read_objects
+from nanobot_context.guard.event_file import KEPT
+from nanobot_context.guard.limits import Learned, learned_file
+from nanobot_context.guard.telemetry import events_file
+from nanobot_context.guard.windows import Windows
+from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
-from nanobot_context.shim.config import nanobot_config_path
-from nanobot_context.shim.event_file import KEPT
-from nanobot_context.shim.learned import Learned, learned_file
-from nanobot_context.shim.live import events_file
-from nanobot_context.shim.windows import Windows
 
 __all__ = ["InForce", "in_force"]
 

@@ -165,8 +165,8 @@ def place_of(
     url = store if store or workspace else configured().settings.session_store
     if url is None:
         return Files(workspace)
+    from nanobot_context.plugins.session_store import without_credentials
     from nanobot_context.sessions.nanobot_files import APP, USER
-    from nanobot_context.shim.session_store import without_credentials
 
     service = open_store(url, create=create)
     atexit.register(service.close)  # which leaves a SQLite file without its log

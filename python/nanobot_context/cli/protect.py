@@ -13,8 +13,8 @@ from nanobot_context.cli.options import Json
 from nanobot_context.cli.output import labelled, line
 
 if TYPE_CHECKING:
-    from nanobot_context.shim.counters import Counts
-    from nanobot_context.shim.doctor import Report
+    from nanobot_context.doctor import Report
+    from nanobot_context.guard.counters import Counts
 
 __all__ = ["disable", "doctor", "enable", "forget", "status"]
 
@@ -64,7 +64,7 @@ def status(as_json: Json = False) -> None:
       nanobot-context status
       nanobot-context status --json | jq .status.counters
     """
-    from nanobot_context.shim.doctor import examine
+    from nanobot_context.doctor import examine
 
     report = examine()
     if as_json:
@@ -84,7 +84,7 @@ def doctor(as_json: Json = False) -> None:
       nanobot-context doctor
       nanobot-context doctor --json
     """
-    from nanobot_context.shim.doctor import examine
+    from nanobot_context.doctor import examine
 
     report = examine()
     if as_json:
@@ -111,9 +111,9 @@ def forget(as_json: Json = False) -> None:
     Example:
       nanobot-context forget
     """
-    from nanobot_context.shim.config import nanobot_config_path
-    from nanobot_context.shim.counters import counters_file
-    from nanobot_context.shim.learned import learned_file
+    from nanobot_context.guard.counters import counters_file
+    from nanobot_context.guard.limits import learned_file
+    from nanobot_context.host.config import nanobot_config_path
 
     config = nanobot_config_path()
     removed = []

@@ -10,7 +10,7 @@ from nanobot_context.archive import Archive
 
 __all__ = ["Originals", "originals_of"]
 
-# As `shim/archives.py` has it.
+# As `guard/archives.py` has it.
 _DIRECTORY = Path(".nanobot-context", "results")
 
 

@@ -164,7 +164,7 @@ def _summaries(
     metadata = conversation.metadata.get("metadata", conversation.metadata)
     if not (isinstance(metadata, dict) and "summary" in metadata):
         return
-    from nanobot_context.shim.stored_summary import read
+    from nanobot_context.host.stored_summary import read
 
     summary = read(SimpleNamespace(metadata=metadata, messages=conversation.messages))
     if summary is not None:

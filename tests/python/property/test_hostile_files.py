@@ -22,6 +22,9 @@ from nanobot_context.conversations import (
     read_objects,
 )
 from nanobot_context.errors import ConversationFileError, InvalidArgumentError, SettingsError
+from nanobot_context.guard import counters
+from nanobot_context.guard.limits import Learned
+from nanobot_context.host import stored_summary
 from nanobot_context.sessions import SessionService
 from nanobot_context.sessions.nanobot_files import (
     SessionFile,
@@ -30,8 +33,6 @@ from nanobot_context.sessions.nanobot_files import (
 )
 from nanobot_context.sessions.records import decode_state
 from nanobot_context.settings import SETTINGS_FILE, load_settings
-from nanobot_context.shim import counters, stored_summary
-from nanobot_context.shim.learned import Learned
 
 NAMES = [
     "_type",

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context.host.detect import NanobotClasses
 
 Message = dict[str, Any]
 

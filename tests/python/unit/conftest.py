@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import shim
+from nanobot_context import installer
+from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.settings import Settings
-from nanobot_context.shim.detect import NanobotClasses
 from shim_classes import WINDOW, make_classes
 
 
@@ -27,14 +27,14 @@ def generation(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Callable[..., shim.Status]]:
+) -> Iterator[Callable[..., installer.Status]]:
     """Install the shim on given classes; whatever happens, it is gone afterwards."""
 
-    def run(classes: NanobotClasses, **settings: Any) -> shim.Status:
-        monkeypatch.setattr(shim, "load_classes", lambda: classes)
-        monkeypatch.setattr(shim, "nanobot_config_path", lambda: tmp_path / "config.json")
+    def run(classes: NanobotClasses, **settings: Any) -> installer.Status:
+        monkeypatch.setattr(installer, "load_classes", lambda: classes)
+        monkeypatch.setattr(installer, "nanobot_config_path", lambda: tmp_path / "config.json")
         settings.setdefault("context_window_override", WINDOW)
-        return shim.install(Settings(**settings))
+        return installer.install(Settings(**settings))
 
     yield run
-    shim.uninstall()
+    installer.uninstall()

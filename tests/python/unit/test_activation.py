@@ -145,8 +145,8 @@ def test_importing_the_agent_loop_installs_the_shim(site_folder: Path, tmp_path:
     nanobot = write_nanobot(tmp_path / "nb")
     code = (
         "import sys, nanobot.agent.loop\n"
-        "import nanobot_context.shim as shim\n"
-        "print(shim.status().reason)\n"
+        "import nanobot_context.installer as installer\n"
+        "print(installer.status().reason)\n"
         "print([f for f in sys.meta_path if hasattr(f, 'nanobot_context_hook')])"
     )
     result = start_python(site_folder, code, path=[PACKAGE_ROOT, nanobot])
@@ -162,7 +162,7 @@ def test_asking_for_the_spec_does_not_use_the_hook_up(site_folder: Path, tmp_pat
         "import importlib.util, sys\n"
         "importlib.util.find_spec('nanobot.agent.loop')\n"
         "import nanobot.agent.loop\n"
-        "print('nanobot_context.shim' in sys.modules)"
+        "print('nanobot_context.installer' in sys.modules)"
     )
     result = start_python(site_folder, code, path=[PACKAGE_ROOT, nanobot])
     assert result.stdout == "True\n"

@@ -17,7 +17,7 @@ import pytest
 import nanobot_context
 from nanobot_context import Archive, Compressor, InvalidArgumentError, Message, fit_messages
 from nanobot_context._core import archive_name
-from nanobot_context.shim.archives import Archives
+from nanobot_context.guard.archives import Archives
 
 PATH = re.compile(r"; all of it: (\S+?)(?: \.\.\.)?\]")
 

@@ -28,11 +28,11 @@ from nanobot_context import (
 )
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
+from nanobot_context.doctor import Report
+from nanobot_context.guard.counters import Counts
+from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.replay import replay
 from nanobot_context.sessions import Event
-from nanobot_context.shim.counters import Counts
-from nanobot_context.shim.doctor import Report
-from nanobot_context.shim.state import PatchPoint, Status
 
 pytestmark = pytest.mark.timeout(600)
 

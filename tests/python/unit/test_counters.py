@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import count_tokens, shim
-from nanobot_context.shim.counters import Counters, Counts, counters_file
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context import count_tokens, installer
+from nanobot_context.guard.counters import Counters, Counts, counters_file
+from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
     LLMResponse,
@@ -82,7 +82,7 @@ def test_the_beginning_is_the_earliest_of_all(file: Path) -> None:
 def test_what_is_counted_is_saved_before_long_and_by_a_thread_of_its_own(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nanobot_context.shim.counters._SAVE_SECONDS", 0.0)
+    monkeypatch.setattr("nanobot_context.guard.counters._SAVE_SECONDS", 0.0)
     counters = Counters(file)
     counters.add(requests=1)
     timer = counters._timer
@@ -95,7 +95,7 @@ def test_what_is_counted_is_saved_before_long_and_by_a_thread_of_its_own(
 WRITER = """
 import sys
 from pathlib import Path
-from nanobot_context.shim.counters import Counters
+from nanobot_context.guard.counters import Counters
 counters = Counters(Path(sys.argv[1]))
 for _ in range(20):
     counters.add(requests=1, prompt_tokens=7)
@@ -117,7 +117,7 @@ def test_processes_that_save_at_once_lose_nothing_and_the_last_is_saved_at_exit(
 FORK = """
 import os, sys
 from pathlib import Path
-from nanobot_context.shim.counters import Counters
+from nanobot_context.guard.counters import Counters
 counters = Counters(Path(sys.argv[1]))
 counters.add(requests=1)
 child = os.fork()
@@ -201,7 +201,7 @@ def usage(**tokens: int) -> LLMResponse:
 
 
 def test_status_shows_what_this_nanobot_did(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     assert install(shaped(classes, generation)).counters == Counts()
     long, short = conversation(20, 300), conversation(2, 10)
@@ -217,7 +217,7 @@ def test_status_shows_what_this_nanobot_did(
     for messages in (long, short, short, conversation(8, 150), short):
         call(provider, messages=messages)
     assert script.answers == []
-    counters = shim.status().counters
+    counters = installer.status().counters
     assert numbers(counters) == {
         "requests": 5,
         "compressions": 1,
@@ -231,27 +231,27 @@ def test_status_shows_what_this_nanobot_did(
         "completion_tokens": 14,
     }
     assert counters is not None
-    assert shim.status().to_dict()["counters"] == counters.to_dict()
+    assert installer.status().to_dict()["counters"] == counters.to_dict()
 
 
 def test_the_next_process_shows_what_the_last_one_counted(
-    tmp_path: Path, classes: NanobotClasses, install: Callable[..., shim.Status]
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     call(make_provider(classes, Script(LLMResponse("fine"))), messages=conversation(2, 10))
-    shim.uninstall()
-    assert shim.status().counters is None
+    installer.uninstall()
+    assert installer.status().counters is None
     assert numbers(install(classes).counters) == {"requests": 1}
     counters_file(tmp_path / "config.json").unlink()
-    assert shim.status().counters == Counts()
+    assert installer.status().counters == Counts()
 
 
 def test_what_is_counted_has_no_names_and_no_words(
-    file: Path, classes: NanobotClasses, install: Callable[..., shim.Status]
+    file: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     call(make_provider(classes, Script(LLMResponse("fine"))), messages=conversation(20, 300))
-    shim.uninstall()
+    installer.uninstall()
     values = saved(file)
     since = values.pop("since")
     assert {type(value) for value in values.values()} == {int}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nanobot_context import doctor
 from nanobot_context.settings import NANOBOT_FIELDS, Settings, camel_case, load_settings
-from nanobot_context.shim import doctor
 
 
 @pytest.fixture

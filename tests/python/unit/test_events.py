@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import nanobot_context
-from nanobot_context import InvalidArgumentError, count_tokens, shim
+from nanobot_context import InvalidArgumentError, count_tokens, doctor, installer
 from nanobot_context.events import (
     AnsweredEvent,
     CompressedEvent,
@@ -31,9 +31,9 @@ from nanobot_context.events import (
     is_wanted,
     subscribe,
 )
-from nanobot_context.shim import doctor, live
-from nanobot_context.shim.detect import NanobotClasses
-from nanobot_context.shim.event_file import EventFile
+from nanobot_context.guard import telemetry as live
+from nanobot_context.guard.event_file import EventFile
+from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
     WINDOW,
@@ -237,7 +237,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from nanobot_context.events import RetryEvent
-from nanobot_context.shim.event_file import EventFile
+from nanobot_context.guard.event_file import EventFile
 file = EventFile(Path(sys.argv[1]), int(sys.argv[2]))
 for number in range(int(sys.argv[3]), int(sys.argv[3]) + 200):
     file.write(RetryEvent(model="m" * (number % 50), attempt=number, tokens=1, max_tokens=None))
@@ -271,7 +271,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from nanobot_context.events import RetryEvent
-from nanobot_context.shim.event_file import EventFile
+from nanobot_context.guard.event_file import EventFile
 file = EventFile(Path(sys.argv[1]), 100_000)
 for number in range(3):
     # The system writes a part of the line that crosses the limit, as on a disk that gets full.
@@ -299,7 +299,7 @@ def test_a_lock_that_nobody_lets_go_costs_neither_the_event_nor_the_call(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("nanobot_context.shim.event_file._LOCK_SECONDS", 0.01)
+    monkeypatch.setattr("nanobot_context.guard.event_file._LOCK_SECONDS", 0.01)
     file = EventFile(tmp_path / "events.jsonl", 250)
     file.write(retry(2))
     with (tmp_path / "events.jsonl.lock").open() as held:
@@ -315,7 +315,7 @@ def test_a_lock_that_nobody_lets_go_costs_neither_the_event_nor_the_call(
 def test_a_folder_in_the_way_is_logged_once_and_costs_no_call(
     tmp_path: Path,
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     (tmp_path / "events.jsonl").mkdir()
@@ -335,7 +335,7 @@ def usage(**tokens: int) -> LLMResponse:
 
 
 def test_a_request_that_was_made_to_fit_is_told_with_its_numbers(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, heard: Heard
 ) -> None:
     install(shaped(classes, generation))
     messages = conversation(20, 300)
@@ -357,7 +357,7 @@ def test_a_request_that_was_made_to_fit_is_told_with_its_numbers(
 
 
 def test_a_message_that_stands_in_a_request_twice_is_cut_once_or_twice(
-    classes: NanobotClasses, install: Callable[..., shim.Status], heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], heard: Heard
 ) -> None:
     install(classes)
     first, *rounds, last = conversation(2, 300)
@@ -371,7 +371,7 @@ def test_a_message_that_stands_in_a_request_twice_is_cut_once_or_twice(
 
 
 def test_a_request_that_fits_is_only_told_to_be_answered(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, heard: Heard
 ) -> None:
     install(shaped(classes, generation))
     call(make_provider(classes, Script(LLMResponse("fine"))), messages=conversation(2, 10))
@@ -387,7 +387,7 @@ def test_a_request_that_fits_is_only_told_to_be_answered(
 
 
 def test_an_overflow_its_lesson_and_its_repair_are_told_in_order(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, heard: Heard
 ) -> None:
     install(shaped(classes, generation), context_window_override=None)
     script = Script(error(TOO_LONG), usage(prompt_tokens=5_000))
@@ -401,7 +401,7 @@ def test_an_overflow_its_lesson_and_its_repair_are_told_in_order(
     assert (overflow.limit_tokens, overflow.used_tokens, overflow.status) == (8_000, 9_000, None)
     assert isinstance(ratio, LearnedEvent)
     assert (ratio.what, ratio.script) == ("ratio", "western")
-    assert ratio.value == shim.status().learned["gpt-4o"]["ratios"]["western"]  # type: ignore[index]
+    assert ratio.value == installer.status().learned["gpt-4o"]["ratios"]["western"]  # type: ignore[index]
     assert isinstance(window, LearnedEvent)
     assert (window.model, window.what, window.value) == ("gpt-4o", "window_tokens", 8_000)
     assert isinstance(again, RetryEvent)
@@ -416,7 +416,7 @@ class Refusal(RuntimeError):
 
 
 def test_the_status_of_a_refusal_is_told(
-    classes: NanobotClasses, install: Callable[..., shim.Status], heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], heard: Heard
 ) -> None:
     install(classes)
     response = error(TOO_LONG)
@@ -428,7 +428,7 @@ def test_the_status_of_a_refusal_is_told(
 
 
 def test_when_nothing_helps_that_is_told_too(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, heard: Heard
 ) -> None:
     install(shaped(classes, generation))
     script = Script(*[error(TOO_LONG)] * 4)
@@ -440,7 +440,7 @@ def test_when_nothing_helps_that_is_told_too(
 
 
 def test_an_error_that_is_no_overflow_is_no_event(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, heard: Heard
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, heard: Heard
 ) -> None:
     install(shaped(classes, generation))
     script = Script(error("Error: 500 the server had an error"))
@@ -461,7 +461,7 @@ def test_an_error_that_is_no_overflow_is_no_event(
 )
 def test_what_came_out_of_the_providers_cache_is_told_as_it_is_reported(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     heard: Heard,
     reported: dict[str, Any],
     prompt: int | None,
@@ -492,7 +492,7 @@ def all_told(classes: NanobotClasses) -> None:
 def test_without_being_asked_no_event_has_a_word_of_the_conversation_or_of_an_error(
     tmp_path: Path,
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     heard: Heard,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -508,7 +508,7 @@ def test_without_being_asked_no_event_has_a_word_of_the_conversation_or_of_an_er
 
 
 def test_who_asks_gets_what_was_removed_what_came_in_its_place_and_the_errors(
-    tmp_path: Path, classes: NanobotClasses, install: Callable[..., shim.Status]
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes, events="logs/events.jsonl", events_include_content=True)
     all_told(classes)
@@ -525,7 +525,7 @@ def test_who_asks_gets_what_was_removed_what_came_in_its_place_and_the_errors(
 
 
 def test_what_came_with_a_prompt_that_was_cut_in_silence_is_no_error(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     events = Heard()
@@ -539,7 +539,7 @@ def test_what_came_with_a_prompt_that_was_cut_in_silence_is_no_error(
 
 
 def test_a_listener_that_changes_the_content_changes_nothing_that_is_sent(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     def spoil(event: LiveEvent) -> None:
         for message in (event.content or {}).get("added", []):
@@ -554,7 +554,9 @@ def test_a_listener_that_changes_the_content_changes_nothing_that_is_sent(
 
 
 def test_without_a_listener_no_event_is_made(
-    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = []
     for event in LiveEvent.__subclasses__():
@@ -566,7 +568,7 @@ def test_without_a_listener_no_event_is_made(
 
 def test_a_fault_of_ours_in_telling_costs_no_call(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -584,11 +586,11 @@ def test_a_fault_of_ours_in_telling_costs_no_call(
 
 
 def test_uninstalling_ends_the_file_and_not_the_listeners(
-    tmp_path: Path, classes: NanobotClasses, install: Callable[..., shim.Status], heard: Heard
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status], heard: Heard
 ) -> None:
     install(classes, events="events.jsonl")
     emit(retry())
-    shim.uninstall()
+    installer.uninstall()
     emit(retry())
     assert len(lines(tmp_path / "events.jsonl")) == 1
     assert len(heard) == 2
@@ -604,7 +606,7 @@ def test_a_path_with_a_user_that_nobody_knows_is_a_folder_of_that_name(tmp_path:
 def test_the_doctor_says_when_the_file_cannot_be_written(
     tmp_path: Path,
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     path: str,
     is_fine: bool,
 ) -> None:
@@ -665,7 +667,7 @@ SESSIONS: list[tuple[Any, str | None, str | None]] = [
 @pytest.mark.parametrize(("message", "session_key", "expected"), SESSIONS)
 def test_the_session_of_a_turn_is_the_one_that_nanobot_takes(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     monkeypatch: pytest.MonkeyPatch,
     heard: Heard,
     message: Any,
@@ -692,5 +694,5 @@ def test_the_session_of_a_turn_is_the_one_that_nanobot_takes(
 
     asyncio.run(scene())
     assert [event.session for event in heard] == [expected, expected, None]
-    shim.uninstall()
+    installer.uninstall()
     assert AgentLoop._process_message is original

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from nanobot_context.cli.app import app
+from nanobot_context.guard.limits import Learned, Ratio, learned_file, name_of
+from nanobot_context.guard.windows import Windows
 from nanobot_context.settings import LoadedSettings, Settings
-from nanobot_context.shim.learned import Learned, Ratio, learned_file, name_of
-from nanobot_context.shim.windows import Windows
 
 NAME = "m at host:1/v1"
 
@@ -170,7 +170,7 @@ def test_forget_removes_the_file_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "nanobot_context.shim.config.nanobot_config_path", lambda: tmp_path / "c.json"
+        "nanobot_context.host.config.nanobot_config_path", lambda: tmp_path / "c.json"
     )
     file = learned_file(tmp_path / "c.json")
     Learned(file).window(NAME, 5_000)

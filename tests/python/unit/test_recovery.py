@@ -22,10 +22,10 @@ from nanobot_context import (
     call_with_recovery,
     count_tokens,
     detect_overflow,
-    shim,
+    installer,
 )
 from nanobot_context._core import Recovery
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context.host.detect import NanobotClasses
 from shim_classes import LLMResponse, Message, conversation, make_provider
 from shim_classes import Script as NanobotScript
 
@@ -256,7 +256,7 @@ def no_log() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_log")
 def test_ten_thousand_repaired_calls_leak_nothing(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes, context_window_override=64_000)
     messages = conversation(1, 12_000)

@@ -17,9 +17,9 @@ import pytest
 
 from nanobot_context import Archive, InvalidArgumentError, compress_messages, events
 from nanobot_context.conversations import Conversation
+from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.replay import replay
 from nanobot_context.report import report_page, write_report
-from nanobot_context.shim.stored_summary import mark_of
 
 Message = dict[str, Any]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import shim
-from nanobot_context.shim.detect import NanobotClasses, detect_generation
+from nanobot_context import installer
+from nanobot_context.host.detect import NanobotClasses, detect_generation
 from shim_classes import (
     WINDOW,
     Script,
@@ -38,7 +38,7 @@ def test_the_shape_with_safe_chat_is_the_safe_chat_generation(classes: NanobotCl
 
 
 def test_the_shape_with_a_streaming_twin_is_the_safe_chat_stream_generation(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     def get_history(self: Any, max_messages: int = 120, *, max_tokens: int = 0) -> None: ...
 
@@ -87,7 +87,7 @@ def _positional_safe_chat(classes: NanobotClasses) -> None:
 )
 def test_one_point_that_is_not_as_expected_leaves_nanobot_untouched(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     bend: Callable[[NanobotClasses], None],
     named: str,
 ) -> None:
@@ -107,20 +107,20 @@ def snapshot(classes: NanobotClasses) -> list[dict[str, Any]]:
 
 
 def test_uninstall_puts_every_attribute_back(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     shaped(classes, generation)
     provider = make_provider(classes, Script())
     before = [*snapshot(classes), dict(type(provider).__dict__)]
     assert install(classes).installed
     assert [*snapshot(classes), dict(type(provider).__dict__)] != before
-    shim.uninstall()
+    installer.uninstall()
     assert [*snapshot(classes), dict(type(provider).__dict__)] == before
-    assert not shim.status().installed
+    assert not installer.status().installed
 
 
 def test_installing_twice_patches_once(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     shaped(classes, generation)
     first = install(classes)
@@ -130,31 +130,31 @@ def test_installing_twice_patches_once(
 
 
 def test_a_provider_class_made_later_is_protected_and_put_back(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     later = type(make_provider(classes, Script()))
     assert inspect.unwrap(later.chat) is not later.chat
-    names = [point.name for point in shim.status().points]
+    names = [point.name for point in installer.status().points]
     assert any(name.endswith("Scripted.chat") for name in names)
-    shim.uninstall()
+    installer.uninstall()
     assert inspect.unwrap(later.chat) is later.chat
 
 
 def test_what_somebody_else_wrapped_stays_and_passes_calls_on(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     ours = classes.session.get_history  # type: ignore[attr-defined]
     classes.session.get_history = theirs = lambda self, **kw: ours(self, **kw)  # type: ignore[attr-defined]
-    shim.uninstall()
+    installer.uninstall()
     assert classes.session.get_history is theirs  # type: ignore[attr-defined]
     session = classes.session(messages=conversation(9, 50))
     assert theirs(session, max_tokens=10) == conversation(9, 50)
 
 
 def test_switched_off_nothing_is_patched(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     before = snapshot(classes)
     state = install(classes, context_compression=False)
@@ -167,17 +167,17 @@ def test_broken_settings_leave_nanobot_untouched(
     classes: NanobotClasses, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "config.json").write_text('{"agents": {"defaults": {"contextCompression": 1}}}')
-    monkeypatch.setattr(shim, "load_classes", lambda: classes)
-    monkeypatch.setattr(shim, "nanobot_config_path", lambda: tmp_path / "config.json")
+    monkeypatch.setattr(installer, "load_classes", lambda: classes)
+    monkeypatch.setattr(installer, "nanobot_config_path", lambda: tmp_path / "config.json")
     before = snapshot(classes)
-    state = shim.install()
+    state = installer.install()
     assert not state.installed
     assert "`agents.defaults.contextCompression` must be" in state.reason
     assert snapshot(classes) == before
 
 
 def test_status_names_the_window_and_its_source(
-    classes: NanobotClasses, install: Callable[..., shim.Status], tmp_path: Path
+    classes: NanobotClasses, install: Callable[..., installer.Status], tmp_path: Path
 ) -> None:
     (tmp_path / "config.json").write_text('{"agents": {"defaults": {"model": "gpt-4o"}}}')
     state = install(classes)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import shim, subscribe
-from nanobot_context.shim import fuse
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context import installer, subscribe
+from nanobot_context.guard import fuse
+from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
     LLMResponse,
@@ -25,8 +25,8 @@ from shim_classes import (
 )
 
 ANSWER = LLMResponse("fine", usage={"prompt_tokens": 3_000, "completion_tokens": 9})
-GUARD, EXCHANGE = "nanobot_context.shim.guard.", "nanobot_context.shim.exchange."
-WINDOWS, LIVE = "nanobot_context.shim.windows.Windows.", "nanobot_context.shim.live."
+GUARD, EXCHANGE = "nanobot_context.guard.guard.", "nanobot_context.guard.exchange."
+WINDOWS, LIVE = "nanobot_context.guard.windows.Windows.", "nanobot_context.guard.telemetry."
 
 BEFORE = (
     f"{GUARD}compress",
@@ -36,9 +36,9 @@ BEFORE = (
     f"{WINDOWS}ratio",
     f"{WINDOWS}output_of",
     f"{WINDOWS}half_of",
-    "nanobot_context.shim.archives.Archives.of",
-    "nanobot_context.shim.request.Call.request",
-    "nanobot_context.shim.counters.Counters.add",
+    "nanobot_context.guard.archives.Archives.of",
+    "nanobot_context.guard.request.Call.request",
+    "nanobot_context.guard.counters.Counters.add",
 )
 """What is called before a request goes out."""
 AFTER = (
@@ -52,8 +52,8 @@ AFTER = (
     f"{WINDOWS}accepted",
     f"{LIVE}Usage.of",
     f"{LIVE}is_wanted",
-    "nanobot_context.shim.learned.Learned.counted",
-    "nanobot_context.shim.counters.Counters.add",
+    "nanobot_context.guard.limits.Learned.counted",
+    "nanobot_context.guard.counters.Counters.add",
 )
 """What is called when an answer is there."""
 REFUSED = (
@@ -68,8 +68,8 @@ REFUSED = (
     f"{WINDOWS}counted",
     "nanobot_context.recovery.Recovery",
     "nanobot_context.recovery.get_output_limit",
-    "nanobot_context.shim.friendly.conversation_too_long",
-    "nanobot_context.shim.learned.replace_file",
+    "nanobot_context.guard.friendly.conversation_too_long",
+    "nanobot_context.guard.limits.replace_file",
     f"{LIVE}is_wanted",
 )
 """What is called when a provider has refused a request."""
@@ -98,7 +98,7 @@ failures = pytest.mark.parametrize("failure", [ValueError, OSError, Panic])
 @pytest.mark.parametrize("point", BEFORE)
 def test_what_fails_before_a_request_sends_it_all_the_same(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     monkeypatch: pytest.MonkeyPatch,
     point: str,
     failure: type[BaseException],
@@ -121,7 +121,7 @@ def test_what_fails_before_a_request_sends_it_all_the_same(
 @pytest.mark.parametrize("point", AFTER)
 def test_what_fails_after_an_answer_does_not_cost_it(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     generation: str,
     monkeypatch: pytest.MonkeyPatch,
     point: str,
@@ -141,7 +141,7 @@ def test_what_fails_after_an_answer_does_not_cost_it(
 @pytest.mark.parametrize("raised", [False, True], ids=["response", "exception"])
 def test_what_fails_after_a_refusal_hands_on_an_answer_or_the_refusal(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     monkeypatch: pytest.MonkeyPatch,
     point: str,
     failure: type[BaseException],
@@ -172,7 +172,7 @@ UNCOUNTABLE: dict[str, Message] = {
 @pytest.mark.parametrize("message", UNCOUNTABLE.values(), ids=UNCOUNTABLE.keys())
 def test_the_answer_to_a_message_that_cannot_be_counted_comes_back(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     generation: str,
     message: Message,
 ) -> None:
@@ -188,7 +188,7 @@ def test_the_answer_to_a_message_that_cannot_be_counted_comes_back(
 
 @pytest.mark.parametrize("default", [None, 7, "\ud800"], ids=["none", "a number", "a surrogate"])
 def test_a_provider_without_a_usable_default_model_is_asked(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, default: Any
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, default: Any
 ) -> None:
     install(shaped(classes, generation))
     provider = make_provider(classes, Script(ANSWER))
@@ -199,7 +199,7 @@ def test_a_provider_without_a_usable_default_model_is_asked(
 @pytest.mark.parametrize("ending", fuse.NOT_OURS)
 def test_what_ends_a_task_ends_it(
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     monkeypatch: pytest.MonkeyPatch,
     ending: type[BaseException],
 ) -> None:
@@ -211,11 +211,13 @@ def test_what_ends_a_task_ends_it(
 
 
 def test_a_failure_is_logged_once(
-    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install(classes)
     logged: list[str] = []
-    monkeypatch.setattr("nanobot_context.shim.log.exception", lambda _, what: logged.append(what))
+    monkeypatch.setattr("nanobot_context.guard.log.exception", lambda _, what: logged.append(what))
     fail(monkeypatch, f"{EXCHANGE}Usage.of", ValueError)
     provider = make_provider(classes, Script(*[ANSWER] * 3))
     for _ in range(3):
@@ -224,11 +226,13 @@ def test_a_failure_is_logged_once(
 
 
 def test_a_log_that_fails_costs_nothing(
-    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     install(classes)
     for name in ("exception", "warning", "error"):
-        fail(monkeypatch, f"nanobot_context.shim.log.{name}", OSError)
+        fail(monkeypatch, f"nanobot_context.guard.log.{name}", OSError)
     fail(monkeypatch, f"{EXCHANGE}Usage.of", ValueError)
     provider = make_provider(classes, Script(ANSWER, error(TOO_LONG), ANSWER))
     assert call(provider, messages=conversation(8, 150)) is ANSWER
@@ -236,7 +240,7 @@ def test_a_log_that_fails_costs_nothing(
 
 
 def test_listeners_and_files_that_fail_cost_nothing(
-    classes: NanobotClasses, install: Callable[..., shim.Status], tmp_path: Path
+    classes: NanobotClasses, install: Callable[..., installer.Status], tmp_path: Path
 ) -> None:
     for name in ("nanobot-context", "events"):
         (tmp_path / name).write_text("a file where a folder should be", encoding="utf-8")
@@ -252,13 +256,13 @@ def test_listeners_and_files_that_fail_cost_nothing(
         messages = conversation(8, 150)
         assert call(provider, messages=messages) is ANSWER
         assert call(provider, messages=messages) is ANSWER
-        assert shim.status().learned
+        assert installer.status().learned
     finally:
         stop()
 
 
 def test_an_answer_that_is_cancelled_on_its_way_is_cancelled(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     script = Script(asyncio.CancelledError())

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import shim
-from nanobot_context.shim import friendly
-from nanobot_context.shim.detect import NanobotClasses
-from nanobot_context.shim.nanobot_messages import (
+from nanobot_context import installer
+from nanobot_context.guard import friendly
+from nanobot_context.host.detect import NanobotClasses
+from nanobot_context.host.messages import (
     REFLECTION,
     is_consolidation,
     lift_prompts,
@@ -33,7 +33,7 @@ from shim_classes import (
 
 
 def test_history_without_a_budget_is_nanobots_own(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     session = classes.session(messages=conversation(9, 5))
     own = classes.session.get_history  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ def test_history_without_a_budget_is_nanobots_own(
 
 
 def test_history_with_a_budget_is_the_newest_whole_rounds(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     messages = conversation(9, 20)[1:-1]
     session = classes.session(messages=messages)
@@ -98,7 +98,7 @@ def test_without_reflections_the_same_list_comes_back() -> None:
 
 
 def test_the_task_stays_when_reflections_stand_behind_it(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     script = Script(LLMResponse("fine"))
@@ -136,7 +136,7 @@ def test_prompts_are_put_back_behind_what_they_stood_behind() -> None:
 
 @pytest.mark.usefixtures("_prompts")
 def test_the_task_stays_when_nanobot_asks_for_an_answer_behind_it(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     script = Script(LLMResponse("fine"))
@@ -163,7 +163,7 @@ def consolidation(entries: int, words: int) -> list[Message]:
 
 
 def test_a_consolidation_that_is_too_long_keeps_the_memory_and_part_of_every_entry(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     messages = consolidation(30, 600)

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import shim
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context import installer
+from nanobot_context.host.detect import NanobotClasses
+from nanobot_context.patches import window
 
 LARGE, SMALL = "gemini-2.5-pro", "gpt-4"
 LARGE_WINDOW = 1_048_576
@@ -45,7 +46,7 @@ def make(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
 ) -> type:
     module, name = _PLACES[request.param]
     parts = module.split(".")
@@ -68,7 +69,7 @@ def test_the_default_follows_a_larger_model(make: type, default: int) -> None:
 def test_uninstalling_leaves_the_own_value(make: type) -> None:
     made = make(LARGE, 200_000)
     assert made.context_window_tokens == LARGE_WINDOW
-    shim.uninstall()
+    installer.uninstall()
     assert made.context_window_tokens == 200_000
     assert make(LARGE, 200_000).context_window_tokens == 200_000
 
@@ -82,11 +83,11 @@ def test_a_copy_for_another_model_has_that_ones_window(make: type) -> None:
 def test_a_window_that_was_learned_counts() -> None:
     windows = SimpleNamespace(of=lambda model, endpoint: SimpleNamespace(tokens=90_000))
     patches = SimpleNamespace(active=True)
-    following = shim.own_window._following(None, windows, {65_536: 65_536}, patches)  # type: ignore[arg-type]
+    following = window._following(None, windows, {65_536: 65_536}, patches)  # type: ignore[arg-type]
     loop = SimpleNamespace(context_window_tokens=65_536)
     assert following.fget is not None
     assert following.fget(loop) == 90_000
 
 
 def test_status_names_it(make: type) -> None:
-    assert any(point.name.endswith(".context_window_tokens") for point in shim.status().points)
+    assert any(point.name.endswith(".context_window_tokens") for point in installer.status().points)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import count_tokens, shim
+from nanobot_context import count_tokens, installer
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context.guard.guard import subagent
+from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
     WINDOW,
@@ -28,7 +29,7 @@ from shim_classes import (
 
 
 def test_an_overflow_is_repaired_by_one_smaller_request(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
@@ -41,7 +42,7 @@ def test_an_overflow_is_repaired_by_one_smaller_request(
 
 
 def test_an_overflow_that_is_raised_is_repaired_too(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
@@ -50,7 +51,7 @@ def test_an_overflow_that_is_raised_is_repaired_too(
 
 
 def test_three_smaller_requests_are_tried_the_last_with_the_newest_messages_only(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
@@ -65,7 +66,7 @@ def test_three_smaller_requests_are_tried_the_last_with_the_newest_messages_only
 
 
 def test_what_is_refused_again_and_again_ends_in_a_friendly_error_without_digits(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(*[error(TOO_LONG)] * 4)
@@ -77,7 +78,7 @@ def test_what_is_refused_again_and_again_ends_in_a_friendly_error_without_digits
 
 
 def test_a_chinese_conversation_gets_the_chinese_text(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     messages = conversation(2, 20)
@@ -95,7 +96,7 @@ OUTPUT_CAP = error("Error: Range of max_tokens should be [1, 1024]")
 
 
 def test_an_output_cap_lowers_only_the_output_limit(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
@@ -108,7 +109,7 @@ def test_an_output_cap_lowers_only_the_output_limit(
 
 
 def test_an_output_cap_is_remembered(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(OUTPUT_CAP, LLMResponse("fine"), LLMResponse("fine"))
@@ -119,7 +120,7 @@ def test_an_output_cap_is_remembered(
 
 
 def test_an_output_cap_that_nothing_satisfies_comes_back_as_it_is(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(*[OUTPUT_CAP] * 4)
@@ -130,7 +131,7 @@ def test_an_output_cap_that_nothing_satisfies_comes_back_as_it_is(
 
 
 def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     text = "max_tokens: 4096 > context_window: 8000 - input_tokens: 5000 = available_tokens: 3000"
@@ -145,7 +146,7 @@ def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
 
 
 def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(error(TOO_LONG), LLMResponse("fine"))
@@ -156,7 +157,7 @@ def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
 
 
 def test_a_shorter_answer_makes_room_for_what_must_stay(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(error(TOO_LONG), LLMResponse("fine"))
@@ -168,7 +169,7 @@ def test_a_shorter_answer_makes_room_for_what_must_stay(
 
 
 def test_a_provider_that_calls_another_is_protected_once(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     script = Script(*[error(TOO_LONG)] * 4)
@@ -183,7 +184,7 @@ def test_a_provider_that_calls_another_is_protected_once(
 
 
 def test_a_subagent_that_cannot_go_on_is_announced_as_failed(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     for task, text in (
@@ -196,12 +197,12 @@ def test_a_subagent_that_cannot_go_on_is_announced_as_failed(
 
 
 def test_the_overflow_that_is_raised_inside_carries_its_numbers(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
 
     async def run() -> None:
-        with shim.guard.subagent():
+        with subagent():
             script = Script(*[error(TOO_LONG)] * 4)
             await make_provider(classes, script).chat(messages=conversation(8, 150))
 
@@ -213,7 +214,7 @@ def test_the_overflow_that_is_raised_inside_carries_its_numbers(
 
 @pytest.mark.parametrize("stated", [True, False])
 def test_after_one_refusal_no_longer_prompt_is_sent(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str, stated: bool
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str, stated: bool
 ) -> None:
     """The provider counts 1.5 times what we do, and says so or not."""
     install(shaped(classes, generation), context_window_override=None)
@@ -245,7 +246,7 @@ def usage(prompt: int, answer: int) -> dict[str, int]:
 
 
 def test_a_prompt_that_the_provider_cut_is_sent_again_as_large_as_what_it_read(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation), context_window_override=None)
     forgetful = LLMResponse("Which rules?", usage=usage(1_500, 9))
@@ -262,7 +263,7 @@ def test_a_prompt_that_the_provider_cut_is_sent_again_as_large_as_what_it_read(
 
 
 def test_a_full_window_without_an_answer_is_repaired(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     mute = LLMResponse(None, finish_reason="length", usage=usage(WINDOW, 0))
@@ -284,7 +285,7 @@ def test_a_full_window_without_an_answer_is_repaired(
     ids=["above the window", "whole", "length", "cached", "no usage"],
 )
 def test_an_answer_to_a_prompt_that_was_read_is_the_answer(
-    classes: NanobotClasses, install: Callable[..., shim.Status], response: LLMResponse
+    classes: NanobotClasses, install: Callable[..., installer.Status], response: LLMResponse
 ) -> None:
     install(classes)
     script = Script(response)
@@ -292,7 +293,7 @@ def test_an_answer_to_a_prompt_that_was_read_is_the_answer(
 
 
 def test_an_answer_that_repeats_in_vain_is_the_answer(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes, context_window_override=None)
     script = Script(*[LLMResponse("?", usage=usage(n, 9)) for n in (1_200, 1_100, 1_100, 1_100)])
@@ -301,7 +302,7 @@ def test_an_answer_that_repeats_in_vain_is_the_answer(
 
 
 def test_a_provider_that_has_read_more_did_not_cut(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes, context_window_override=None)
     answers = [LLMResponse("a", usage=usage(3_700, 9)), LLMResponse("b", usage=usage(1_100, 9))]
@@ -311,7 +312,7 @@ def test_a_provider_that_has_read_more_did_not_cut(
 
 
 def test_what_was_shown_as_it_came_is_not_said_twice(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     class Streaming(classes.provider):  # type: ignore[name-defined, misc]
         def __init__(self, script: Script) -> None:
@@ -336,12 +337,14 @@ def test_what_was_shown_as_it_came_is_not_said_twice(
 
 
 def test_a_mistake_of_ours_hands_on_what_the_provider_said(
-    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("nanobot_context.shim.exchange.reduce_messages", broken)
+    monkeypatch.setattr("nanobot_context.guard.exchange.reduce_messages", broken)
     install(classes)
     refusal = error(TOO_LONG)
     script = Script(refusal)
@@ -373,7 +376,7 @@ def at_most(cap: int) -> Callable[[int, int], str | None]:
 
 
 def test_a_refused_max_tokens_is_lowered_once_and_no_prompt_is_cut(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation), context_window_override=None)
     script = Answers(128_000, at_most(4_096))
@@ -383,12 +386,12 @@ def test_a_refused_max_tokens_is_lowered_once_and_no_prompt_is_cut(
         assert call(provider, messages=messages, max_tokens=8_192).content == "fine"
     assert script.limits == [8_192, 4_096, 4_096, 4_096]
     assert all(sent is messages for sent in script.sent)
-    (lesson,) = (shim.status().learned or {}).values()
+    (lesson,) = (installer.status().learned or {}).values()
     assert (lesson["window_tokens"], lesson["output_tokens"]) == (None, 4_096)
 
 
 def test_a_cap_is_remembered_where_the_prompt_was_refused_next(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes, context_window_override=None)
     script = Script(
@@ -403,7 +406,7 @@ def test_a_cap_is_remembered_where_the_prompt_was_refused_next(
 
 
 def test_a_sum_that_is_too_large_for_its_answer_cuts_no_prompt(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation), context_window_override=None)
 
@@ -426,7 +429,7 @@ def test_a_sum_that_is_too_large_for_its_answer_cuts_no_prompt(
 
 
 def test_a_window_that_was_misread_ends_with_the_first_answer(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     """A number that is none of the window is stated once; the next turn needs more than that."""
     install(shaped(classes, generation), context_window_override=None)
@@ -441,5 +444,5 @@ def test_a_window_that_was_misread_ends_with_the_first_answer(
     call(provider, messages=[needed[0], *conversation(30, 150)[1:]])
     assert call(provider, messages=needed) is answer
     assert script.sent[-1] == needed
-    (lesson,) = (shim.status().learned or {}).values()
+    (lesson,) = (installer.status().learned or {}).values()
     assert lesson["window_tokens"] is None

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import count_tokens, shim
+from nanobot_context import count_tokens, installer
+from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.settings import Settings
-from nanobot_context.shim.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
     WINDOW,
@@ -29,7 +29,7 @@ from shim_classes import (
 
 
 def test_a_request_that_fits_goes_out_as_the_same_objects(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
@@ -40,7 +40,7 @@ def test_a_request_that_fits_goes_out_as_the_same_objects(
 
 
 def test_a_request_that_is_too_long_is_compressed_and_the_callers_list_is_not(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(LLMResponse("fine"))
@@ -54,7 +54,7 @@ def test_a_request_that_is_too_long_is_compressed_and_the_callers_list_is_not(
 
 
 def test_a_request_of_which_nothing_is_left_to_cut_is_sent(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
@@ -67,7 +67,7 @@ def test_a_request_of_which_nothing_is_left_to_cut_is_sent(
 
 
 def test_what_cannot_be_made_to_fit_is_told_in_plain_words_when_it_was_refused(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(error(TOO_LONG))
@@ -79,7 +79,7 @@ def test_what_cannot_be_made_to_fit_is_told_in_plain_words_when_it_was_refused(
 
 
 def test_an_error_that_is_no_overflow_comes_back_as_the_same_object(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     for text in ("Error calling LLM: invalid api key", "Error: Rate limit reached, try again"):
@@ -89,7 +89,7 @@ def test_an_error_that_is_no_overflow_comes_back_as_the_same_object(
 
 
 def test_an_answer_that_talks_about_an_overflow_is_an_answer(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     answer = LLMResponse(TOO_LONG)
@@ -98,7 +98,7 @@ def test_an_answer_that_talks_about_an_overflow_is_an_answer(
 
 
 def test_an_exception_that_is_no_overflow_passes_through(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     with pytest.raises(KeyError, match="x"):
@@ -106,7 +106,7 @@ def test_an_exception_that_is_no_overflow_passes_through(
 
 
 def test_cancelling_passes_through(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation))
     script = Script(asyncio.CancelledError())
@@ -115,7 +115,7 @@ def test_cancelling_passes_through(
 
 
 def test_arguments_may_come_by_position(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
     script = Script(error(TOO_LONG), LLMResponse("fine"))
@@ -125,7 +125,7 @@ def test_arguments_may_come_by_position(
 
 
 def test_a_window_of_zero_only_repairs(
-    classes: NanobotClasses, install: Callable[..., shim.Status], generation: str
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
     install(shaped(classes, generation), context_window_override=0)
     script = Script(error(TOO_LONG), LLMResponse("fine"))
@@ -136,12 +136,14 @@ def test_a_window_of_zero_only_repairs(
 
 
 def test_a_mistake_of_ours_sends_nanobots_own_request(
-    classes: NanobotClasses, install: Callable[..., shim.Status], monkeypatch: pytest.MonkeyPatch
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("nanobot_context.shim.guard.compress", broken)
+    monkeypatch.setattr("nanobot_context.guard.guard.compress", broken)
     install(classes)
     script = Script(LLMResponse("fine"))
     messages = conversation(20, 300)
@@ -152,9 +154,9 @@ def test_a_mistake_of_ours_sends_nanobots_own_request(
 def test_the_smallest_window_of_a_chain_of_models_counts(
     classes: NanobotClasses, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(shim, "load_classes", lambda: with_stream(classes))
-    monkeypatch.setattr(shim, "nanobot_config_path", lambda: tmp_path / "config.json")
-    shim.install(Settings())
+    monkeypatch.setattr(installer, "load_classes", lambda: with_stream(classes))
+    monkeypatch.setattr(installer, "nanobot_config_path", lambda: tmp_path / "config.json")
+    installer.install(Settings())
     try:
         provider = make_provider(classes, script := Script(*[LLMResponse("fine")] * 2))
         messages = conversation(20, 900)
@@ -162,7 +164,7 @@ def test_the_smallest_window_of_a_chain_of_models_counts(
         provider._fallback_presets = [SimpleNamespace(model="gpt-3.5-turbo")]
         call(provider, messages=messages)
     finally:
-        shim.uninstall()
+        installer.uninstall()
     alone, in_chain = script.sent
     assert alone is messages
     assert count_tokens(in_chain, "gpt-4o") <= 0.85 * 16_385 < count_tokens(messages, "gpt-4o")

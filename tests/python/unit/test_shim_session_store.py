@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanobot_context import shim
+from nanobot_context import doctor, installer
 from nanobot_context.errors import SettingsError
+from nanobot_context.guard import log
+from nanobot_context.host.detect import NanobotClasses
+from nanobot_context.plugins import session_store
+from nanobot_context.plugins.shared_session import merged
 from nanobot_context.settings import Settings, load_settings
-from nanobot_context.shim import doctor, log, session_store
-from nanobot_context.shim.detect import NanobotClasses
-from nanobot_context.shim.shared_session import merged
 
 SECRET = "redis://me:s3cr/et@cache.example:6379/2?durability=aof"
 
@@ -125,7 +126,9 @@ def test_a_nanobot_without_stores_stays_as_it_is_and_status_says_so(
     status = install(classes, session_store=SECRET)
     assert status.installed
     assert [point for point in status.points if "SessionStore" in point.name] == [
-        shim.PatchPoint("nanobot.session.manager.SessionStore", "missing", session_store.NO_EFFECT)
+        installer.PatchPoint(
+            "nanobot.session.manager.SessionStore", "missing", session_store.NO_EFFECT
+        )
     ]
     assert warnings == [session_store.NO_EFFECT]
     assert status.settings.session_store == "redis://cache.example:6379/2"
@@ -149,7 +152,7 @@ def test_doctor_says_what_keeps_the_store_from_being_used(
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": SECRET}))
     (finding,) = doctor._check_store(config, status)
     assert finding.problem == session_store.NO_EFFECT
-    (finding,) = doctor._check_store(config, shim.Status(False, "switched off"))
+    (finding,) = doctor._check_store(config, installer.Status(False, "switched off"))
     assert finding.problem.endswith("nanobot is not patched")
     monkeypatch.setattr(session_store, "is_supported", lambda: True)
     url = f"sqlite:///{tmp_path}"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import count_tokens, shim
-from nanobot_context.shim.detect import NanobotClasses
+from nanobot_context import count_tokens, installer
+from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     WINDOW,
     LLMResponse,
@@ -63,7 +63,7 @@ def state_of(tokens: int) -> State:
 
 
 def test_a_state_that_does_not_fit_is_dropped_although_the_messages_fit(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(with_stream(classes))
     script, states = Script(LLMResponse("fine")), list[State | None]()
@@ -77,7 +77,7 @@ def test_a_state_that_does_not_fit_is_dropped_although_the_messages_fit(
 
 
 def test_a_state_that_fits_goes_out_although_the_messages_do_not_fit(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     # The provider made a summary of what it had, and goes on from that.
     install(with_stream(classes))
@@ -92,7 +92,7 @@ def test_a_state_that_fits_goes_out_although_the_messages_do_not_fit(
 
 @pytest.mark.parametrize("payload", [{}, {"context_tokens": None}])
 def test_a_state_of_unknown_size_is_dropped_with_messages_that_are_compressed(
-    classes: NanobotClasses, install: Callable[..., shim.Status], payload: dict[str, Any]
+    classes: NanobotClasses, install: Callable[..., installer.Status], payload: dict[str, Any]
 ) -> None:
     install(with_stream(classes))
     script, states = Script(LLMResponse("fine")), list[State | None]()
@@ -103,7 +103,7 @@ def test_a_state_of_unknown_size_is_dropped_with_messages_that_are_compressed(
 
 
 def test_what_is_counted_of_a_state_says_nothing_of_how_the_provider_counts(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(with_stream(classes))
     states: list[State | None] = []
@@ -120,7 +120,7 @@ def test_what_is_counted_of_a_state_says_nothing_of_how_the_provider_counts(
 
 
 def test_a_state_that_was_refused_is_not_sent_again(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(with_stream(classes), context_window_override=None)
     states: list[State | None] = []
@@ -134,7 +134,7 @@ def test_a_state_that_was_refused_is_not_sent_again(
 
 
 def test_a_prompt_that_the_provider_made_a_summary_of_was_not_cut(
-    classes: NanobotClasses, install: Callable[..., shim.Status]
+    classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(with_stream(classes))
     answer = counted(1_100)

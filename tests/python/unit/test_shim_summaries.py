@@ -14,14 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanobot_context import shim
+from nanobot_context import installer
 from nanobot_context.events import LiveEvent, SummarisedEvent, subscribe
+from nanobot_context.guard.telemetry import Live
+from nanobot_context.guard.windows import Windows
+from nanobot_context.host import stored_summary
+from nanobot_context.host.detect import NanobotClasses
+from nanobot_context.patches.patching import PatchSet
+from nanobot_context.plugins import summaries
 from nanobot_context.settings import LoadedSettings, Settings
-from nanobot_context.shim import stored_summary, summaries
-from nanobot_context.shim.detect import NanobotClasses
-from nanobot_context.shim.live import Live
-from nanobot_context.shim.patching import PatchSet
-from nanobot_context.shim.windows import Windows
 from nanobot_context.summary import Summary, summary_section
 from nanobot_sessions import (
     KEY,
@@ -53,7 +54,7 @@ def builder(request: pytest.FixtureRequest) -> Any:
 def nanobot(
     monkeypatch: pytest.MonkeyPatch,
     classes: NanobotClasses,
-    install: Callable[..., shim.Status],
+    install: Callable[..., installer.Status],
     builder: Any,
 ) -> Callable[..., AgentLoop]:
     """Install the shim on nanobot's classes and return how a loop is made."""
@@ -212,7 +213,7 @@ def test_a_session_can_be_summarised_by_hand(nanobot: Callable[..., AgentLoop]) 
     assert len(session.get_history()) == LIMIT + 1 - 8
     assert not session.update_summary("Of nothing."), "it covers nothing"
     assert session.trim_if_needed(limit=3, min_keep=1) == (session.messages[8:12], True)
-    shim.uninstall()
+    installer.uninstall()
     assert not hasattr(Session, "trim_if_needed")
 
 
@@ -232,7 +233,7 @@ def told() -> Iterator[list[SummarisedEvent]]:
 
 def counted() -> tuple[int, int]:
     """Return how many summaries were stored, and how many failed."""
-    counters = shim.status().counters
+    counters = installer.status().counters
     assert counters is not None
     return counters.summaries, counters.summaries_failed
 
@@ -331,9 +332,9 @@ def test_uninstalling_puts_everything_back(
 ) -> None:
     before = [dict(vars(cls)) for cls in (Session, SessionManager, AgentLoop, builder)]
     nanobot(Provider())
-    names = {point.name.rpartition(".")[2] for point in shim.status().points if patched(point)}
+    names = {point.name.rpartition(".")[2] for point in installer.status().points if patched(point)}
     assert {"save", "clear", "get_history", "_process_message"} < names
-    shim.uninstall()
+    installer.uninstall()
     assert [dict(vars(cls)) for cls in (Session, SessionManager, AgentLoop, builder)] == before
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from nanobot_context.guard.windows import Windows
+from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
-from nanobot_context.shim.config import nanobot_config_path
-from nanobot_context.shim.windows import Windows
 
 
 def windows(agent_defaults: dict[str, Any] | None = None, **settings: Any) -> Windows:

@@ -18,6 +18,11 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context._core import get_context_window
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
+from nanobot_context.guard.status import Status
+from nanobot_context.guard.telemetry import events_file
+from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.installer import install
+from nanobot_context.plugins import session_store
 from nanobot_context.sessions.service import SessionService
 from nanobot_context.settings import (
     NANOBOT_FIELDS,
@@ -27,10 +32,6 @@ from nanobot_context.settings import (
     load_settings,
     read_json_object,
 )
-from nanobot_context.shim import install, session_store
-from nanobot_context.shim.config import nanobot_config_path
-from nanobot_context.shim.live import events_file
-from nanobot_context.shim.state import Status
 
 __all__ = ["Finding", "Report", "examine"]
 

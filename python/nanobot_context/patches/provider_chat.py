@@ -13,11 +13,11 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from nanobot_context.shim.detect import subclasses
-from nanobot_context.shim.fuse import fused
-from nanobot_context.shim.guard import Guard, in_flight
-from nanobot_context.shim.patching import PatchSet
-from nanobot_context.shim.request import Call, positional_names
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.guard import Guard, in_flight
+from nanobot_context.guard.request import Call, positional_names
+from nanobot_context.host.detect import subclasses
+from nanobot_context.patches.patching import PatchSet
 
 __all__ = ["CLEAR_COMMAND", "patch"]
 

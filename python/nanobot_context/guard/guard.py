@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import count_tokens, fits, reduce_messages
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, recover
-from nanobot_context.shim import friendly, log
-from nanobot_context.shim.exchange import Exchange
-from nanobot_context.shim.fuse import NOT_OURS, blown, fused
-from nanobot_context.shim.live import Live
-from nanobot_context.shim.nanobot_messages import (
+from nanobot_context.guard import friendly, log
+from nanobot_context.guard.exchange import Exchange
+from nanobot_context.guard.fuse import NOT_OURS, blown, fused
+from nanobot_context.guard.telemetry import Live
+from nanobot_context.guard.windows import Window, Windows
+from nanobot_context.host.messages import (
     REFLECTION_TOKENS,
     is_consolidation,
     lift_prompts,
@@ -30,13 +30,13 @@ from nanobot_context.shim.nanobot_messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.shim.windows import Window, Windows
+from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, recover
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
+    from nanobot_context.guard.archives import Archives
+    from nanobot_context.guard.request import Message, Request, State
     from nanobot_context.settings import Settings
-    from nanobot_context.shim.archives import Archives
-    from nanobot_context.shim.request import Message, Request, State
 
 __all__ = ["Guard", "in_flight", "subagent", "unguarded"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nanobot_context.events import LiveEvent
 from nanobot_context.files import locked
-from nanobot_context.shim import log
+from nanobot_context.guard import log
 
 __all__ = ["KEPT", "EventFile"]
 

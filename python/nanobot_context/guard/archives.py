@@ -18,8 +18,8 @@ from pathlib import Path
 
 from nanobot_context.archive import Archive
 from nanobot_context.errors import InvalidArgumentError
-from nanobot_context.shim import log
-from nanobot_context.shim.request import Message
+from nanobot_context.guard import log
+from nanobot_context.guard.request import Message
 
 __all__ = ["DEFAULT_WORKSPACE", "Archives", "read_file_knows_the_workspace"]
 

@@ -25,14 +25,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from nanobot_context.guard import log
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.guard import unguarded
+from nanobot_context.guard.request import Message
+from nanobot_context.guard.telemetry import Live
+from nanobot_context.guard.windows import Windows
+from nanobot_context.host import stored_summary
+from nanobot_context.patches.patching import PatchSet, find
 from nanobot_context.settings import Settings
-from nanobot_context.shim import log, stored_summary
-from nanobot_context.shim.fuse import fused
-from nanobot_context.shim.guard import unguarded
-from nanobot_context.shim.live import Live
-from nanobot_context.shim.patching import PatchSet, find
-from nanobot_context.shim.request import Message
-from nanobot_context.shim.windows import Windows
 from nanobot_context.summary import (
     Summarizer,
     Summary,

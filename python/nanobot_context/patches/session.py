@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nanobot_context._core import select_history
-from nanobot_context.shim.fuse import fused
-from nanobot_context.shim.patching import PatchSet
+from nanobot_context.guard.fuse import fused
+from nanobot_context.patches.patching import PatchSet
 
 __all__ = ["wrap_get_history"]
 

@@ -19,7 +19,7 @@ from dataclasses import replace
 from typing import Any
 
 from nanobot_context.errors import InvalidArgumentError
-from nanobot_context.shim.request import Message
+from nanobot_context.guard.request import Message
 from nanobot_context.summary import Summary
 
 __all__ = ["Mark", "forget", "mark_of", "position", "read", "version_of", "write"]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nanobot_context.shim.fuse import fused
+from nanobot_context.guard.fuse import fused
 
 __all__ = ["Call", "Message", "Request", "State", "positional_names"]
 

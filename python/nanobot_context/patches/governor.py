@@ -22,9 +22,9 @@ from collections.abc import Callable
 from typing import Any
 
 from nanobot_context._core import count_tokens
-from nanobot_context.shim.fuse import fused
-from nanobot_context.shim.patching import PatchSet, find
-from nanobot_context.shim.windows import Windows
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.windows import Windows
+from nanobot_context.patches.patching import PatchSet, find
 
 __all__ = ["budgeted_archives", "own_cuts", "patch"]
 

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TypeVar
 
-from nanobot_context.shim import log
+from nanobot_context.guard import log
 
 __all__ = ["NOT_OURS", "blown", "fused", "reset"]
 

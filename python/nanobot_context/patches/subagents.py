@@ -11,8 +11,8 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from nanobot_context.shim.guard import subagent
-from nanobot_context.shim.patching import PatchSet
+from nanobot_context.guard.guard import subagent
+from nanobot_context.patches.patching import PatchSet
 
 __all__ = ["wrap_run_subagent"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from nanobot_context.guard.counters import Counts
 from nanobot_context.settings import Settings
-from nanobot_context.shim.counters import Counts
 
 __all__ = ["PatchPoint", "Status"]
 

@@ -10,8 +10,8 @@ from functools import partial
 from importlib import metadata
 from typing import Any, Literal
 
-from nanobot_context.shim.governance import budgeted_archives, own_cuts
-from nanobot_context.shim.state import PatchPoint
+from nanobot_context.guard.status import PatchPoint
+from nanobot_context.patches.governor import budgeted_archives, own_cuts
 
 __all__ = [
     "Detection",

@@ -11,9 +11,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from nanobot_context.shim.fuse import fused
-from nanobot_context.shim.patching import PatchSet, find
-from nanobot_context.shim.windows import NANOBOT_DEFAULT_WINDOWS, Windows
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.windows import NANOBOT_DEFAULT_WINDOWS, Windows
+from nanobot_context.patches.patching import PatchSet, find
 
 __all__ = ["patch"]
 

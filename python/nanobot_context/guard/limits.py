@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from nanobot_context.events import LearnedEvent, emit, is_wanted
 from nanobot_context.files import replace_file
-from nanobot_context.shim import log
+from nanobot_context.guard import log
 
 __all__ = ["Learned", "Lesson", "Ratio", "learned_file", "name_of"]
 

@@ -28,17 +28,17 @@ from nanobot_context.events import (
     is_wanted,
     subscribe,
 )
+from nanobot_context.guard.counters import Counters
+from nanobot_context.guard.event_file import EventFile
+from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Usage
-from nanobot_context.shim.counters import Counters
-from nanobot_context.shim.event_file import EventFile
-from nanobot_context.shim.fuse import fused
-from nanobot_context.shim.patching import PatchSet, find
+from nanobot_context.patches.patching import PatchSet, find
 
 if TYPE_CHECKING:
     from nanobot_context.errors import ContextOverflowError
+    from nanobot_context.guard.request import Message, Request
     from nanobot_context.overflow import Overflow
     from nanobot_context.settings import Settings
-    from nanobot_context.shim.request import Message, Request
     from nanobot_context.summary import Summary
 
 __all__ = ["NAME", "Live", "events_file", "patch"]

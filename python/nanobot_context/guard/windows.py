@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context._core import get_context_window, prevailing_script
+from nanobot_context.guard.limits import Learned, name_of
 from nanobot_context.settings import LoadedSettings
-from nanobot_context.shim.learned import Learned, name_of
 
 __all__ = ["Window", "Windows"]
 

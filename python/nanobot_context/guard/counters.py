@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nanobot_context.files import locked, replace_file
-from nanobot_context.shim import log
+from nanobot_context.guard import log
 
 __all__ = ["Counters", "Counts", "counters_file"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import count_tokens, reduce_messages
 from nanobot_context.errors import ContextOverflowError
+from nanobot_context.guard import log
+from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Overflow, Usage, detect_overflow
 from nanobot_context.recovery import Attempt, Refused, is_answer
-from nanobot_context.shim import log
-from nanobot_context.shim.fuse import fused
 
 if TYPE_CHECKING:
-    from nanobot_context.shim.guard import Guard
-    from nanobot_context.shim.request import Message, Request
+    from nanobot_context.guard.guard import Guard
+    from nanobot_context.guard.request import Message, Request
 
 __all__ = ["Exchange"]
 

@@ -17,25 +17,30 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context.caches import set_cache_limit
 from nanobot_context.errors import SettingsError
-from nanobot_context.settings import LoadedSettings, Settings, load_settings
-from nanobot_context.shim import fuse, governance, live, log, own_window, provider_chat, safe_chat
-from nanobot_context.shim.archives import (
+from nanobot_context.guard import fuse, log
+from nanobot_context.guard import telemetry as live
+from nanobot_context.guard.archives import (
     DEFAULT_WORKSPACE,
     Archives,
     read_file_knows_the_workspace,
 )
-from nanobot_context.shim.config import nanobot_config_path, provider_prefixes
-from nanobot_context.shim.counters import Counters, counters_file
-from nanobot_context.shim.detect import Detection, detect_generation, load_classes, nanobot_version
-from nanobot_context.shim.guard import Guard
-from nanobot_context.shim.history import wrap_get_history
-from nanobot_context.shim.learned import Learned, learned_file
-from nanobot_context.shim.live import Live
-from nanobot_context.shim.nanobot_messages import own_prompts
-from nanobot_context.shim.patching import PatchSet
-from nanobot_context.shim.state import PatchPoint, Status
-from nanobot_context.shim.subagent import wrap_run_subagent
-from nanobot_context.shim.windows import Windows
+from nanobot_context.guard.counters import Counters, counters_file
+from nanobot_context.guard.guard import Guard
+from nanobot_context.guard.limits import Learned, learned_file
+from nanobot_context.guard.status import PatchPoint, Status
+from nanobot_context.guard.telemetry import Live
+from nanobot_context.guard.windows import Windows
+from nanobot_context.host.config import nanobot_config_path, provider_prefixes
+from nanobot_context.host.detect import Detection, detect_generation, load_classes, nanobot_version
+from nanobot_context.host.messages import own_prompts
+from nanobot_context.patches import governor as governance
+from nanobot_context.patches import provider as safe_chat
+from nanobot_context.patches import provider_chat
+from nanobot_context.patches import window as own_window
+from nanobot_context.patches.patching import PatchSet
+from nanobot_context.patches.session import wrap_get_history
+from nanobot_context.patches.subagents import wrap_run_subagent
+from nanobot_context.settings import LoadedSettings, Settings, load_settings
 
 __all__ = ["PatchPoint", "Status", "install", "status", "uninstall"]
 
@@ -81,7 +86,7 @@ def install(settings: Settings | None = None) -> Status:
                 loaded = replace(loaded, settings=settings, sources=sources)
             store_url = loaded.settings.session_store
             if store_url is not None:
-                from nanobot_context.shim import session_store  # only then: it takes 70 ms
+                from nanobot_context.plugins import session_store  # only then: it takes 70 ms
 
                 # From here on the settings are shown, in `status` and in messages.
                 shown = session_store.without_credentials(store_url)
@@ -153,7 +158,7 @@ def install(settings: Settings | None = None) -> Status:
             if store_url is not None:
                 session_store.patch(store_url, patches)
             if loaded.settings.enable_history_summarization:
-                from nanobot_context.shim import summaries  # the same
+                from nanobot_context.plugins import summaries  # the same
 
                 summaries.patch(classes.session, windows, loaded.settings, patches, telling)
         except BaseException:
@@ -220,7 +225,7 @@ def status() -> Status:
         if name.endswith(live.NAME)
     )
     if current.loaded.settings.enable_history_summarization:
-        from nanobot_context.shim import summaries
+        from nanobot_context.plugins import summaries
 
         own += tuple(
             PatchPoint(name, "patched", "summaries of what was said long ago")
@@ -229,7 +234,7 @@ def status() -> Status:
         )
     store = current.loaded.settings.session_store
     if store is not None:
-        from nanobot_context.shim import session_store
+        from nanobot_context.plugins import session_store
 
         own += session_store.points(store, patched)
     return Status(

@@ -34,12 +34,10 @@ from nanobot_context.errors import (
     SessionStoreError,
     StoreDataError,
 )
-from nanobot_context.sessions.nanobot_files import APP, META, USER, common_length, dumps, event_of
-from nanobot_context.sessions.records import Event, SessionHead, StoredSession
-from nanobot_context.sessions.service import SessionService
-from nanobot_context.shim import log
-from nanobot_context.shim.patching import PatchSet, find
-from nanobot_context.shim.shared_session import (
+from nanobot_context.guard import log
+from nanobot_context.guard.status import PatchPoint
+from nanobot_context.patches.patching import PatchSet, find
+from nanobot_context.plugins.shared_session import (
     MODULE,
     Known,
     forget,
@@ -56,7 +54,9 @@ from nanobot_context.shim.shared_session import (
     record_of,
     stored_record,
 )
-from nanobot_context.shim.state import PatchPoint
+from nanobot_context.sessions.nanobot_files import APP, META, USER, common_length, dumps, event_of
+from nanobot_context.sessions.records import Event, SessionHead, StoredSession
+from nanobot_context.sessions.service import SessionService
 
 __all__ = [
     "NO_EFFECT",

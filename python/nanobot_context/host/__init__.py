@@ -1,0 +1,1 @@
+"""Facts about nanobot: its versions and classes, its config file, the prompts that it writes."""
