@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::compress::{groups, last_user_index};
+use crate::conversation::{groups, last_user_index};
 use crate::message::{Message, Role, Text};
 use crate::tokens::{REPLY, TokenCounter};
 

@@ -1,4 +1,4 @@
-"""Fits the weights of `src/compress/salience.tsv` to recorded conversations: `make train`.
+"""Fits the weights of `src/select/scoring.tsv` to recorded conversations: `make train`.
 
 README.md beside this file tells what is learned, from what, and how well.
 """
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent
-WEIGHTS = ROOT / "src" / "compress" / "salience.tsv"
+WEIGHTS = ROOT / "src" / "select" / "scoring.tsv"
 README = Path(__file__).resolve().parent / "README.md"
 
-# `TermKind` in src/compress/terms.rs: its number, and its name in the table.
+# `TermKind` in src/text/terms.rs: its number, and its name in the table.
 KINDS = {2: "long_word", 3: "ident", 4: "joined", 5: "path", 6: "number", 7: "pair"}
-# In the order of `features()` in src/compress/salience/chances.rs. The first is always 1.
+# In the order of `features()` in src/select/usage_model.rs. The first is always 1.
 FEATURES = (
     *("bias", "messages", "age", "uses", "by_user", "by_assistant", "by_call", "company"),
     *("relevance", "asked", "error", "header", "noise", "mentions"),

@@ -13,7 +13,7 @@ use libfuzzer_sys::arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use nanobot_context::compress::{self, Archive, Output, Plan, Request};
 use nanobot_context::message::Media;
-use nanobot_context::{Error, Field, Role, TokenCounter, history};
+use nanobot_context::{Error, Field, Role, TokenCounter, conversation, history};
 
 use owned::{Call, Owned, Says, apply, assert_paired, view};
 
@@ -148,7 +148,7 @@ fn load() {
 fuzz_target!(init: load(), |case: Case| {
     let messages = view(&case.messages);
     // The first message of the user that reads as a note of this crate is one: nothing holds for it.
-    if messages.iter().any(compress::is_note) {
+    if messages.iter().any(conversation::is_note) {
         return;
     }
     let archive = case.archived.then(|| Archive::new(".nanobot-context/results").unwrap());
@@ -203,7 +203,7 @@ fn check(
     let kept: Vec<_> = kept.collect();
     assert!(kept.is_sorted_by(|a, b| a.0 < b.0), "{way}: {kept:?}");
     let system = (0..before.len()).filter(|&index| before[index].role == Role::System);
-    for index in system.chain(compress::last_user_index(&before)) {
+    for index in system.chain(conversation::last_user_index(&before)) {
         assert!(kept.contains(&(index, false)), "{way} changes {index}");
     }
 }

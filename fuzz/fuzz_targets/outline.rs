@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nanobot_context::compress::{Outline, TRIM_LINES, trim_tool_result};
+use nanobot_context::{Outline, TRIM_LINES, trim_tool_result};
 use serde::de::IgnoredAny;
 
 fuzz_target!(|case: (u64, u16, &str)| {

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nanobot_context::store;
+use nanobot_context::session::store;
 
 const PASSWORD: &str = "hunter2-Xq";
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["message_text", "origin_of", "removed_text", "tool_names"]
 
-# As `src/compress/marks.rs` writes what is left of a text.
+# As `src/text/elision.rs` writes what is left of a text.
 _GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
 _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 

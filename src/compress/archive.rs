@@ -13,10 +13,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::{Error, Result};
 use crate::message::{Content, Message, Part, Role};
+use crate::select::within::within;
+use crate::text::elision;
 
 use super::draft::{Draft, Origin, Slot};
-use super::marks;
-use super::within::within;
 
 /// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
 pub const MIN_TOKENS: u64 = 512;
@@ -28,7 +28,7 @@ pub const MIN_TOKENS: u64 = 512;
 const DIGITS: usize = 16;
 const SUFFIX: &str = ".txt";
 
-/// Longest directory: with it a mark is still found by [`marks::read_gap`].
+/// Longest directory: with it a mark is still found by [`elision::read_gap`].
 const MAX_DIRECTORY_BYTES: usize = 256;
 
 /// The directory that originals are kept in, as the model is to name it.
@@ -63,7 +63,7 @@ impl Archive {
         if shown.len() > MAX_DIRECTORY_BYTES {
             return wrong("must have a path of at most 256 bytes");
         }
-        if shown.contains(|c: char| c.is_control() || c == '"') || !marks::can_name(shown) {
+        if shown.contains(|c: char| c.is_control() || c == '"') || !elision::can_name(shown) {
             return wrong("must have a path without quotes, control characters and marks");
         }
         Ok(Self { directory: shown.to_owned(), only: None })
@@ -101,8 +101,8 @@ impl Archive {
 
     /// Returns the name that an earlier mark in a shortened `text` gives.
     fn named_by<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let before = [marks::ALL_OF_IT, &self.directory, "/"].concat();
-        let is_mark = |at: usize| [marks::LEFT_OUT, marks::TOKENS].iter().any(|end| text[..at].ends_with(end));
+        let before = [elision::ALL_OF_IT, &self.directory, "/"].concat();
+        let is_mark = |at: usize| [elision::LEFT_OUT, elision::TOKENS].iter().any(|end| text[..at].ends_with(end));
         let mut names = text.match_indices(&before).filter(|(at, _)| is_mark(*at));
         names.find_map(|(at, _)| text[at + before.len()..].get(..DIGITS + SUFFIX.len()).filter(|name| is_name(name)))
     }
@@ -251,7 +251,7 @@ pub fn to_tokens(draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compress::outline::Outline;
+    use crate::text::segments::Outline;
 
     #[test]
     fn every_form_of_a_mark_is_read_again() {
@@ -269,7 +269,7 @@ mod tests {
             let again = Outline::of(&short).render(&short, &|piece| piece < 1, Some(&path));
             assert_eq!(again.matches(&path).count(), 1, "{again}");
         }
-        assert!(named(&marks::whole("exec result", 600, Some(&path))).is_some());
+        assert!(named(&elision::whole("exec result", 600, Some(&path))).is_some());
         assert_eq!(named(&format!("see {path}")), None);
         assert_eq!(named(&format!("1 line left out; all of it: {}", archive.path("readme.txt"))), None);
     }

@@ -1,13 +1,14 @@
 //! What may be cut, what it weighs, and its shortest form.
 
 use crate::message::{Field, Role, Text};
+use crate::text::analysis::{Analysis, Form};
+use crate::text::{elision, excerpt};
 use crate::tokens::{TokenCounter, cut_by_content};
 
-use super::analysis::{Analysis, Form};
+use super::archive;
 use super::draft::{Draft, Piece, Slot};
-use super::layout::{Layout, Tier};
 use super::priority::{Priority, classify, is_shell_result};
-use super::{archive, marks, shorten};
+use super::protection::{Layout, Tier};
 
 /// Arguments shorter than this are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: u64 = 96;
@@ -67,7 +68,7 @@ fn candidate(
     (tier, priority): (Tier, Priority),
 ) -> Option<Candidate> {
     let text = draft.text(entry, piece);
-    if marks::is_whole(text) || marks::is_note(text) {
+    if elision::is_whole(text) || elision::is_note(text) {
         return None;
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);
@@ -146,7 +147,7 @@ fn arguments_floor(text: &str, tokens: u64, counter: TokenCounter) -> (u64, bool
 
 /// Returns arguments all of whose strings are short.
 fn short_strings(text: &str) -> String {
-    shorten::arguments(text, ARGUMENT_CHARS)
+    excerpt::arguments(text, ARGUMENT_CHARS)
 }
 
 /// Returns arguments of which only the members stay that say what the call was about.
@@ -163,9 +164,11 @@ pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String
         (Slot::Media(_), _) => "attachment".to_owned(),
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
-            let name = if marks::can_show(name) { name } else { "tool" };
-            match FILE_TOOLS.contains(&name).then(|| draft.argument(entry, &shorten::PATH_KEYS)).flatten() {
-                Some(path) if path.len() <= MAX_PATH_BYTES && marks::can_show(&path) => format!("{name} {path} result"),
+            let name = if elision::can_show(name) { name } else { "tool" };
+            match FILE_TOOLS.contains(&name).then(|| draft.argument(entry, &excerpt::PATH_KEYS)).flatten() {
+                Some(path) if path.len() <= MAX_PATH_BYTES && elision::can_show(&path) => {
+                    format!("{name} {path} result")
+                }
                 _ => format!("{name} result"),
             }
         }
@@ -177,7 +180,7 @@ pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String
     };
     // A result that was read from the archive names its file already.
     let origin = archive::origin(draft, entry, piece).filter(|origin| !what.contains(origin));
-    let mark = marks::whole(&what, original_tokens, origin.as_deref());
+    let mark = elision::whole(&what, original_tokens, origin.as_deref());
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)
 }

@@ -8,8 +8,8 @@ use crate::tokens::{REPLY, TokenCounter};
 
 use super::Mechanisms;
 use super::archive::{Archive, Archived, archived};
-use super::expired::Expired;
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
+use super::superseded::Expired;
 
 /// What in a message may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub struct Draft<'v, 'a> {
 }
 
 impl<'v, 'a> Draft<'v, 'a> {
-    /// Starts from repaired entries: see [`super::pairs::entries`]. Counts every text of the view.
+    /// Starts from repaired entries: see [`crate::compress::repair::entries`]. Counts every text of the view.
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
@@ -141,7 +141,7 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the tokens of a note for a few messages left out.
     pub fn note_tokens(&self) -> u64 {
-        self.counter.message(&Message::new(Role::User, &super::marks::note(99)))
+        self.counter.message(&Message::new(Role::User, &crate::text::elision::note(99)))
     }
 
     /// Returns the tokens of the notes for what is left out now.
@@ -273,7 +273,7 @@ impl Run {
     /// Adds a message; a note stands for the messages that it was made for.
     fn add(&mut self, message: &Message<'_>) {
         let stands_for = match &message.content {
-            Content::Text(text) if message.role == Role::User => super::marks::read_note(text.as_str()),
+            Content::Text(text) if message.role == Role::User => crate::text::elision::read_note(text.as_str()),
             _ => None,
         };
         self.messages = self.messages.saturating_add(stands_for.unwrap_or(1));
@@ -284,7 +284,7 @@ impl Run {
         if self.messages == 0 {
             return 0;
         }
-        let content = super::marks::note(self.messages);
+        let content = crate::text::elision::note(self.messages);
         let tokens = counter.message(&Message::new(Role::User, &content));
         let max_tokens = self.max_tokens;
         *self = Self { max_tokens: max_tokens.saturating_sub(tokens), ..Self::default() };

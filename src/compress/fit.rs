@@ -8,24 +8,25 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::conversation::{Group, is_note};
 use crate::error::{Error, Floor, Result};
 use crate::message::{Field, Role, Text};
+use crate::select::estimate::float;
+use crate::select::scoring::{LostName, Passage, Salience};
+use crate::select::selector::{Block, Choice, Kept, shrink_steps};
+use crate::select::within::within;
+use crate::text::analysis::Analysis;
+use crate::text::ledger;
+use crate::text::rules::normal;
 
-use super::analysis::Analysis;
+use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
-use super::choice::{Block, Choice, Kept, shrink_steps};
-use super::conversation::{Conversation, Place};
+use super::documents::{Conversation, Place};
 use super::draft::{Draft, Entry, Slot};
-use super::estimate::float;
-use super::expired::expired;
-use super::layout::{Layout, Tier};
 use super::outcome::remembered;
 use super::plan::Reason;
-use super::rounds::{Group, is_note};
-use super::rules::normal;
-use super::salience::{LostName, Passage, Salience};
-use super::within::within;
-use super::{archive, ledger};
+use super::protection::{Layout, Tier};
+use super::superseded::expired;
 
 /// Cuts the draft until it has at most `budget_tokens`.
 ///

@@ -6,11 +6,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::message::{Content, Message, Part, Role};
+use crate::text::analysis::has_time;
+use crate::text::segments::{Class, Outline, is_error};
+use crate::text::terms::{self, Term, TermKind};
 use crate::tokens::BuildMixedHasher;
-
-use super::analysis::has_time;
-use super::outline::{Class, Outline, is_error};
-use super::terms::{self, Term, TermKind};
 
 /// Something exact that a request no longer says.
 #[derive(Debug, Clone, PartialEq, Eq)]

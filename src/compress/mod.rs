@@ -1,76 +1,55 @@
 //! Compression: a request that fits, planned and not yet carried out.
 //!
 //! [`compress`] runs before every model call and mostly has nothing to do: bounds and cached counts show it. Otherwise
-//! calls and results are repaired and single results shortened, and the conversation is cut in rare large [`steps`], so
+//! calls and results are repaired and single results shortened, and the conversation is cut in rare large [`compaction`], so
 //! that a provider's prompt cache lasts from one to the next. In a step the passes run in order on a [`draft`]: old
-//! reasoning, single results, all results, long messages, and last the [`fit`]. Between steps the [`gate`] weighs what a
+//! reasoning, single results, all results, long messages, and last the [`fit`]. Between steps the [`between_steps`] weighs what a
 //! change would save. [`emergency`] is for a request that a provider has rejected.
 
-mod analysis;
 mod archive;
-mod bytes;
+mod between_steps;
+mod bounds;
 mod candidates;
-mod choice;
-mod conversation;
+mod compaction;
+mod compaction_cache;
 mod digest;
+mod documents;
 mod draft;
-mod estimate;
-mod expired;
 mod fit;
-mod gate;
-mod layout;
-mod ledger;
-mod lost;
-mod marks;
+mod limits;
+pub(crate) mod lost;
 mod outcome;
-mod outline;
-mod pairs;
-mod passes;
 mod plan;
 mod priority;
-mod queue;
+mod protection;
+mod repair;
 mod results;
-mod rounds;
-mod rules;
-mod salience;
-mod shorten;
-mod steady;
-mod steps;
-mod tally;
-pub(crate) mod terms;
-mod within;
+pub(crate) mod superseded;
 
 use std::collections::HashSet;
 
-use crate::caches::Cache;
+use crate::cache::Cache;
+use crate::conversation::{groups, last_user_index};
 use crate::error::{Error, Result};
 use crate::message::{Message, Role};
+use crate::select::within;
+pub use crate::select::{Example, FEATURES, Mechanisms};
+use crate::text::{analysis, terms};
 use crate::tokens::{TokenCounter, share};
 
 use draft::Draft;
 
 /// Returns the caches of analyses, shortened texts, fits and steps.
 pub(crate) fn caches() -> [&'static dyn Cache; 4] {
-    [&*analysis::MEMORY, &*within::MEMORY, &*outcome::MEMORY, &*steady::SHARED]
+    [&*analysis::MEMORY, &*within::MEMORY, &*outcome::MEMORY, &*compaction_cache::SHARED]
 }
 
-pub(crate) use analysis::has_time;
 pub use archive::{Archive, Archived, name as archive_name, names_in};
-pub(crate) use expired::path_in;
-pub(crate) use ledger::{call_line, is_changing, on_one_line};
-pub(crate) use lost::errors;
+pub use bounds::Tally;
+pub use compaction_cache::Steady;
 pub use lost::{Lost, LostKind, lost};
-#[cfg(fuzzing)]
-pub use outline::Outline;
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
-pub use rounds::{Group, groups, is_note, last_user_index, safe_cut_point};
-pub(crate) use rules::{normal, rules, sentences};
-pub use salience::{Example, FEATURES};
-pub use shorten::{TRIM_LINES, trim_tool_result};
-pub use steady::Steady;
-pub use tally::Tally;
-pub(crate) use within::within;
 
 /// The knobs of compression, all of documents 001 and 004.
 #[derive(Debug, Clone, PartialEq)]
@@ -181,14 +160,14 @@ impl<'r> Request<'r> {
 ///
 /// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone exceed the budget.
 pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
-    steady::compress(view, request)
+    compaction_cache::compress(view, request)
 }
 
 /// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
 pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
     let mut tally = Tally::default();
     tally.add(view, &request.counter());
-    tally.fits(request) && (tally.is_short(request) || passes::are_settled(view, &request.limits))
+    tally.fits(request) && (tally.is_short(request) || limits::are_settled(view, &request.limits))
 }
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.
@@ -200,7 +179,7 @@ pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
 /// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone are above the target.
 pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
     let mut draft = draft(view, request);
-    passes::all_reasoning(&mut draft);
+    limits::all_reasoning(&mut draft);
     fit::fit(&mut draft, request.emergency_tokens(), request.model)?;
     Ok(draft.finish())
 }
@@ -216,7 +195,7 @@ pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
 pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, newest_only: bool) -> Result<Plan> {
     let last_user = last_user_index(view);
     let mut draft = draft(view, request);
-    passes::reasoning(&mut draft, last_user.unwrap_or(view.len()), 0);
+    limits::reasoning(&mut draft, last_user.unwrap_or(view.len()), 0);
     let max_tokens = if newest_only { max_tokens.min(newest_tokens(&draft, last_user)) } else { max_tokens };
     fit::fit(&mut draft, max_tokens, request.model)?;
     Ok(draft.finish())
@@ -248,7 +227,7 @@ pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Resu
 
 fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a> {
     let counter = request.counter();
-    let mut draft = Draft::new(view, counter, request.tools_tokens(), pairs::entries(view, &counter));
+    let mut draft = Draft::new(view, counter, request.tools_tokens(), repair::entries(view, &counter));
     draft.archive.clone_from(&request.archive);
     draft.mechanisms = request.mechanisms;
     draft
@@ -277,62 +256,4 @@ pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&s
         });
     }
     fit::salience(&draft(view, request)).examples(&|term| used_terms.contains(&term))
-}
-
-/// What the choice of what stays goes by: all of it, but for evaluation, which shows what each is worth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // switches, each for itself
-pub struct Mechanisms {
-    /// Learned weights, else guessed ones.
-    pub learned: bool,
-    /// Relevance to what is asked now.
-    pub relevance: bool,
-    /// The class of a part: errors, headers, outliers, repeats.
-    pub outline: bool,
-    /// Results that a later one has replaced go first.
-    pub expired: bool,
-    /// Rules and requests of the user stay.
-    pub pinning: bool,
-    /// Names and calls that were left out are listed.
-    pub ledger: bool,
-    /// A name that stays once need not stay twice.
-    pub coverage: bool,
-}
-
-impl Default for Mechanisms {
-    fn default() -> Self {
-        Self {
-            learned: true,
-            relevance: true,
-            outline: true,
-            expired: true,
-            pinning: true,
-            ledger: true,
-            coverage: true,
-        }
-    }
-}
-
-impl Mechanisms {
-    /// Returns all mechanisms but those in `names`.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::InvalidArgument`] for a name that is none.
-    pub fn without<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self> {
-        let mut mechanisms = Self::default();
-        for name in names {
-            *match name {
-                "learned" => &mut mechanisms.learned,
-                "relevance" => &mut mechanisms.relevance,
-                "outline" => &mut mechanisms.outline,
-                "expired" => &mut mechanisms.expired,
-                "pinning" => &mut mechanisms.pinning,
-                "ledger" => &mut mechanisms.ledger,
-                "coverage" => &mut mechanisms.coverage,
-                _ => return Err(Error::argument("without", format!("`{name}` is no mechanism"))),
-            } = false;
-        }
-        Ok(mechanisms)
-    }
 }

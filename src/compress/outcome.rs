@@ -5,13 +5,13 @@
 
 use std::sync::LazyLock;
 
-use crate::caches::{Allowance, FITS};
+use crate::cache::{Allowance, FITS};
 use crate::tokens::ContentMemory;
 
 use super::digest::Digest;
 use super::draft::Draft;
-use super::expired::Expired;
 use super::plan::Reason;
+use super::superseded::Expired;
 use super::{Mechanisms, archive};
 
 pub(super) static MEMORY: LazyLock<ContentMemory<Outcome>> =

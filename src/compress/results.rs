@@ -5,8 +5,8 @@ use crate::message::Role;
 use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
 use super::draft::{Draft, Origin, Slot};
-use super::layout::{Layout, Tier};
 use super::plan::Reason;
+use super::protection::{Layout, Tier};
 
 /// Returns the highest level at which no more than `room` tokens are used; 0 where none is low enough.
 pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {

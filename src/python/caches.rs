@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::caches::{self, CONVERSATIONS, STRINGS, Share};
+use crate::cache::{self, CONVERSATIONS, STRINGS, Share};
 
 use super::arguments::whole;
 use super::{convert, known};
@@ -18,7 +18,7 @@ type Size = fn(Python<'_>) -> usize;
 type Clear = fn(Python<'_>);
 
 fn sizes(py: Python<'_>) -> impl Iterator<Item = (&'static str, usize)> {
-    let core = caches::all().into_iter().map(|(share, cache)| (share.name, cache.bytes()));
+    let core = cache::all().into_iter().map(|(share, cache)| (share.name, cache.bytes()));
     core.chain(OF_BINDING.iter().map(move |(share, bytes, _)| (share.name, bytes(py))))
 }
 
@@ -35,7 +35,7 @@ pub fn cache_sizes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 /// Return how many bytes the caches of this process may take together.
 #[pyfunction]
 pub fn cache_limit_bytes() -> usize {
-    caches::limit_bytes()
+    cache::limit_bytes()
 }
 
 /// Empty every cache of this process and return how many bytes they took.
@@ -43,7 +43,7 @@ pub fn cache_limit_bytes() -> usize {
 pub fn clear_caches(py: Python<'_>) -> usize {
     let bytes = sizes(py).map(|(_, bytes)| bytes).sum();
     py.detach(|| {
-        for (_, cache) in caches::all() {
+        for (_, cache) in cache::all() {
             cache.clear();
         }
     });
@@ -60,7 +60,7 @@ pub fn clear_caches(py: Python<'_>) -> usize {
 #[pyfunction]
 pub fn set_cache_limit(py: Python<'_>, megabytes: &Bound<'_, PyAny>) -> PyResult<()> {
     let megabytes = whole(megabytes, "megabytes")?;
-    py.detach(|| caches::set_limit_mb(usize::try_from(megabytes).unwrap_or(usize::MAX)));
+    py.detach(|| cache::set_limit_mb(usize::try_from(megabytes).unwrap_or(usize::MAX)));
     for (share, bytes, clear) in OF_BINDING {
         if bytes(py) > share.max_bytes() {
             clear(py);

@@ -10,11 +10,10 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyList, PyString};
 use typed_arena::Arena;
 
-use crate::caches::{Allowance, STRINGS};
-use crate::checkpoint;
+use crate::cache::{Allowance, STRINGS};
 use crate::message::{Block, Content, Facts, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::tokens::{IdentityCache, TokenCounter};
-use crate::{Error, Result};
+use crate::{Error, Result, checkpoint};
 
 use super::caches::take_out;
 use super::errors::OrRaise;

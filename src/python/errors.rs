@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule};
 
 use crate::Error;
-use crate::store::{Retry, StoreError};
+use crate::session::store::{Retry, StoreError};
 
 /// Returns the exception for an error of the core.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {

@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyString};
 use crate::compress::{self, Plan, Request, Steady};
 use crate::message::Message;
 use crate::tokens::{Script, TokenCounter};
-use crate::{Error, history, window};
+use crate::{Error, conversation, history, window};
 
 use super::apply::apply;
 use super::archive::{self, Archive};
@@ -318,7 +318,7 @@ pub fn select_history<'py>(
 #[pyfunction]
 pub fn find_safe_cut_point<'py>(messages: &Bound<'py, PyAny>, keep_last: &Bound<'py, PyAny>) -> PyResult<usize> {
     let keep_last = usize::try_from(whole(keep_last, "keep_last")?).unwrap_or(usize::MAX);
-    Call::new(messages, None, None)?.with_view(|view, _| compress::safe_cut_point(&view.messages, keep_last))
+    Call::new(messages, None, None)?.with_view(|view, _| conversation::safe_cut_point(&view.messages, keep_last))
 }
 
 /// Return the index of the last message that a user wrote, or `len(messages)` where there is none.
@@ -331,7 +331,7 @@ pub fn find_safe_cut_point<'py>(messages: &Bound<'py, PyAny>, keep_last: &Bound<
 #[pyfunction]
 pub fn find_last_user_index(messages: &Bound<'_, PyAny>) -> PyResult<usize> {
     Call::new(messages, None, None)?
-        .with_view(|view, _| compress::last_user_index(&view.messages).unwrap_or(view.messages.len()))
+        .with_view(|view, _| conversation::last_user_index(&view.messages).unwrap_or(view.messages.len()))
 }
 
 /// Return how much `message` matters: `high`, `normal` or `low`, by rules alone.
@@ -371,7 +371,7 @@ pub fn trim_tool_result<'py>(
         Ok(optional_whole(value, name)?.map_or(default, |number| usize::try_from(number).unwrap_or(usize::MAX)))
     };
     let max_chars = size(max_chars, "max_chars", MAX_CHARS)?;
-    let (head, tail) = compress::TRIM_LINES;
+    let (head, tail) = crate::TRIM_LINES;
     let lines = (size(head_lines, "head_lines", head)?, size(tail_lines, "tail_lines", tail)?);
     let Ok(string) = result.cast::<PyString>() else {
         return Err(Error::argument("result", format!("must be a string, got {}", shown(result))))
@@ -381,7 +381,7 @@ pub fn trim_tool_result<'py>(
         return Ok(result.clone());
     }
     let text = string.to_str().map_or_else(|_| Cow::Owned(without_surrogates(string)), Cow::Borrowed);
-    Ok(PyString::new(result.py(), &compress::trim_tool_result(&text, max_chars, lines)).into_any())
+    Ok(PyString::new(result.py(), &crate::trim_tool_result(&text, max_chars, lines)).into_any())
 }
 
 /// Return the script that most of `messages` is in: `western`, `east_asian` or `mixed`.

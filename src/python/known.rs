@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
-use crate::caches::CONVERSATIONS as SHARE;
+use crate::cache::CONVERSATIONS as SHARE;
 use crate::compress::{Request, Tally};
 use crate::tokens::TokenCounter;
 

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use crate::service::{self, EventDraft, Routing, Service, ServiceOptions, UserFirst};
-use crate::store::{
+use crate::session::service::{self, EventDraft, Routing, Service, ServiceOptions, UserFirst};
+use crate::session::store::{
     self, Appended, Event, Head, Kind, NewEvent, NewSummary, Page, PutSummary, Scope, SessionKey, StoreError,
     StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };

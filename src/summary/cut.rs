@@ -3,7 +3,7 @@
 //! A cover is a number: the messages from the start of the conversation that a summary stands for. Everything behind it is
 //! shown. No function here parts a tool call from its results.
 
-use crate::compress::is_note;
+use crate::conversation::is_note;
 use crate::message::{Message, Role};
 
 /// Messages behind a summary above which a static buffer is cut, and those that stay. Source: document 000.

@@ -3,8 +3,8 @@
 //! What is too long for the model is summarised in chunks, what the model refuses in halves, and the summaries of the parts
 //! are merged in pairs. A text is cut only where that cannot go on, and says so.
 
-use crate::compress::within;
 use crate::message::Message;
+use crate::select::within::within;
 use crate::tokens::{Script, TokenCounter};
 
 use super::transcript::{self, BYTES_PER_TOKEN, Item, Limit};

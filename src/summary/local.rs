@@ -5,10 +5,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::compress::{
-    call_line, errors, has_time, is_changing, is_note, on_one_line, path_in, rules, sentences, terms,
-};
+use crate::compress::lost::errors;
+use crate::compress::superseded::path_in;
+use crate::conversation::is_note;
 use crate::message::{Content, Message, Part, Role, Text};
+use crate::text::analysis::has_time;
+use crate::text::ledger::{call_line, is_changing, on_one_line};
+use crate::text::rules::{rules, sentences};
+use crate::text::terms;
 use crate::tokens::BuildMixedHasher;
 
 use super::Structured;

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::compress::{normal, on_one_line};
+use crate::text::ledger::on_one_line;
+use crate::text::rules::normal;
 use crate::tokens::TokenCounter;
 
 /// What a stretch of conversation comes to. Entries of a list stand oldest first.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::compress::within;
 use crate::message::{Content, Media, Message, Part, Text, ToolCall};
+use crate::select::within::within;
 use crate::tokens::TokenCounter;
 
 use super::cut::is_result;

@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::caches::{Allowance, COUNTS, CUTS as CUT_PLACES, Cache};
+use crate::cache::{Allowance, COUNTS, CUTS as CUT_PLACES, Cache};
 use crate::message::Facts;
 
 /// Texts shorter than this are counted again rather than hashed and looked up: both cost about the same.

@@ -1,8 +1,10 @@
 //! The acceptance criteria of document 004 (plan V3.1), phases 1 to 3, as far as they are the core's.
 
-use nanobot_context::compress::{self, Output, Plan, Reason, Request, TRIM_LINES, trim_tool_result};
+use nanobot_context::compress::{self, Output, Plan, Reason, Request};
 use nanobot_context::message::Media;
-use nanobot_context::{Content, Error, Field, Message, Part, Role, TokenCounter, history, window};
+use nanobot_context::{
+    Content, Error, Field, Message, Part, Role, TRIM_LINES, TokenCounter, history, trim_tool_result, window,
+};
 
 use crate::owned::{Owned, Says, apply, view};
 use crate::texts::Kind;

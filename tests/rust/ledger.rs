@@ -1,7 +1,8 @@
 //! What the model is still told of messages that were left out: exact names, and what was done.
 
 use nanobot_context::Role;
-use nanobot_context::compress::{Request, is_note, last_user_index};
+use nanobot_context::compress::Request;
+use nanobot_context::conversation::{is_note, last_user_index};
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, tokens};
 use crate::owned::{Owned, view};

@@ -4,7 +4,7 @@
 //! one; JSON arguments that nest deeper than a parser goes (`worst_case.rs` has those).
 
 use nanobot_context::compress::{self, Output, Plan, Reason, Request};
-use nanobot_context::{Error, Result, Role};
+use nanobot_context::{Error, Result, Role, conversation};
 use proptest::prelude::*;
 
 use crate::generate::{Case, cases, config, plain_cases, tight_cases};
@@ -77,7 +77,7 @@ fn done(case: &Case) -> Vec<Done> {
 }
 
 fn last_user(messages: &[Owned]) -> Option<usize> {
-    compress::last_user_index(&view(messages))
+    conversation::last_user_index(&view(messages))
 }
 
 /// Iterates over what became of messages that were there: index, and whether it was changed.
@@ -260,7 +260,7 @@ fn assert_notes(case: &Case, done: &Done) {
     let gone = done.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Budget && cut.tokens_after == 0);
     let gone: Vec<_> = gone.filter(|cut| !kept(&done.plan).any(|(index, _)| index == cut.index)).collect();
     let notes: Vec<&str> =
-        done.messages.iter().filter(|m| compress::is_note(&m.view())).map(|m| m.texts()[0]).collect();
+        done.messages.iter().filter(|m| conversation::is_note(&m.view())).map(|m| m.texts()[0]).collect();
     if gone.is_empty() || done.way == Way::Newest || done.budget_tokens - done.tokens() < 80 {
         return;
     }
@@ -300,7 +300,7 @@ proptest! {
         let is_whole = |index: usize| kept.contains(&(index, false));
         let input = view(&case.messages);
         let output = view(&done.messages);
-        let newest = compress::groups(input.iter().map(|m| m.role)).into_iter().rfind(|group| group.role != Role::System);
+        let newest = conversation::groups(input.iter().map(|m| m.role)).into_iter().rfind(|group| group.role != Role::System);
         let newest = newest.filter(|group| group.start > last).map_or(input.len(), |group| group.start);
         let is_fixed = |index: usize| input[index].role == Role::System || index == last;
         let tokens = |indexes: &mut dyn Iterator<Item = usize>| indexes.filter(|i| !is_fixed(*i)).map(|i| counter.message(&input[i])).sum::<u64>();

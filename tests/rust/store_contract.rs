@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use nanobot_context::store::{
+use nanobot_context::session::store::{
     Append, Appended, Create, Delta, Eviction, KEPT_IDS, Kind, Loaded, Memory, NewEvent, NewSummary, Page, PutSummary,
     Scope, SessionKey, SessionStore, StoreError, SummaryQuery, Ttl, UserKey, Window,
 };
@@ -141,7 +141,7 @@ fn events_keep_the_order_in_which_they_came(open: &Open) {
     assert_eq!((last.payload.as_str(), last.filter_key.as_str(), last.kind), (text, "a/b", Kind::Result));
     assert_eq!(
         store.append(&self::key(), &batch(&["x"])).map(drop).unwrap_err().retry(),
-        nanobot_context::store::Retry::AfterReading
+        nanobot_context::session::store::Retry::AfterReading
     );
 }
 

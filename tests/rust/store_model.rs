@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use nanobot_context::store::{
+use nanobot_context::session::store::{
     Append, Appended, Create, Delta, Eviction, Kind, Loaded, Memory, NewEvent, NewSummary, Page, Redis, Scope,
     SessionKey, SessionStore, Sqlite, StoreResult, SummaryQuery, Ttl, Window,
 };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nanobot_context::store::{
+use nanobot_context::session::store::{
     Append, Create, Eviction, Kind, NewEvent, NewSummary, Page, PutSummary, Redis, Retry, Scope, SessionKey,
     SessionStore, StoreError, Ttl, UserKey, Window, open,
 };

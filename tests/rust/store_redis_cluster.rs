@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, sleep};
 use std::time::Duration;
 
-use nanobot_context::store::{
+use nanobot_context::session::store::{
     Append, Create, Kind, NewEvent, Page, Redis, Scope, SessionKey, SessionStore, StoreError, Ttl,
 };
 

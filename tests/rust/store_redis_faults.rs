@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use nanobot_context::store::{
+use nanobot_context::session::store::{
     Append, Create, Kind, NewEvent, NewSummary, PutSummary, Redis, Scope, SessionKey, SessionStore, StoreError,
     SummaryQuery, Ttl, Window,
 };
@@ -130,7 +130,7 @@ fn a_change_of_an_apps_state_is_made_once_whatever_breaks_in_between() {
     }
     // A reading goes on where a write stopped, too; a refused batch changes nothing.
     let mine = SessionKey {
-        owner: nanobot_context::store::UserKey { app: "fresh".to_owned(), user: "u".to_owned() },
+        owner: nanobot_context::session::store::UserKey { app: "fresh".to_owned(), user: "u".to_owned() },
         ..key()
     };
     direct.create(&mine, &create()).unwrap();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nanobot_context::store::{
+use nanobot_context::session::store::{
     Append, Create, Delta, Kind, NewEvent, Page, Scope, SessionKey, SessionStore, Sqlite, StoreError, SummaryQuery,
     Ttl, UserKey, Window, open,
 };

@@ -1,0 +1,264 @@
+//! When a conversation is cut: in rare large steps that its messages alone decide.
+//!
+//! A request is what the last *step* made of the messages before it, followed by the newer ones as they came. Each call
+//! walks the conversation from its start, over every request that must have been made on the way: one before each
+//! message of the assistant. Where a request is over the budget a step is made: everything so far is planned anew, to a
+//! target low enough that the next step is far. So the same messages give the same bytes in every call of every process,
+//! and the prefix that a provider has cached stays what it was until the next step.
+//!
+//! The walk adds up tokens and plans nothing: a step counts as what it may leave at most, so that only the last one has
+//! to be made, and where steps fall does not hang on how well the fit fills its target.
+
+use crate::conversation::{Group, groups, is_note};
+use crate::message::{Message, Role};
+use crate::tokens::REPLY;
+
+use super::draft::{Draft, Entry, Origin};
+use super::limits::{self, longer_than};
+use super::plan::{Output, Plan, Receipt};
+use super::{Request, draft, fit, results, share};
+
+/// What a step leaves of the tokens that may be cut, which are those of the budget less system messages, tool schemas
+/// and the last message of the user.
+///
+/// The higher, the more is kept, and the more often the prefix changes. On the ten longest of the recorded trajectories
+/// (a request for each step, window of half a trajectory) 0.5, 0.65 and 0.8 reuse 0.965, 0.955 and 0.934 of the prefix.
+const LOW: f64 = 0.65;
+
+/// Of the same tokens, what older messages get at least where the newest group is so large that it would have all.
+const BESIDE_NEWEST: f64 = 0.1;
+
+/// Of the window, the steps in which the size of system messages and tool schemas counts: a clock in the system prompt
+/// must not move a step.
+const FIXED_STEPS: u64 = 128;
+
+/// The messages as they arrive: repaired, single results within their share of the window. No message depends on a
+/// later one, but for calls, which their results belong to.
+pub struct Arrived {
+    /// The plan where no step is made.
+    pub plan: Plan,
+    /// By index in the view: the tokens of the message, or 0 where it is left out; with the results it lacked.
+    tokens: Vec<u64>,
+}
+
+impl Arrived {
+    /// Counts every text of the view.
+    pub fn of(view: &[Message<'_>], request: &Request<'_>) -> Self {
+        let mut draft = draft(view, request);
+        limits::large_results(&mut draft, request.single_tokens());
+        let mut tokens = vec![0; view.len()];
+        let mut at = 0;
+        for entry in draft.entries.iter().filter(|entry| entry.dropped.is_none()) {
+            if let Origin::View(index) = entry.origin {
+                at = index;
+            }
+            tokens[at] += entry.tokens();
+        }
+        Self { plan: draft.finish(), tokens }
+    }
+}
+
+/// A step, decided and not yet made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// It is made of the messages before this index.
+    pub at: usize,
+    /// Tokens that they may have after it, system messages left out.
+    pub room: u64,
+    /// Tokens that a request of nothing else may have, system messages and tool schemas included.
+    pub max_tokens: u64,
+    /// Whether what must stay is within that; if not, [`Step::make`] says so.
+    pub fits: bool,
+}
+
+/// What was made of the messages before a step, for as long as no other step is made.
+#[derive(Debug)]
+pub struct Made {
+    /// Their outputs and cuts.
+    pub plan: Plan,
+    /// Tokens of the outputs, system messages left out.
+    tokens: u64,
+}
+
+impl Step {
+    /// Plans the messages before the step anew.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Overflow`] as [`super::compress`].
+    pub fn make(&self, view: &[Message<'_>], request: &Request<'_>) -> crate::Result<Made> {
+        let limits = &request.limits;
+        let view = &view[..self.at];
+        let mut draft = draft(view, request);
+        let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
+        limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
+        limits::large_results(&mut draft, request.single_tokens());
+        if results::result_tokens(&draft) > request.all_tokens() {
+            results::shrink_results(&mut draft, request.all_tokens());
+        }
+        limits::long_messages(
+            &mut draft,
+            last_user,
+            (limits.max_user_message_chars, limits.max_assistant_message_chars),
+        );
+        fit::fit(&mut draft, self.max_tokens, request.model)?;
+        let system = system_tokens(&draft);
+        let overhead = draft.overhead_tokens;
+        let plan = draft.finish();
+        let tokens = plan.receipt.tokens_after.unwrap_or_default() - overhead - system;
+        Ok(Made { plan, tokens })
+    }
+
+    /// Returns the plan of the whole request: what the step made, and the newer messages as they arrived.
+    pub fn join(&self, made: &Made, arrived: Arrived, view: &[Message<'_>], request: &Request<'_>) -> Plan {
+        let Arrived { plan: newer, tokens } = arrived;
+        let is_system = |index: &usize| view[*index].role == Role::System;
+        let system: u64 = (0..self.at).filter(is_system).map(|index| tokens[index]).sum();
+        let after = request.tools_tokens() + REPLY + system + made.tokens + tokens[self.at..].iter().sum::<u64>();
+        let Plan { mut outputs, receipt: Receipt { mut cuts, .. }, mut archived } = made.plan.clone();
+        let is_older = |output: &Output| match output {
+            Output::Keep(index) | Output::Edit(index, _) => *index < self.at,
+            // A result stands behind its call's message.
+            Output::New(_) => true,
+        };
+        outputs.extend(newer.outputs.into_iter().skip_while(is_older));
+        cuts.extend(newer.receipt.cuts.into_iter().filter(|cut| cut.index >= self.at));
+        archived.extend(newer.archived.into_iter().filter(|archived| archived.index >= self.at));
+        Plan { outputs, receipt: Receipt { tokens_after: Some(after), cuts, ..newer.receipt }, archived }
+    }
+}
+
+/// Returns the last step of the conversation, or `None` where it needs none.
+///
+/// O(messages).
+pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>) -> Option<Step> {
+    let mut walk = Walk::new(view, arrived, request);
+    if walk.overhead + sum(&arrived.tokens) <= walk.budget {
+        return None;
+    }
+    let before_assistant = (1..view.len()).filter(|&index| view[index].role == Role::Assistant);
+    let mut last = None;
+    for at in before_assistant.chain([view.len()]) {
+        walk.go_to(at);
+        if walk.fixed() + walk.used > walk.budget {
+            last = walk.step().or(last);
+        }
+    }
+    last
+}
+
+/// The requests of a conversation one after the other, as sums of tokens.
+struct Walk<'w, 'a> {
+    view: &'w [Message<'a>],
+    arrived: &'w Arrived,
+    request: &'w Request<'w>,
+    budget: u64,
+    overhead: u64,
+    groups: Vec<Group>,
+    /// Groups that the request holds.
+    groups_in: usize,
+    /// The request holds the messages before this index.
+    at: usize,
+    last_user: Option<usize>,
+    /// Tokens of the request at most, overhead and system messages left out.
+    used: u64,
+    system: u64,
+    /// Tokens of all messages so far as they arrived, system messages left out.
+    arrived_tokens: u64,
+    /// Tokens of reasoning before the last message of the user that a step takes out.
+    old_reasoning: u64,
+    /// Up to where reasoning has been looked at.
+    reasoned: usize,
+}
+
+impl<'w, 'a> Walk<'w, 'a> {
+    fn new(view: &'w [Message<'a>], arrived: &'w Arrived, request: &'w Request<'w>) -> Self {
+        Self {
+            view,
+            arrived,
+            request,
+            budget: request.budget_tokens(),
+            overhead: request.tools_tokens() + REPLY,
+            groups: groups(view.iter().map(|message| message.role)),
+            groups_in: 0,
+            at: 0,
+            last_user: None,
+            used: 0,
+            system: 0,
+            arrived_tokens: 0,
+            old_reasoning: 0,
+            reasoned: 0,
+        }
+    }
+
+    /// Goes on to the request that holds the messages before `at`.
+    fn go_to(&mut self, at: usize) {
+        for index in self.at..at {
+            let (message, tokens) = (&self.view[index], self.arrived.tokens[index]);
+            if message.role == Role::System {
+                self.system += tokens;
+                continue;
+            }
+            self.used += tokens;
+            self.arrived_tokens += tokens;
+            if message.role == Role::User && !is_note(message) {
+                self.last_user = Some(index);
+            }
+        }
+        self.at = at;
+        self.groups_in += self.groups[self.groups_in..].iter().take_while(|group| group.end <= at).count();
+    }
+
+    /// Returns the tokens of overhead and system messages, rounded up.
+    fn fixed(&self) -> u64 {
+        let step = (self.request.window_tokens / FIXED_STEPS).max(1);
+        (self.overhead + self.system).div_ceil(step).saturating_mul(step)
+    }
+
+    /// Decides a step here, and goes on from what it may leave at most.
+    ///
+    /// `None` where what must stay is over the budget and a later request may come: this one was never sent.
+    fn step(&mut self) -> Option<Step> {
+        let (at, fixed) = (self.at, self.overhead + self.system);
+        let last_user = self.last_user.map_or(0, |index| self.arrived.tokens[index]);
+        if fixed + last_user > self.budget {
+            return (at == self.view.len()).then_some(Step { at, room: 0, max_tokens: self.budget, fits: false });
+        }
+        // Rounded up where there is room for that.
+        let fixed = Some(self.fixed()).filter(|rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
+        let free = self.budget - fixed - last_user;
+        let low = last_user + share(free, LOW, f64::floor);
+        let newest = last_user + self.newest_tokens() + share(free, BESIDE_NEWEST, f64::floor);
+        let room = low.max(newest).min(self.budget - fixed);
+        self.go_on_from(room);
+        Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })
+    }
+
+    fn go_on_from(&mut self, room: u64) {
+        let before_last_user = self.last_user.unwrap_or(self.at);
+        let keep_chars = self.request.limits.reasoning_keep_chars;
+        for message in &self.view[self.reasoned.min(before_last_user)..before_last_user] {
+            let reasoning = message.reasoning().filter(|_| message.role == Role::Assistant);
+            for (_, text) in reasoning.filter(|(_, text)| longer_than(text.as_str(), keep_chars)) {
+                self.old_reasoning += u64::from(self.request.counter().known(text, None));
+            }
+        }
+        self.reasoned = self.reasoned.max(before_last_user);
+        self.used = room.min(self.arrived_tokens - self.old_reasoning);
+    }
+
+    /// Returns the tokens of the newest group, where it is one of the last round.
+    fn newest_tokens(&self) -> u64 {
+        let newest = self.groups[..self.groups_in].iter().rfind(|group| group.role != Role::System);
+        let of_last_round = newest.filter(|group| self.last_user.is_none_or(|last_user| group.start > last_user));
+        of_last_round.map_or(0, |group| sum(&self.arrived.tokens[group.start..group.end]))
+    }
+}
+
+fn system_tokens(draft: &Draft<'_, '_>) -> u64 {
+    draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum()
+}
+
+fn sum(tokens: &[u64]) -> u64 {
+    tokens.iter().sum()
+}

@@ -1,0 +1,154 @@
+//! The plan of a conversation's next request, and the last steps remembered.
+
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use crate::cache::{Allowance, Cache, STEPS};
+use crate::error::Result;
+use crate::message::Message;
+
+use super::compaction::{Arrived, Made, Step, last_step};
+use super::digest::Digest;
+use super::plan::Plan;
+use super::{Request, between_steps, is_settled};
+
+/// Steps remembered for all stateless calls.
+pub(super) static SHARED: LazyLock<Steady> = LazyLock::new(|| Steady::within(Allowance::Share(&STEPS)));
+
+/// Compression of conversations that remembers their last steps.
+///
+/// What it remembers saves work and decides nothing: steps follow from the messages alone, so that a new `Steady`, one
+/// that has seen another conversation, and none at all come to the same plan. A step is known by the content it was
+/// made of, whatever system messages say: these always stay, and may hold a clock.
+#[derive(Debug)]
+pub struct Steady {
+    /// Newest use first.
+    made: Mutex<Vec<(u128, Arc<Made>)>>,
+    allowance: Allowance,
+}
+
+impl Default for Steady {
+    /// Returns one for a single conversation: it remembers the last step only.
+    fn default() -> Self {
+        Self::holding(0)
+    }
+}
+
+impl Steady {
+    /// Returns one that remembers steps as long as they have at most `max_bytes` together, and the last one.
+    pub fn holding(max_bytes: usize) -> Self {
+        Self::within(Allowance::Bytes(max_bytes))
+    }
+
+    fn within(allowance: Allowance) -> Self {
+        Self { made: Mutex::default(), allowance }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<(u128, Arc<Made>)>> {
+        // A panic elsewhere cannot leave a list of finished plans half-changed, so a poisoned lock is still good.
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`super::compress`].
+    ///
+    /// # Errors
+    ///
+    /// As [`super::compress`].
+    pub fn compress(&self, view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
+        if is_settled(view, request) {
+            return Ok(None);
+        }
+        let counter = request.counter();
+        for message in view {
+            counter.message(message);
+        }
+        if is_settled(view, request) {
+            return Ok(None);
+        }
+        let arrived = Arrived::of(view, request);
+        let mut plan = match last_step(view, &arrived, request) {
+            None => arrived.plan,
+            Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
+        };
+        between_steps::weigh(&mut plan, view, request);
+        Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
+    }
+
+    fn made(&self, step: &Step, view: &[Message<'_>], request: &Request<'_>) -> Result<Arc<Made>> {
+        // What is remembered knows neither system messages nor tools, so it may be of a request in which they fitted.
+        if !step.fits {
+            return step.make(view, request).map(Arc::new);
+        }
+        let key = key(step, view, request);
+        let known = {
+            let mut all = self.all();
+            let found = all.iter().position(|(other, _)| *other == key);
+            found.map(|position| {
+                all[..=position].rotate_right(1);
+                all[0].1.clone()
+            })
+        };
+        if let Some(made) = known {
+            return Ok(made);
+        }
+        // Not under the lock: this is where the work is. Two threads that do it twice come to the same.
+        let made = Arc::new(step.make(view, request)?);
+        let mut all = self.all();
+        all.insert(0, (key, made.clone()));
+        let (mut bytes, max_bytes) = (0, self.allowance.max_bytes());
+        let within = all.iter().take_while(|(_, made)| {
+            bytes += made.bytes();
+            bytes <= max_bytes
+        });
+        let least = usize::from(matches!(self.allowance, Allowance::Bytes(_)));
+        let kept = within.count().max(least);
+        let dropped = all.split_off(kept);
+        drop(all);
+        // Let go after the lock.
+        drop(dropped);
+        Ok(made)
+    }
+}
+
+impl Cache for Steady {
+    fn bytes(&self) -> usize {
+        self.all().iter().map(|(_, made)| made.bytes()).sum()
+    }
+
+    fn clear(&self) {
+        let dropped = std::mem::take(&mut *self.all());
+        drop(dropped);
+    }
+}
+
+/// As [`Steady::compress`] with what all stateless calls remember.
+pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
+    SHARED.compress(view, request)
+}
+
+impl Made {
+    /// Returns about how many bytes it takes.
+    fn bytes(&self) -> usize {
+        size_of::<(u128, Arc<Self>, Self)>() + self.plan.heap_bytes()
+    }
+}
+
+/// Returns a hash of everything that a step follows from, the text of system messages left out.
+fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
+    let mut hash = Digest::default();
+    let limits = &request.limits;
+    let family = u64::from(request.counter().family().id);
+    hash.number(family);
+    for number in [step.at as u64, step.room, request.single_tokens(), request.all_tokens()] {
+        hash.number(number);
+    }
+    for number in [limits.reasoning_keep_chars, limits.max_user_message_chars, limits.max_assistant_message_chars] {
+        hash.number(number as u64);
+    }
+    if let Some(archive) = &request.archive {
+        archive.names().for_each(|name| hash.text(name));
+    }
+    for message in &view[..step.at] {
+        hash.message(message, false);
+    }
+    hash.finish()
+}

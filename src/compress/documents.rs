@@ -1,0 +1,152 @@
+//! A draft as the choice sees it: its texts, and the groups and blocks of those that may go.
+
+use std::ops::Range;
+
+use crate::message::{Field, Role};
+use crate::select::estimate::{count, float};
+use crate::select::scoring::{Passage, Voice};
+use crate::select::selector::{Block, FIRST_MARK, Frame};
+use crate::text::analysis::{Analysis, Form};
+use crate::text::rules::rules;
+
+use super::candidates::Candidate;
+use super::draft::{Draft, Entry, Piece, Slot};
+use super::protection::{Layout, Tier};
+
+/// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
+const WHOLE_TOKENS: u64 = 400;
+
+/// A message of the user below this is not taken apart for the rule in it.
+const SHORT_RULE_TOKENS: u64 = 60;
+
+/// How much the request is about what the newest group names, and the words and calls of the messages before it.
+const IN_NEWEST: f32 = 0.7;
+const NEAR_NEWEST: f32 = 0.3;
+const NEAR: usize = 6;
+
+/// A draft as the choice sees it.
+#[derive(Default)]
+pub struct Conversation {
+    pub passages: Vec<Passage>,
+    /// By passage: where it stands.
+    pub places: Vec<Place>,
+    /// By group.
+    pub frames: Vec<Frame>,
+    /// By candidate.
+    pub blocks: Vec<Block>,
+    /// By candidate: where the user states rules in it.
+    pub rules: Vec<Vec<Range<usize>>>,
+}
+
+/// Where a passage stands in the draft, and its block where it may be cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    pub entry: usize,
+    pub piece: usize,
+    pub block: Option<usize>,
+}
+
+impl Conversation {
+    /// Takes every text of the draft apart; O(n) in those that are new.
+    pub fn of(draft: &Draft<'_, '_>, layout: &Layout, candidates: &[Candidate]) -> Self {
+        let mut this = Self::default();
+        let messages = draft.entries.len();
+        let newest = layout.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
+        let mut candidates = candidates.iter().peekable();
+        for (position, group) in layout.groups.iter().enumerate() {
+            let tier = layout.tiers[position];
+            let mut frame = Frame {
+                tokens: 0.0,
+                may_go: tier.is_some(),
+                passages: Vec::new(),
+                is_talk: Layout::is_talk(draft, *group),
+                age: count(messages - group.start),
+            };
+            for index in group.start..group.end {
+                let entry = &draft.entries[index];
+                if entry.dropped.is_some() {
+                    continue;
+                }
+                frame.tokens += float(entry.fixed_tokens);
+                let asks = asks(index, entry.role, layout, newest);
+                for (i, piece) in entry.pieces.iter().enumerate() {
+                    let candidate = candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (index, i));
+                    frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
+                    let text = draft.text(index, i);
+                    let voice = voice(piece, entry);
+                    let may_state_rules = candidate.is_some() && voice == Some(Voice::User);
+                    let rules = if may_state_rules { rules(text) } else { Vec::new() };
+                    let place = Place { entry: index, piece: i, block: candidate.map(|_| this.blocks.len()) };
+                    let passage = voice.map(|voice| {
+                        let form = form(voice, piece.tokens, candidate, !rules.is_empty());
+                        let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
+                        this.passages.push(Passage {
+                            message: index,
+                            voice,
+                            stays: tier.is_none() || tier == Some(Tier::Newest),
+                            asks: if is_near { asks } else { 0.0 },
+                            analysis: Analysis::of(text, form),
+                        });
+                        this.places.push(place);
+                        (this.passages.len() - 1, form)
+                    });
+                    match candidate {
+                        None => frame.passages.extend(passage.map(|(passage, _)| passage)),
+                        Some(candidate) => {
+                            this.rules.push(rules);
+                            this.blocks.push(Block {
+                                passage: passage.map(|(passage, _)| passage),
+                                group: position,
+                                full: float(candidate.full),
+                                shortest: float(candidate.floor),
+                                weight: candidate.weight,
+                                mark: FIRST_MARK,
+                                is_bundle: entry.role == Role::User
+                                    && piece.tokens <= WHOLE_TOKENS
+                                    && passage.is_some_and(|(_, form)| form == Form::Outlined),
+                            });
+                        }
+                    }
+                }
+            }
+            this.frames.push(frame);
+        }
+        this
+    }
+}
+
+/// Returns how much the request is about what a message names.
+fn asks(index: usize, role: Role, layout: &Layout, newest: usize) -> f32 {
+    match role {
+        _ if Some(index) == layout.last_user => 1.0,
+        Role::System => 0.0,
+        _ if index >= newest => IN_NEWEST,
+        _ if index + NEAR >= newest => NEAR_NEWEST,
+        _ => 0.0,
+    }
+}
+
+/// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
+fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
+    match (piece.slot, entry.role) {
+        (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Voice::Call),
+        (Slot::Field(Field::Refusal), _) => Some(Voice::Assistant),
+        (Slot::Media(_) | Slot::Field(_), _) => None,
+        (_, Role::System) => Some(Voice::System),
+        (_, Role::User) => Some(Voice::User),
+        (_, Role::Assistant) => Some(Voice::Assistant),
+        (_, Role::Tool | Role::Function) => Some(Voice::Result),
+    }
+}
+
+fn form(voice: Voice, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {
+    match (voice, candidate) {
+        (Voice::System, _) => Form::Dated,
+        (_, None) => Form::Whole,
+        (Voice::Call, Some(candidate)) if candidate.by_members => Form::Members,
+        (Voice::Call, _) => Form::Arguments,
+        (Voice::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
+        (Voice::User | Voice::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
+        _ => Form::Outlined,
+    }
+}

@@ -1,0 +1,147 @@
+//! The passes before the fit, each for one limit of its own.
+
+use crate::conversation::{Group, groups, last_user_index};
+use crate::message::{Content, Field, Message, Part, Role, Text};
+use crate::select::within::json_within_chars;
+use crate::text::{elision, excerpt};
+use crate::tokens::TokenCounter;
+
+use super::candidates::placeholder;
+use super::draft::{Draft, Slot};
+use super::plan::Reason;
+use super::results::highest;
+use super::{Limits, archive};
+
+/// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
+pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
+    remove(draft, |draft, entry, piece| {
+        let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
+        let Slot::Field(field) = draft.entries[entry].pieces[piece].slot else { return false };
+        is_old && field.is_reasoning() && longer_than(draft.text(entry, piece), keep_chars)
+    });
+}
+
+/// Removes all of the assistant's reasoning, but for the signed thoughts of the newest group and the signatures of the last
+/// round: they must come back with their calls.
+pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
+    let newest = groups(draft.entries.iter().map(|entry| entry.role)).pop().map_or(0, |group: Group| group.start);
+    let last_user = last_user_index(draft.view).unwrap_or(0);
+    remove(draft, |draft, entry, piece| match draft.entries[entry].pieces[piece].slot {
+        Slot::Field(Field::ThinkingBlocks) => entry < newest,
+        Slot::Field(field) if field.is_signature() => {
+            draft.entries[entry].index().is_some_and(|index| index < last_user)
+        }
+        Slot::Field(field) => field.is_reasoning(),
+        _ => false,
+    });
+}
+
+fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize) -> bool) {
+    for entry in 0..draft.entries.len() {
+        if draft.entries[entry].role != Role::Assistant {
+            continue;
+        }
+        for piece in 0..draft.entries[entry].pieces.len() {
+            if goes(draft, entry, piece) {
+                draft.set(entry, piece, String::new(), 0, Reason::Reasoning);
+            }
+        }
+    }
+}
+
+/// Shortens every tool result of more than `max_tokens` to that many; of several parts the largest give way.
+pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
+    let all = texts(draft, |role| role == Role::Tool);
+    for of_result in all.chunk_by(|a, b| a.0 == b.0) {
+        let tokens = |&(entry, piece): &(usize, usize)| draft.entries[entry].pieces[piece].tokens;
+        let sizes: Vec<u64> = of_result.iter().map(tokens).collect();
+        if sizes.iter().sum::<u64>() <= max_tokens {
+            continue;
+        }
+        let level = highest(max_tokens, |level| sizes.iter().map(|size| level.min(*size)).sum());
+        for (&(entry, piece), size) in of_result.iter().zip(sizes) {
+            if size > level {
+                // In a window so small that a third of it holds no cut, none of it stays: what a later pass left of it could
+                // be cut again in the next call.
+                let short = archive::to_tokens(draft, entry, piece, level);
+                let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, entry, piece));
+                if tokens < size {
+                    draft.set(entry, piece, short, tokens, Reason::LargeResult);
+                }
+            }
+        }
+    }
+}
+
+/// Cuts messages of the user and the assistant before `last_user` that are longer than (user, assistant) characters to
+/// the first 60 % and the last 20 % of that, JSON by its content. 0 is no limit; less than what a mark needs is raised to it.
+///
+/// Source: document 001, stage seven; document 004, step 4.
+pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
+    for (role, max_chars) in [(Role::User, user), (Role::Assistant, assistant)] {
+        let max_chars = message_chars(max_chars);
+        for (entry, piece) in texts(draft, |entry_role| entry_role == role) {
+            let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
+            let text = draft.text(entry, piece);
+            if is_old && longer_than(text, max_chars) {
+                let short = long_message(text, max_chars, draft.counter);
+                let tokens = u64::from(draft.counter.text(&short));
+                draft.set(entry, piece, short, tokens, Reason::LongMessage);
+            }
+        }
+    }
+}
+
+/// Returns `text` cut to what is kept of a message of more than `max_chars` characters; JSON comes out as JSON.
+pub fn long_message(text: &str, max_chars: usize, counter: TokenCounter) -> String {
+    let tenth = max_chars / 10;
+    json_within_chars(text, tenth * 8, counter)
+        .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2))
+}
+
+/// Returns how many characters a message may have where the setting is `max_chars`.
+pub fn message_chars(max_chars: usize) -> usize {
+    if max_chars == 0 { usize::MAX } else { max_chars.max(MIN_MESSAGE_CHARS) }
+}
+
+/// A message cut at fewer characters would be longer than that again with its mark.
+const MIN_MESSAGE_CHARS: usize = 400;
+
+/// Returns the texts that messages of a role say, as (entry, piece).
+fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usize)> {
+    let entries = draft.entries.iter().enumerate().filter(|(_, entry)| entry.dropped.is_none() && role(entry.role));
+    entries
+        .flat_map(|(index, entry)| {
+            let says = |slot| matches!(slot, Slot::Content | Slot::Part(_));
+            entry.pieces.iter().enumerate().filter(move |(_, piece)| says(piece.slot)).map(move |(i, _)| (index, i))
+        })
+        // The mark for an attachment stands where no text was, and must not make the texts beside it too many.
+        .filter(|&(entry, piece)| !elision::is_whole(draft.text(entry, piece)))
+        .collect()
+}
+
+/// Returns whether [`reasoning`] and [`long_messages`] have nothing to do.
+pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
+    let last_user = last_user_index(view).unwrap_or(view.len());
+    view[..last_user].iter().all(|message| {
+        let max_chars = match message.role {
+            Role::User => limits.max_user_message_chars,
+            Role::Assistant => limits.max_assistant_message_chars,
+            _ => 0,
+        };
+        let fits = |text: &Text<'_>| !longer_than(text.as_str(), message_chars(max_chars));
+        let says_little = match &message.content {
+            Content::Empty => true,
+            Content::Text(text) => fits(text),
+            Content::Parts(parts) => parts.iter().all(|part| !matches!(part, Part::Text(text) if !fits(text))),
+        };
+        let thinks_little = message.role != Role::Assistant
+            || message.reasoning().all(|(_, text)| !longer_than(text.as_str(), limits.reasoning_keep_chars));
+        says_little && thinks_little
+    })
+}
+
+/// Returns whether `text` has more than `chars` characters; reads it only when its bytes leave that open.
+pub fn longer_than(text: &str, chars: usize) -> bool {
+    text.len() > chars && text.chars().nth(chars).is_some()
+}

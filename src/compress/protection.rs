@@ -1,0 +1,104 @@
+//! What is protected, and in which order it is given up.
+//!
+//! System messages and the last message of the user are never cut. The newest group of calls and results goes last, the
+//! rest of the last round before it, and everything older first.
+
+use crate::conversation::{Group, groups, is_note};
+use crate::message::{Message, Role};
+
+use super::draft::{Draft, Entry};
+
+/// Which entries belong to which tier.
+pub struct Layout {
+    pub groups: Vec<Group>,
+    /// For each group, its tier, or `None` for what is never cut.
+    pub tiers: Vec<Option<Tier>>,
+    pub last_user: Option<usize>,
+}
+
+/// What is given up first comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    Older,
+    LastRound,
+    Newest,
+}
+
+impl Layout {
+    pub fn of(draft: &Draft<'_, '_>) -> Self {
+        let entries = &draft.entries;
+        let groups = groups(entries.iter().map(|entry| entry.role));
+        let is_user = |&index: &usize| {
+            entries[index].role == Role::User && draft.message(index).is_some_and(|message| !is_note(message))
+        };
+        let last_user = (0..entries.len()).rev().find(is_user);
+        let newest = groups.iter().rposition(|group| group.role != Role::System);
+        let tiers = groups
+            .iter()
+            .enumerate()
+            .map(|(position, group)| {
+                if group.role == Role::System || Some(group.start) == last_user {
+                    None
+                } else if last_user.is_some_and(|last| group.start < last) {
+                    Some(Tier::Older)
+                } else if Some(position) == newest {
+                    Some(Tier::Newest)
+                } else {
+                    Some(Tier::LastRound)
+                }
+            })
+            .collect();
+        Self { groups, tiers, last_user }
+    }
+
+    /// Iterates over the groups of a tier, as (position, group).
+    pub fn tier(&self, tier: Tier) -> impl DoubleEndedIterator<Item = (usize, Group)> + '_ {
+        self.groups.iter().copied().enumerate().filter(move |(position, _)| self.tiers[*position] == Some(tier))
+    }
+
+    /// Returns whether a group is a message in words, and no call with its results.
+    pub fn is_talk(draft: &Draft<'_, '_>, group: Group) -> bool {
+        let calls = |message: &Message<'_>| !message.tool_calls.is_empty();
+        group.end - group.start == 1 && group.role != Role::Tool && !draft.message(group.start).is_some_and(calls)
+    }
+
+    /// Returns the tokens of what is never cut, part by part.
+    pub fn floor(&self, draft: &Draft<'_, '_>) -> Vec<(&'static str, u64)> {
+        let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum();
+        let last_user = self.last_user.map_or(0, |index| draft.entries[index].tokens());
+        let reply = crate::tokens::REPLY;
+        vec![("system", system), ("last_user", last_user), ("tools", draft.overhead_tokens - reply), ("framing", reply)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compress::{Request, draft};
+    use crate::text::elision;
+
+    fn tiers(messages: &[(Role, &str)]) -> Vec<Option<Tier>> {
+        let view: Vec<_> = messages.iter().map(|&(role, text)| Message::new(role, text)).collect();
+        Layout::of(&draft(&view, &Request::new(None, None, 0))).tiers
+    }
+
+    #[test]
+    fn system_messages_and_the_last_message_of_the_user_are_never_cut() {
+        use Role::{Assistant, System, User};
+        let messages =
+            [(System, "s"), (User, "one"), (Assistant, "a"), (User, "two"), (Assistant, "b"), (Assistant, "c")];
+        let expected = [None, Some(Tier::Older), Some(Tier::Older), None, Some(Tier::LastRound), Some(Tier::Newest)];
+        assert_eq!(tiers(&messages), expected);
+        // A note is nobody's message.
+        let note = elision::note(3);
+        let mut with_note = messages;
+        with_note[5] = (User, note.as_str());
+        assert_eq!(tiers(&with_note), expected);
+    }
+
+    #[test]
+    fn without_a_user_only_the_newest_group_is_newer() {
+        let tiers = tiers(&[(Role::Assistant, "a"), (Role::Assistant, "b"), (Role::System, "s")]);
+        assert_eq!(tiers, [Some(Tier::LastRound), Some(Tier::Newest), None]);
+    }
+}

@@ -1,0 +1,333 @@
+//! Repair of calls and results: every call is answered exactly once, directly behind its message.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::message::{Message, Role, Text, ToolCall};
+use crate::text::elision;
+use crate::tokens::TokenCounter;
+
+use super::draft::{Entry, Origin, Slot, entry};
+use super::plan::{CallEdit, NewMessage, Reason};
+
+/// The name that a call without one gets.
+const UNNAMED_TOOL: &str = "unknown_tool";
+
+/// The arguments that a call without any gets.
+const NO_ARGUMENTS: &str = "{}";
+
+/// Returns whether there is nothing to repair; O(messages), and O(n) in arguments that were never looked at.
+pub fn are_sound(view: &[Message<'_>]) -> bool {
+    let mut at = 0;
+    while at < view.len() {
+        let message = &view[at];
+        at += 1;
+        if message.role == Role::Tool {
+            return false;
+        }
+        let calls = &message.tool_calls;
+        if message.role != Role::Assistant || calls.is_empty() {
+            continue;
+        }
+        let results = &view[at..(at + calls.len()).min(view.len())];
+        if !calls.iter().all(is_well_formed) || !are_answered(calls, results) {
+            return false;
+        }
+        at += calls.len();
+    }
+    true
+}
+
+fn are_answered(calls: &[ToolCall<'_>], results: &[Message<'_>]) -> bool {
+    fn id<'t>(text: Option<&'t Text<'_>>) -> &'t str {
+        text.map_or("", Text::as_str)
+    }
+    if results.len() != calls.len() || results.iter().any(|result| result.role != Role::Tool) {
+        return false;
+    }
+    if let ([call], [result]) = (calls, results) {
+        return id(call.id.as_ref()) == id(result.tool_call_id.as_ref());
+    }
+    let mut open: HashSet<&str> = calls.iter().map(|call| id(call.id.as_ref())).collect();
+    open.len() == calls.len() && results.iter().all(|result| open.remove(id(result.tool_call_id.as_ref())))
+}
+
+fn is_well_formed(call: &ToolCall<'_>) -> bool {
+    let has = |text: &Option<Text<'_>>| text.as_ref().is_some_and(|text| !text.is_empty());
+    has(&call.id) && has(&call.name) && call.arguments_are_text && call.arguments.as_ref().is_some_and(Text::is_json)
+}
+
+/// Returns the messages as entries of a request, repaired:
+///
+/// - a result that answers no call of the message before it, or one that is answered already, is left out
+///   (`drop_orphan_results` in nanobot's words);
+/// - a call without a result gets one that says so (`backfill_missing_results`);
+/// - a call without an id, or with one that its message has used, gets a new id, and its result with it; one without a
+///   name is called `unknown_tool`; arguments that are no JSON text become it.
+pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
+    let mut entries = Vec::with_capacity(view.len());
+    let mut at = 0;
+    while at < view.len() {
+        let message = &view[at];
+        let mut opening = entry(at, message, counter);
+        at += 1;
+        if message.role == Role::Tool {
+            opening.dropped = Some(Reason::OrphanResult);
+        }
+        if message.role != Role::Assistant || message.tool_calls.is_empty() {
+            entries.push(opening);
+            continue;
+        }
+        let results = view[at..].iter().take_while(|message| message.role == Role::Tool).count();
+        let mut calls = Calls::of(at - 1, &message.tool_calls);
+        calls.repair(&mut opening, counter);
+        entries.push(opening);
+        for (index, result) in view.iter().enumerate().skip(at).take(results) {
+            let mut entry = entry(index, result, counter);
+            let id = result.tool_call_id.as_ref().map_or("", Text::as_str);
+            if let Some((position, new_id)) = calls.answer(id) {
+                entry.answers = Some((at - 1, position));
+                if let Some(new_id) = new_id {
+                    entry.fixed_tokens += u64::from(counter.text(&new_id));
+                    entry.fixed_tokens -= u64::from(counter.text(id));
+                    entry.tool_call_id = Some(new_id);
+                }
+            } else {
+                entry.dropped = Some(Reason::OrphanResult);
+            }
+            entries.push(entry);
+        }
+        entries.extend(calls.unanswered(counter));
+        at += results;
+    }
+    entries
+}
+
+/// The calls of one message while their results are read.
+struct Calls<'m> {
+    calls: Vec<Call<'m>>,
+    /// Positions of the calls that have no result yet, by the id they came with, the first one last.
+    open: HashMap<&'m str, Vec<usize>>,
+}
+
+struct Call<'m> {
+    given_id: &'m str,
+    /// The id it has in the request.
+    id: String,
+    name: &'m str,
+    /// A new id and name, and arguments where there were none.
+    edit: CallEdit,
+    /// Arguments in place of those that no provider accepts.
+    arguments: Option<String>,
+    answered: bool,
+}
+
+impl<'m> Calls<'m> {
+    fn of(index: usize, tool_calls: &'m [ToolCall<'_>]) -> Self {
+        let given: HashSet<&str> = tool_calls.iter().filter_map(|call| Some(call.id.as_ref()?.as_str())).collect();
+        let mut used: HashSet<String> = HashSet::new();
+        let calls: Vec<Call<'m>> = tool_calls
+            .iter()
+            .enumerate()
+            .map(|(position, call)| {
+                let given_id = call.id.as_ref().map_or("", Text::as_str);
+                let mut id = given_id.to_owned();
+                let mut edit = CallEdit::default();
+                if id.is_empty() || used.contains(&id) {
+                    id = format!("call_{index}_{position}");
+                    let mut number = 1;
+                    while given.contains(id.as_str()) || used.contains(&id) {
+                        number += 1;
+                        id = format!("call_{index}_{position}_{number}");
+                    }
+                    edit.id = Some(id.clone());
+                }
+                used.insert(id.clone());
+                let name = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty());
+                if name.is_none() {
+                    edit.name = Some(UNNAMED_TOOL.to_owned());
+                }
+                let arguments = call.arguments.as_ref().and_then(|text| repaired_arguments(text, call));
+                if call.arguments.is_none() {
+                    edit.arguments = Some(NO_ARGUMENTS.to_owned());
+                }
+                Call { given_id, id, name: name.unwrap_or(UNNAMED_TOOL), edit, arguments, answered: false }
+            })
+            .collect();
+        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (position, call) in calls.iter().enumerate().rev() {
+            open.entry(call.given_id).or_default().push(position);
+        }
+        Self { calls, open }
+    }
+
+    /// Writes what was repaired into the entry of the message, tokens included.
+    fn repair(&self, entry: &mut Entry, counter: &TokenCounter) {
+        for piece in &mut entry.pieces {
+            let Slot::Arguments(position) = piece.slot else { continue };
+            if let Some(arguments) = &self.calls[position].arguments {
+                piece.tokens = u64::from(counter.text(arguments));
+                piece.repaired = Some(arguments.clone());
+                piece.reason = Reason::MalformedCall;
+            }
+        }
+        for (position, call) in self.calls.iter().enumerate() {
+            if call.edit == CallEdit::default() {
+                continue;
+            }
+            let new_texts = [&call.edit.id, &call.edit.name].into_iter().flatten();
+            entry.fixed_tokens += new_texts.map(|text| u64::from(counter.text(text))).sum::<u64>();
+            if call.edit.id.is_some() {
+                entry.fixed_tokens -= u64::from(counter.text(call.given_id));
+            }
+            if let Some(arguments) = &call.edit.arguments {
+                entry.fixed_tokens += u64::from(counter.text(arguments));
+            }
+            entry.calls.push((position, call.edit.clone()));
+        }
+    }
+
+    /// Finds the call that a result with `id` answers, as its position and the result's new id where it changes;
+    /// `None` for an orphan.
+    fn answer(&mut self, id: &str) -> Option<(usize, Option<String>)> {
+        let position = self.open.get_mut(id)?.pop()?;
+        let call = &mut self.calls[position];
+        call.answered = true;
+        Some((position, call.edit.id.clone()))
+    }
+
+    fn unanswered(self, counter: &TokenCounter) -> impl Iterator<Item = Entry> {
+        let open = self.calls.into_iter().filter(|call| !call.answered);
+        open.map(|call| {
+            let message = Message {
+                name: Some(call.name.into()),
+                tool_call_id: Some(Text::new(call.id.as_str())),
+                ..Message::new(Role::Tool, elision::MISSING_RESULT)
+            };
+            let fixed_tokens = counter.message(&message);
+            let message = NewMessage {
+                role: Role::Tool,
+                content: elision::MISSING_RESULT.to_owned(),
+                name: Some(call.name.to_owned()),
+                tool_call_id: Some(call.id),
+            };
+            Entry {
+                origin: Origin::Backfill(message),
+                role: Role::Tool,
+                fixed_tokens,
+                pieces: Vec::new(),
+                dropped: None,
+                calls: Vec::new(),
+                tool_call_id: None,
+                answers: None,
+            }
+        })
+    }
+}
+
+/// Returns arguments that a provider accepts, or `None` where they already are.
+fn repaired_arguments(arguments: &Text<'_>, call: &ToolCall<'_>) -> Option<String> {
+    if arguments.as_str().trim().is_empty() {
+        return Some(NO_ARGUMENTS.to_owned());
+    }
+    if !arguments.is_json() {
+        // The model's own words are kept: it may see its mistake.
+        let raw = serde_json::Value::from(arguments.as_str());
+        return Some(format!(r#"{{"invalid_json": {raw}}}"#));
+    }
+    (!call.arguments_are_text).then(|| arguments.as_str().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &'static str) -> ToolCall<'static> {
+        let id = (!id.is_empty()).then(|| id.into());
+        ToolCall { id, name: Some("f".into()), arguments: Some("{}".into()), arguments_are_text: true }
+    }
+
+    fn calling(calls: Vec<ToolCall<'static>>) -> Message<'static> {
+        Message { tool_calls: calls, ..Message::empty(Role::Assistant) }
+    }
+
+    fn result(id: &'static str) -> Message<'static> {
+        Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, "ok") }
+    }
+
+    fn repaired(view: &[Message<'_>]) -> Vec<String> {
+        let counter = TokenCounter::new(None);
+        assert!(!are_sound(view));
+        entries(view, &counter)
+            .iter()
+            .filter(|entry| entry.dropped.is_none())
+            .map(|entry| match &entry.origin {
+                Origin::View(index) => {
+                    let id = entry.tool_call_id.as_deref().map(|id| format!("={id}")).unwrap_or_default();
+                    format!("{index}{id}")
+                }
+                Origin::Backfill(message) => format!("+{}", message.tool_call_id.as_deref().unwrap_or_default()),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_sound_conversation_is_left_alone() {
+        let view = [
+            Message::new(Role::User, "go"),
+            calling(vec![call("a"), call("b")]),
+            result("b"),
+            result("a"),
+            calling(vec![call("a")]),
+            result("a"),
+            Message::new(Role::Assistant, "done"),
+        ];
+        assert!(are_sound(&view));
+        assert!(entries(&view, &TokenCounter::new(None)).iter().all(|e| e.dropped.is_none() && e.calls.is_empty()));
+    }
+
+    #[test]
+    fn orphans_go_and_missing_results_come() {
+        assert_eq!(repaired(&[result("a"), Message::new(Role::User, "go")]), ["1"]);
+        assert_eq!(repaired(&[calling(vec![call("a"), call("b")]), result("b")]), ["0", "1", "+a"]);
+        assert_eq!(repaired(&[calling(vec![call("a")]), result("a"), result("a")]), ["0", "1"]);
+        assert_eq!(
+            repaired(&[calling(vec![call("a")]), Message::new(Role::User, "stop"), result("a")]),
+            ["0", "+a", "1"]
+        );
+        assert_eq!(repaired(&[result("a"), calling(vec![call("a")])]), ["1", "+a"]);
+    }
+
+    #[test]
+    fn ids_that_are_missing_or_used_twice_are_made_new() {
+        assert_eq!(
+            repaired(&[calling(vec![call("x"), call("x")]), result("x"), result("x")]),
+            ["0", "1", "2=call_0_1"]
+        );
+        assert_eq!(repaired(&[calling(vec![call("x"), call("x")]), result("x")]), ["0", "1", "+call_0_1"]);
+        assert_eq!(repaired(&[calling(vec![call("")]), Message::new(Role::Tool, "ok")]), ["0", "1=call_0_0"]);
+        assert_eq!(
+            repaired(&[calling(vec![call(""), call("call_0_0")]), result("call_0_0")]),
+            ["0", "1", "+call_0_0_2"]
+        );
+    }
+
+    #[test]
+    fn arguments_become_json_text() {
+        let counter = TokenCounter::new(None);
+        let repaired = |arguments: Option<&'static str>, are_text| {
+            let call = ToolCall { arguments: arguments.map(Into::into), arguments_are_text: are_text, ..call("a") };
+            let view = [calling(vec![call]), result("a")];
+            assert!(!are_sound(&view));
+            let mut entries = entries(&view, &counter);
+            let new = entries[0].calls.pop().and_then(|(_, edit)| edit.arguments);
+            new.or_else(|| entries[0].pieces[0].repaired.take()).unwrap()
+        };
+        assert_eq!(repaired(None, true), "{}");
+        assert_eq!(repaired(Some("  "), true), "{}");
+        assert_eq!(repaired(Some(r#"{"a": "#), true), r#"{"invalid_json": "{\"a\": "}"#);
+        assert_eq!(repaired(Some(r#"{"a":1}"#), false), r#"{"a":1}"#);
+        let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
+        let deep = ToolCall { arguments: Some(Text::new(&deep)), ..call("a") };
+        assert!(is_well_formed(&deep));
+    }
+}

@@ -1,0 +1,117 @@
+//! Turns, rounds and groups: which messages stand or fall together, and where a conversation may be cut.
+
+use crate::message::{Content, Message, Role};
+use crate::text::elision;
+
+/// Messages that stay or go together: a message with tool calls and its results, or any other message alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Index of the first message.
+    pub start: usize,
+    /// Index behind the last message.
+    pub end: usize,
+    /// What the group opens with.
+    pub role: Role,
+}
+
+/// Splits messages, given by their roles, into groups.
+pub fn groups(roles: impl IntoIterator<Item = Role>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (i, role) in roles.into_iter().enumerate() {
+        match (role, groups.last_mut()) {
+            (Role::Tool | Role::Function, Some(group)) if !matches!(group.role, Role::System | Role::User) => {
+                group.end = i + 1;
+            }
+            _ => groups.push(Group { start: i, end: i + 1, role }),
+        }
+    }
+    groups
+}
+
+/// Returns the index of the last message that a user wrote, or `None`.
+///
+/// From there to the end is the last round. Notes that stand for messages left out are no messages of a user.
+pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
+    messages.iter().rposition(|message| message.role == Role::User && !is_note(message))
+}
+
+/// Returns whether `message` stands for messages that were left out.
+pub fn is_note(message: &Message<'_>) -> bool {
+    matches!(&message.content, Content::Text(text) if message.role == Role::User && (elision::is_note(text.as_str()) || crate::text::ledger::is_ledger(text.as_str())))
+}
+
+/// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.
+///
+/// Counts `keep_last` messages from the end, then goes back to a message of the user or to an assistant message without
+/// tool calls. 0 when there is no such place, or nothing to cut.
+///
+/// Source: plan V3.1, `_find_safe_cut_point`.
+pub fn safe_cut_point(messages: &[Message<'_>], keep_last: usize) -> usize {
+    if keep_last >= messages.len() {
+        return 0;
+    }
+    let candidate = messages.len() - keep_last;
+    if candidate == messages.len() {
+        return candidate;
+    }
+    (1..=candidate)
+        .rev()
+        .find(|&i| match messages[i].role {
+            Role::User => true,
+            Role::Assistant => messages[i].tool_calls.is_empty(),
+            _ => false,
+        })
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::ToolCall;
+
+    fn conversation(roles: &str) -> Vec<Message<'static>> {
+        roles
+            .chars()
+            .map(|c| match c {
+                's' => Message::new(Role::System, "rules"),
+                'u' => Message::new(Role::User, "question"),
+                'a' => Message::new(Role::Assistant, "answer"),
+                'c' => Message {
+                    tool_calls: vec![ToolCall { id: None, name: None, arguments: None, arguments_are_text: true }],
+                    ..Message::empty(Role::Assistant)
+                },
+                _ => Message::new(Role::Tool, "result"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_cut_never_parts_a_call_from_its_results() {
+        let messages = conversation("sucttacttua");
+        for keep in 0..=messages.len() + 1 {
+            let cut = safe_cut_point(&messages, keep);
+            assert!(cut == messages.len() || messages[cut].role != Role::Tool, "keep {keep} cuts at {cut}");
+            assert!(cut <= messages.len().saturating_sub(keep));
+        }
+        assert_eq!(safe_cut_point(&messages, 3), 5);
+        assert_eq!(safe_cut_point(&messages, 2), 9);
+        assert_eq!(safe_cut_point(&[], 2), 0);
+    }
+
+    #[test]
+    fn the_last_round_starts_at_the_last_message_a_user_wrote() {
+        assert_eq!(last_user_index(&conversation("suauctt")), Some(3));
+        assert_eq!(last_user_index(&conversation("sa")), None);
+        let note = elision::note(3);
+        let mut messages = conversation("suctt");
+        messages.insert(2, Message::new(Role::User, &note));
+        assert_eq!(last_user_index(&messages), Some(1));
+    }
+
+    #[test]
+    fn results_belong_to_the_group_of_their_call() {
+        let bounds: Vec<_> =
+            groups(conversation("sucttact").iter().map(|m| m.role)).iter().map(|g| (g.start, g.end)).collect();
+        assert_eq!(bounds, [(0, 1), (1, 2), (2, 5), (5, 6), (6, 8)]);
+    }
+}

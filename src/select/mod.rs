@@ -1,0 +1,16 @@
+//! What is worth keeping: how likely a term is to be needed, and the texts that cover the most of it within a budget.
+//!
+//! Knows texts and who brought them; knows no draft.
+
+mod ablation;
+pub mod estimate;
+mod facts;
+mod queue;
+pub mod scoring;
+pub mod selector;
+pub mod usage_model;
+pub mod within;
+
+pub use ablation::Mechanisms;
+pub use scoring::Example;
+pub use usage_model::FEATURES;

@@ -1,0 +1,560 @@
+//! How likely each part of a conversation is needed next: learned weights for what it names, and its relevance to what
+//! is asked now.
+//!
+//! What later steps use of earlier ones are mostly exact strings: paths, identifiers, numbers. So every term is given the
+//! chance that the next step uses it, by a linear model over a handful of features that can be read off the conversation
+//! ([`FEATURES`]); its weights were fitted to recorded agent runs (`training/`). What people and the model said in words is
+//! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use crate::text::analysis::Analysis;
+use crate::text::terms::ShortTerm;
+
+use super::Mechanisms;
+use super::estimate::{count, index};
+use super::facts::{Asked, Bearing, Fact, Numbers};
+use super::usage_model::{BY_HAND, FEATURES, LEARNED, Logarithms, chance, features};
+
+/// Who brought a text into the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Voice {
+    User,
+    Assistant,
+    /// Arguments of a call.
+    Call,
+    Result,
+    /// System messages: they stay, and are no mention. A clock in them must not weigh, so that their parts with a time in
+    /// them count for nothing.
+    System,
+}
+
+/// A text of the conversation.
+pub struct Passage {
+    /// Index of its message.
+    pub message: usize,
+    pub voice: Voice,
+    /// Whether it stays for certain, so that nothing else need stay for what it names.
+    pub stays: bool,
+    /// How much the request is about what it names, from 0 to 1.
+    pub asks: f32,
+    pub analysis: Arc<Analysis>,
+}
+
+/// A term of a conversation with what is known of it, and whether the next step used it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Example {
+    /// The kind of term, by its number.
+    pub kind: u8,
+    /// See `training/README.md`.
+    pub features: [f32; FEATURES],
+    /// Whether it was used.
+    pub is_used: bool,
+}
+
+/// Where a term is named that need not be named again.
+#[derive(Debug, Clone, Copy)]
+struct Covered {
+    /// Mentions in what stays.
+    stays: u32,
+    /// Whether a text about what does not stay names it.
+    is_listed: bool,
+}
+
+impl Covered {
+    fn is_nowhere(self) -> bool {
+        self.stays == 0 && !self.is_listed
+    }
+}
+
+/// A name that nothing which stays has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostName {
+    /// The chance that the next step uses it.
+    pub chance: f32,
+    /// The newest passage with it, and its first mention there.
+    pub passage: usize,
+    pub mention: usize,
+    pub term: ShortTerm,
+    /// How many names its passage has before that mention.
+    pub nth: usize,
+}
+
+/// Scores of a conversation's parts.
+pub struct Salience {
+    passages: Vec<Passage>,
+    /// The mentions of all passages, by the number of the term.
+    numbers: Vec<u32>,
+    /// By passage: where its mentions and its parts begin; and where all end.
+    offsets: Vec<(usize, usize)>,
+    /// By part of any passage: where its mentions end, and its relevance.
+    ends: Vec<u32>,
+    relevance: Vec<f32>,
+    facts: Vec<Fact>,
+    /// By term.
+    bearings: Vec<Bearing>,
+    known: Numbers,
+    /// By term: the chance that the next step uses it, or what is left of it where it is named elsewhere.
+    worths: Vec<f32>,
+    /// By term: where it is named.
+    covered: Vec<Covered>,
+    /// By message: relevance of what was said, from 0 to 1.
+    said: Vec<f32>,
+    messages: usize,
+    /// What a term counts that something which stays names already.
+    named_again: f32,
+    /// Whether the class of a part counts.
+    has_classes: bool,
+}
+
+impl Salience {
+    /// Scores a conversation of `messages` messages; `question` is the index of the last message of the user.
+    pub fn new(mut passages: Vec<Passage>, messages: usize, question: Option<usize>, by: Mechanisms) -> Self {
+        if !by.relevance {
+            for passage in &mut passages {
+                passage.asks = 0.0;
+            }
+        }
+        let total: usize = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
+        let parts: usize = passages.iter().map(|passage| passage.analysis.parts.len()).sum();
+        let mut this = Self {
+            numbers: Vec::with_capacity(total),
+            offsets: Vec::with_capacity(passages.len() + 1),
+            passages,
+            ends: Vec::with_capacity(parts),
+            relevance: Vec::new(),
+            facts: Vec::with_capacity(total / 4),
+            bearings: Vec::new(),
+            known: Numbers::of(total),
+            worths: Vec::new(),
+            covered: Vec::new(),
+            said: vec![0.0; messages],
+            messages,
+            named_again: if by.coverage { NAMED_AGAIN } else { 1.0 },
+            has_classes: by.outline,
+        };
+        let related = this.gather();
+        this.bearings = this.relate(&related);
+        this.ask(question.filter(|_| by.relevance));
+        let weights = if by.learned { &*LEARNED } else { &*BY_HAND };
+        let logarithms = Logarithms::new();
+        let worth = |(fact, bearing): (&Fact, _)| {
+            let chance = chance(fact, bearing, this.messages, weights, &logarithms);
+            if fact.stays { chance * this.named_again } else { chance }
+        };
+        this.worths = this.facts.iter().zip(&this.bearings).map(worth).collect();
+        let covered = |fact: &Fact| Covered { stays: u32::from(fact.stays), is_listed: false };
+        this.covered = this.facts.iter().map(covered).collect();
+        this
+    }
+
+    /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them; returns
+    /// the parts that name what the request is about, with how many terms each has.
+    fn gather(&mut self) -> Vec<(u32, u32)> {
+        let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
+        let asked = Asked::of(asking.flat_map(|passage| passage.analysis.terms.iter().copied()));
+        let mut related = Vec::with_capacity(self.ends.capacity());
+        for passage in &self.passages {
+            self.offsets.push((self.numbers.len(), self.ends.len()));
+            let message = index(passage.message);
+            let names = u16::try_from(passage.analysis.names()).unwrap_or(u16::MAX);
+            let is_system = passage.voice == Voice::System;
+            let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
+            for (part, range) in passage.analysis.ranges() {
+                let stays = passage.stays && !(is_system && part.has_time);
+                let mut is_related = false;
+                for &term in &passage.analysis.terms[range.clone()] {
+                    // Most words are nothing to anyone.
+                    if !term.kind().is_salient() && !asked.contains(term) {
+                        continue;
+                    }
+                    let id = self.known.number(term, &mut self.facts, &asked);
+                    self.numbers.push(id);
+                    let fact = &mut self.facts[id as usize];
+                    fact.stays |= stays;
+                    fact.class = part.class;
+                    is_related |= fact.is_asked;
+                    if is_system {
+                        continue;
+                    }
+                    fact.messages = fact.messages.saturating_add(u16::from(fact.last_message != message));
+                    fact.last_message = message;
+                    fact.mentions = fact.mentions.saturating_add(1);
+                    fact.uses = fact.uses.saturating_add(u16::from(is_use));
+                    fact.company = names;
+                    fact.voices |= 1 << passage.voice as u8;
+                }
+                if is_related {
+                    related.push((index(self.ends.len()), index(range.len())));
+                }
+                self.ends.push(index(self.numbers.len()));
+            }
+        }
+        self.offsets.push((self.numbers.len(), self.ends.len()));
+        related
+    }
+
+    /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
+    fn relate(&mut self, related: &[(u32, u32)]) -> Vec<Bearing> {
+        let mut bearings = vec![Bearing::default(); self.facts.len()];
+        for (position, passage) in self.passages.iter().enumerate().filter(|(_, passage)| passage.asks > 0.0) {
+            for &id in &self.numbers[self.mentions(position)] {
+                let bearing = &mut bearings[id as usize];
+                bearing.asked = bearing.asked.max(passage.asks);
+            }
+        }
+        self.relevance = vec![0.0; self.ends.len()];
+        let idf = Idf::of(self.messages);
+        for (bearing, fact) in bearings.iter_mut().zip(&self.facts).filter(|(bearing, _)| bearing.asked > 0.0) {
+            bearing.asked *= idf.at(fact.messages);
+        }
+        let mut seen = vec![u32::MAX; self.facts.len()];
+        for &(part, terms) in related {
+            let at = part as usize;
+            let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let ids = &self.numbers[start as usize..self.ends[at] as usize];
+            let mut sum = 0.0;
+            for &id in ids {
+                let weight = bearings[id as usize].asked;
+                if weight > 0.0 && seen[id as usize] != part {
+                    seen[id as usize] = part;
+                    sum += weight;
+                }
+            }
+            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms as usize));
+            for &id in ids {
+                let bearing = &mut bearings[id as usize];
+                bearing.relevance = bearing.relevance.max(relevance);
+            }
+            self.relevance[at] = relevance;
+        }
+        bearings
+    }
+
+    /// Rates what was said in words by BM25 for the question, with its neighbours.
+    fn ask(&mut self, question: Option<usize>) {
+        let mut asked = vec![false; self.facts.len()];
+        let mut lengths = (0, 0_usize);
+        for (position, passage) in self.passages.iter().enumerate() {
+            lengths = (lengths.0 + passage.analysis.terms.len(), lengths.1 + 1);
+            if Some(passage.message) == question {
+                for at in self.mentions(position) {
+                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(at));
+                }
+            }
+        }
+        let mean = count(lengths.0) / count(lengths.1.max(1));
+        let idf = Idf::of(self.messages);
+        let mut raw = vec![0.0_f32; self.messages];
+        let mut found: Vec<u32> = Vec::new();
+        for (position, passage) in self.passages.iter().enumerate() {
+            if !matches!(passage.voice, Voice::User | Voice::Assistant) || Some(passage.message) == question {
+                continue;
+            }
+            found.clear();
+            found.extend(self.numbers[self.mentions(position)].iter().filter(|&&id| asked[id as usize]));
+            found.sort_unstable();
+            let length = count(passage.analysis.terms.len()) / mean;
+            for same in found.chunk_by(|a, b| a == b) {
+                let frequency = count(same.len());
+                let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
+                raw[passage.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
+            }
+        }
+        let at = |index: Option<usize>| index.and_then(|index| raw.get(index)).copied().unwrap_or_default();
+        let beside = |i: usize, step: usize| at(i.checked_sub(step)) + at(i.checked_add(step));
+        self.said = (0..raw.len())
+            .map(|i| raw[i] + (1..).zip(BESIDE).map(|(step, share)| share * beside(i, step)).sum::<f32>())
+            .collect();
+        let most = |all: &[f32]| all.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        let (alone, together) = (most(&raw), most(&self.said));
+        for (said, raw) in self.said.iter_mut().zip(&raw) {
+            *said = (TOGETHER * *said / together).max(raw / alone).powi(2);
+        }
+    }
+
+    /// Returns where the mentions of a passage are.
+    pub fn mentions(&self, passage: usize) -> Range<usize> {
+        self.offsets[passage].0..self.offsets[passage + 1].0
+    }
+
+    /// Iterates over where the mentions of each part of a passage are.
+    pub fn mentions_by_part(&self, passage: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut start = self.offsets[passage].0;
+        self.ends[self.offsets[passage].1..self.offsets[passage + 1].1].iter().map(move |&end| {
+            let mentions = start..end as usize;
+            start = mentions.end;
+            mentions
+        })
+    }
+
+    fn term(&self, mention: usize) -> ShortTerm {
+        self.facts[self.numbers[mention] as usize].term
+    }
+
+    /// Returns whether the class of a part counts.
+    pub fn has_classes(&self) -> bool {
+        self.has_classes
+    }
+
+    /// Returns the texts.
+    pub fn passages(&self) -> &[Passage] {
+        &self.passages
+    }
+
+    /// Returns the expected number of mentions that the next step uses and that nothing which stays names; of those that
+    /// are named elsewhere, [`NAMED_AGAIN`] each.
+    pub fn worth(&self, mentions: Range<usize>) -> f32 {
+        self.numbers[mentions].iter().map(|&id| self.worths[id as usize]).sum()
+    }
+
+    /// Returns the relevance of a part of a result or call.
+    pub fn relevance(&self, passage: usize, part: usize) -> f32 {
+        let parts = &self.relevance[self.offsets[passage].1..self.offsets[passage + 1].1];
+        // An empty text has no parts.
+        parts.get(part).copied().unwrap_or_default()
+    }
+
+    /// Returns whether a part is the first or the last of its text.
+    pub fn is_end(&self, passage: usize, part: usize) -> bool {
+        part == 0 || part + 1 == self.passages[passage].analysis.parts.len()
+    }
+
+    /// Returns the relevance of what a message says in words, from 0 to 1.
+    pub fn said(&self, message: usize) -> f32 {
+        self.said[message]
+    }
+
+    /// Returns the names that nothing which stays has, each where it was mentioned last. O(mentions).
+    pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
+        let mut seen = vec![false; self.facts.len()];
+        let mut lost = Vec::new();
+        let passages = self.passages.iter().enumerate().rev();
+        for (passage, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            let names = self.mentions(passage).filter(|&mention| self.term(mention).kind().is_name());
+            for (nth, mention) in names.enumerate() {
+                let id = self.numbers[mention] as usize;
+                // What is covered nowhere is worth its chance.
+                let chance = self.worths[id];
+                if self.covered[id].is_nowhere() && chance >= min_chance && !std::mem::replace(&mut seen[id], true) {
+                    lost.push(LostName { chance, passage, mention, term: self.term(mention), nth });
+                }
+            }
+        }
+        lost
+    }
+
+    /// Returns whether what is mentioned is named in what stays, or in a text that was listed.
+    pub fn is_covered(&self, mention: usize) -> bool {
+        !self.covered[self.numbers[mention] as usize].is_nowhere()
+    }
+
+    /// Returns whether what is mentioned is named in what stays.
+    pub fn stays_named(&self, mention: usize) -> bool {
+        self.covered[self.numbers[mention] as usize].stays > 0
+    }
+
+    /// Remembers that a text is listed, with the terms in it.
+    pub fn cover_text(&mut self, text: &str) {
+        crate::text::terms::scan(text, |term, _| {
+            if let Ok(id) = self.known.find(term.short(), &self.facts) {
+                self.change(id as usize, |covered| covered.is_listed = true);
+            }
+        });
+    }
+
+    /// Remembers that what is mentioned stays.
+    pub fn cover(&mut self, mentions: Range<usize>) {
+        for mention in mentions {
+            self.change(self.numbers[mention] as usize, |covered| covered.stays += 1);
+        }
+    }
+
+    /// Takes back one [`Salience::cover`] of the same mentions.
+    pub fn uncover(&mut self, mentions: Range<usize>) {
+        for mention in mentions {
+            self.change(self.numbers[mention] as usize, |covered| covered.stays -= 1);
+        }
+    }
+
+    fn change(&mut self, id: usize, change: impl FnOnce(&mut Covered)) {
+        let covered = &mut self.covered[id];
+        let was_nowhere = covered.is_nowhere();
+        change(covered);
+        match (was_nowhere, covered.is_nowhere()) {
+            (true, false) => self.worths[id] *= self.named_again,
+            (false, true) => self.worths[id] /= self.named_again,
+            _ => {}
+        }
+    }
+
+    /// Returns an example for every term that could be kept or lost.
+    pub fn examples(&self, used: &dyn Fn(ShortTerm) -> bool) -> Vec<Example> {
+        let mut seen = vec![false; self.facts.len()];
+        let mut examples = Vec::new();
+        let logarithms = Logarithms::new();
+        let passages = self.passages.iter().enumerate();
+        for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+            for mention in self.mentions(position) {
+                let (id, term) = (self.numbers[mention] as usize, self.term(mention));
+                let is_new = !std::mem::replace(&mut seen[id], true);
+                if is_new && self.covered[id].is_nowhere() && term.kind().is_salient() {
+                    let features = features(&self.facts[id], &self.bearings[id], self.messages, &logarithms);
+                    examples.push(Example { kind: term.kind() as u8, features, is_used: used(term) });
+                }
+            }
+        }
+        examples
+    }
+}
+
+/// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
+/// Relevance Framework" (2009), section 3.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// Words that ask for nothing: those of three letters and more in the usual English lists, but for "same", which has the
+/// stem of a name.
+static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
+    let words = "about after all also and any are because been before being between both but can could did does doing down \
+        during each few for from further get had has have having her here hers him his how into its just let may me might \
+        more most much must not now off once only other our out over own please she should some such tell than that \
+        the their them then there these they this those through too under until very was were what when where which while \
+        who whom whose why will with would yes you your";
+    let mut terms = HashSet::new();
+    crate::text::terms::scan(words, |term, _| {
+        terms.insert(term.short());
+    });
+    terms
+});
+
+/// Share of a message's relevance that the messages beside it have, by their distance: a talk stays at a subject.
+const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
+/// What the most relevant place counts against the most relevant message by itself, which may stand anywhere.
+const TOGETHER: f32 = 0.75;
+
+/// How much a term of a part of a result takes from the relevance of the others.
+const LENGTH: f32 = 0.02;
+
+/// What a term counts that something which stays names already.
+const NAMED_AGAIN: f32 = 0.15;
+
+/// Inverse document frequency, messages being the documents.
+struct Idf {
+    messages: f32,
+}
+
+impl Idf {
+    fn of(messages: usize) -> Self {
+        Self { messages: count(messages) }
+    }
+
+    fn at(&self, with_term: u16) -> f32 {
+        let with_term = f32::from(with_term);
+        (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::analysis::Form;
+
+    /// Returns the salience of texts, each a message of its own.
+    fn salience(texts: &[(Voice, &str)]) -> Salience {
+        let passage = |(message, &(voice, text)): (usize, &(Voice, &str))| Passage {
+            message,
+            voice,
+            stays: voice == Voice::System,
+            asks: 0.0,
+            analysis: Analysis::of(text, Form::Dated),
+        };
+        let passages = texts.iter().enumerate().map(passage).collect();
+        Salience::new(passages, texts.len(), None, Mechanisms::default())
+    }
+
+    /// Returns what all of a text is worth.
+    fn worth(salience: &Salience, passage: usize) -> f32 {
+        salience.worth(salience.mentions(passage))
+    }
+
+    #[test]
+    fn what_was_named_lately_and_by_the_model_is_likelier_needed() {
+        let told = |last| salience(&[(Voice::Result, "handle_a1b2"), (Voice::User, "and?"), last]);
+        let old = worth(&told((Voice::User, "well")), 0);
+        let recent = worth(&told((Voice::Result, "handle_a1b2")), 2);
+        let said = worth(&told((Voice::Assistant, "handle_a1b2")), 2);
+        assert!(old < recent && recent < said, "{old} {recent} {said}");
+    }
+
+    #[test]
+    fn a_question_of_common_words_asks_for_nothing() {
+        let texts =
+            [(Voice::User, "The disk and the key of it"), (Voice::Assistant, "Fine."), (Voice::User, "And now?")];
+        let said = |question: &str| {
+            let [old, answer, _] = texts;
+            let mut passages = salience(&[old, answer, (Voice::User, question)]).passages;
+            passages[2].asks = 1.0;
+            Salience::new(passages, 3, Some(2), Mechanisms::default()).said(0)
+        };
+        assert!(said("And now?") == 0.0 && said("And the disk?") > 0.9);
+    }
+
+    #[test]
+    fn what_stays_elsewhere_is_worth_less() {
+        let texts = [(Voice::Result, "handle_a1b2"), (Voice::Result, "handle_a1b2"), (Voice::Result, "handle_c3d4")];
+        let mut salience = salience(&texts);
+        let before = [worth(&salience, 0), worth(&salience, 2)];
+        salience.cover(salience.mentions(1));
+        assert!(worth(&salience, 0) < before[0] && salience.is_covered(0));
+        assert_eq!(worth(&salience, 2).to_bits(), before[1].to_bits());
+        salience.cover_text("see Handle_C3D4.");
+        assert!(salience.is_covered(salience.mentions(2).start) && worth(&salience, 2) < before[1]);
+    }
+
+    #[test]
+    fn a_line_with_a_clock_in_the_system_prompt_covers_nothing() {
+        let system =
+            "Tools live in handle_a1b2, whatever anybody says.\nNow it is 10:01, and handle_c3d4 is on duty.\n";
+        let salience = salience(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
+        let is_name = |mention: &usize| salience.term(*mention).kind().is_name();
+        let covered = salience.mentions(1).filter(is_name);
+        let covered: Vec<bool> = covered.map(|mention| salience.is_covered(mention)).collect();
+        assert_eq!(covered, [true, false]);
+    }
+
+    #[test]
+    fn a_name_is_lost_until_something_that_stays_has_it() {
+        let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
+        let lost = |salience: &Salience| {
+            let names = salience.lost(0.0).into_iter();
+            names.map(|name| (name.passage, name.nth)).collect::<Vec<_>>()
+        };
+        assert_eq!(lost(&salience), [(1, 0), (1, 1)], "the newest mention of each");
+        salience.cover_text("handle_a1b2");
+        assert_eq!(lost(&salience), [(1, 1)]);
+        assert_eq!(salience.lost(1.0), []);
+    }
+
+    #[test]
+    fn a_name_that_was_given_up_is_worth_what_it_was() {
+        let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
+        let state = |salience: &Salience| (worth(salience, 1), salience.lost(0.0).len());
+        let (whole, one) = (salience.mentions(1), salience.mentions(0));
+        let before = state(&salience);
+        salience.cover(whole.clone());
+        salience.cover(one.clone());
+        salience.uncover(whole);
+        assert_eq!(salience.lost(0.0).len(), 1, "the other mention stays");
+        salience.uncover(one);
+        let after = state(&salience);
+        assert!((after.0 - before.0).abs() < 1e-6 && after.1 == before.1, "{before:?} {after:?}");
+        // What is listed is discounted still.
+        salience.cover_text("handle_a1b2");
+        salience.cover(salience.mentions(0));
+        salience.uncover(salience.mentions(0));
+        assert!(salience.is_covered(0) && !salience.stays_named(0));
+    }
+}

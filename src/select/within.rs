@@ -1,0 +1,187 @@
+//! One text made shorter by its content, whatever conversation it stands in.
+//!
+//! This is for limits that hold for a text alone. It must come out the same in every later call, so neither the question
+//! nor the other messages have a say.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::cache::{Allowance, SHORTENED};
+use crate::text::analysis::{Analysis, Form};
+use crate::text::segments::Kind;
+use crate::text::{elision, excerpt};
+use crate::tokens::{ContentMemory, TokenCounter};
+
+use super::Mechanisms;
+use super::estimate::float;
+use super::scoring::{Passage, Salience, Voice};
+use super::selector::{Block, Choice, FIRST_MARK, Frame, Kept, shrink_steps};
+
+/// A large result is shortened anew in every call that it stands in.
+pub static MEMORY: LazyLock<ContentMemory<Option<(String, u64)>>> =
+    LazyLock::new(|| ContentMemory::new(Allowance::Share(&SHORTENED)));
+
+/// Returns `text` cut to at most `max_tokens`, and its tokens; `None` where that is too little for any of it.
+///
+/// `origin`, where all of it can be read, is named in the first mark. JSON comes out as JSON. O(n), remembered by content.
+pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option<&str>) -> Option<(String, u64)> {
+    let salt = max_tokens << 8 | u64::from(counter.family().id);
+    let key = origin.map(|origin| [text, "\0", origin].concat());
+    let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
+        let made = make(text, max_tokens, counter, origin);
+        let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
+        (made, bytes)
+    });
+    made.as_ref().clone()
+}
+
+/// Returns JSON cut to at most `max_chars` characters, more than its marks alone have; `None` for what is not JSON.
+///
+/// What cannot be cut that far comes out as marks alone. O(n), remembered by content.
+pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter) -> Option<String> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let analysis = Analysis::of(text, Form::Outlined);
+    if analysis.kind() != Some(Kind::Json) {
+        return None;
+    }
+    let share = |tokens: u64, chars: usize| tokens.saturating_mul(max_chars as u64) / chars.max(1) as u64;
+    let mut max_tokens = share(u64::from(counter.text(text)), text.chars().count());
+    // Some parts have more characters a token than others: what comes out too long is cut further.
+    while let Some((short, tokens)) = within(text, max_tokens, counter, None) {
+        let chars = short.chars().count();
+        if chars <= max_chars {
+            return Some(short);
+        }
+        max_tokens = share(tokens, chars);
+    }
+    Some(analysis.excerpt(text, &|_| false, None).text)
+}
+
+fn make(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option<&str>) -> Option<(String, u64)> {
+    let analysis = Analysis::of(text, Form::Outlined);
+    let by_content = chosen(text, &analysis, max_tokens, counter, origin);
+    // Parts that are few and large may leave much of the room; then the start and the end say more.
+    let fills = by_content.as_ref().is_some_and(|(_, tokens)| tokens * 10 >= max_tokens * 8);
+    if fills || analysis.kind() == Some(Kind::Json) {
+        return by_content;
+    }
+    // It knows no origins, and would cut through the marks of an earlier cut.
+    let by_place = (origin.is_none() && elision::find_gap(text).is_none())
+        .then(|| excerpt::to_tokens(text, max_tokens, counter))
+        .flatten();
+    [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
+}
+
+/// Returns the parts that are worth most, with marks for the others.
+fn chosen(
+    text: &str,
+    analysis: &Arc<Analysis>,
+    max_tokens: u64,
+    counter: TokenCounter,
+    origin: Option<&str>,
+) -> Option<(String, u64)> {
+    let passage = Passage { message: 0, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(analysis) };
+    let mut salience = Salience::new(vec![passage], 1, None, Mechanisms::default());
+    let mark = FIRST_MARK + origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
+    let full_tokens = u64::from(counter.text(text));
+    let full = float(full_tokens);
+    let block = Block { passage: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
+    let mut choice = Choice::new(&mut salience, vec![Frame::default()], vec![block], 0.0);
+    choice.grow(float(max_tokens), |_| true);
+    let mut steps = shrink_steps();
+    while choice.kept(0) != Kept::Nothing {
+        let short = analysis.excerpt(text, &|part| choice.stays(0, part), origin);
+        let tokens = u64::from(counter.excerpt(&short, text, full_tokens));
+        if tokens <= max_tokens {
+            return Some((short.text, tokens));
+        }
+        choice.shrink(float(tokens - max_tokens) * steps.next().unwrap_or(1.0));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counter() -> TokenCounter {
+        TokenCounter::new(None)
+    }
+
+    fn log() -> String {
+        let line =
+            |i: usize| format!("2026-05-01 10:{:02}:{:02} worker {} handled request {i}\n", i / 60, i % 60, i % 7);
+        let middle: String = (0..600).map(line).collect();
+        format!("$ ./serve --port 8080\n{middle}ERROR: out of memory at request 600\nExit code: 137\n")
+    }
+
+    fn rows() -> String {
+        let row = |i: usize| format!(r#"{{"id": {i}, "state": "ok", "price": 31.10}}"#);
+        format!("[{}]", (0..300).map(row).collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn what_comes_out_is_within_the_tokens_and_uses_them() {
+        for text in [log(), rows(), "One sentence of a long text. ".repeat(400)] {
+            for max_tokens in [60, 150, 700, 1_500] {
+                let (short, tokens) = within(&text, max_tokens, counter(), None).unwrap();
+                assert_eq!(tokens, u64::from(counter().text(&short)));
+                assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 7, "{tokens} of {max_tokens}: {short}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_text_comes_out_the_same() {
+        let text = log();
+        let short = within(&text, 300, counter(), None);
+        assert_eq!(within(&text.clone(), 300, counter(), None), short);
+        // What is remembered decides nothing.
+        let analysis = Analysis::of(&text, Form::Outlined);
+        assert_eq!(chosen(&text, &analysis, 300, counter(), None), short);
+    }
+
+    #[test]
+    fn another_limit_model_or_origin_is_not_answered_from_memory() {
+        let text = log();
+        let short = |max_tokens, model, origin| within(&text, max_tokens, TokenCounter::new(model), origin).unwrap().0;
+        let first = short(300, None, None);
+        assert_ne!(short(200, None, None), first);
+        assert!(short(300, None, Some("results/a.txt")).contains("all of it: results/a.txt"));
+        assert!(short(300, None, Some("results/b.txt")).contains("all of it: results/b.txt"));
+        let (glm, tokens) = within(&text, 300, TokenCounter::new(Some("glm-4.6")), None).unwrap();
+        assert_eq!(tokens, u64::from(TokenCounter::new(Some("glm-4.6")).text(&glm)));
+    }
+
+    #[test]
+    fn a_log_keeps_its_ends_and_its_errors() {
+        let (short, _) = within(&log(), 200, counter(), None).unwrap();
+        assert!(short.starts_with("$ ./serve --port 8080\n"), "{short}");
+        assert!(short.ends_with("ERROR: out of memory at request 600\nExit code: 137\n"), "{short}");
+    }
+
+    #[test]
+    fn json_stays_json() {
+        for max_tokens in [80, 200, 400] {
+            let (short, _) = within(&rows(), max_tokens, counter(), Some(r"C:\results\a.txt")).unwrap();
+            let rows: serde_json::Value = serde_json::from_str(&short).unwrap();
+            assert!(rows.as_array().is_some_and(|rows| rows.len() > 1), "{short}");
+        }
+        assert_eq!(within(&rows(), 5, counter(), None), None, "too few tokens for any of it");
+    }
+
+    #[test]
+    fn json_is_json_within_characters_too() {
+        let long = format!(r#"{{"a": "{}", "b": [{}]}}"#, "日志".repeat(3_000), "1, ".repeat(3_000) + "1");
+        for text in [rows(), long, format!("[{}]", "1".repeat(9_000))] {
+            for max_chars in [320, 2_000, 6_000] {
+                let short = json_within_chars(&text, max_chars, counter()).unwrap();
+                serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
+                assert!(short.chars().count() <= max_chars, "{max_chars}: {short}");
+            }
+        }
+        assert!(json_within_chars(&rows(), 6_000, counter()).is_some_and(|short| short.len() > 4_000));
+        assert_eq!(json_within_chars(&log(), 2_000, counter()), None);
+    }
+}

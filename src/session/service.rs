@@ -1,0 +1,542 @@
+//! Sessions as a caller sees them: what needs no store, and is the same for every one of them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
+
+use super::service::shape::Shape;
+
+mod shape;
+
+use super::store::{
+    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
+    Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+};
+
+/// Events of a session at most. Source: document 002, `WithSessionEventLimit`.
+pub const EVENT_LIMIT: u64 = 1_000;
+
+/// Where state goes whose name begins with `app:`, `user:` or `temp:`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Routing {
+    /// To the app's and the user's state, and nowhere.
+    #[default]
+    Scoped,
+    /// Into the session's state, under its whole name: trpc-agent-go.
+    Raw,
+}
+
+/// What a session shows first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum UserFirst {
+    /// A message of the user: the newest before the window, where there is none in it. Source: trpc-agent-go #679, #737.
+    Prepend,
+    /// A message of the user; nothing where there is none in the window. Source: document 002.
+    Drop,
+    /// Whatever is first in the window.
+    #[default]
+    Off,
+}
+
+/// How sessions are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServiceOptions {
+    /// Events of a session at most; 0 is no limit.
+    pub event_limit: u64,
+    /// Whether events stay that no summary covers, up to twice the limit.
+    pub protect_unsummarized: bool,
+    /// How long a session lives after it was written.
+    pub session_ttl: Ttl,
+    /// How long a user's state lives.
+    pub user_state_ttl: Ttl,
+    /// How long an app's state lives.
+    pub app_state_ttl: Ttl,
+    /// Whether reading a session lets it live longer, too.
+    pub refresh_on_read: bool,
+    /// Where prefixed state goes.
+    pub routing: Routing,
+}
+
+impl Default for ServiceOptions {
+    fn default() -> Self {
+        Self {
+            event_limit: EVENT_LIMIT,
+            protect_unsummarized: false,
+            session_ttl: Ttl(0),
+            user_state_ttl: Ttl(0),
+            app_state_ttl: Ttl(0),
+            refresh_on_read: false,
+            routing: Routing::Scoped,
+        }
+    }
+}
+
+/// Sessions in a store.
+#[derive(Clone)]
+pub struct Service {
+    store: Arc<dyn SessionStore>,
+    options: ServiceOptions,
+}
+
+/// A session as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// The session without its events.
+    pub head: Head,
+    /// The events of the window.
+    pub events: Vec<Event>,
+    /// Its state, with the app's and the user's under `app:` and `user:`.
+    pub state: State,
+    /// The newest summary of each filter key.
+    pub summaries: Vec<StoredSummary>,
+}
+
+/// An event as a caller makes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventDraft {
+    /// Its id within the session.
+    pub id: String,
+    /// Its time in milliseconds since 1970.
+    pub time_ms: i64,
+    /// Who made it.
+    pub author: String,
+    /// Which part of the conversation it is of.
+    pub filter_key: String,
+    /// Its JSON text: a chat message, or anything else.
+    pub payload: Option<String>,
+    /// Whether it is a piece of one that is still coming: changes state only.
+    pub partial: bool,
+    /// Changes of state, by names that may be prefixed.
+    pub state: Delta,
+}
+
+const PREFIXES: [&str; 3] = ["app:", "user:", "temp:"];
+
+impl Service {
+    /// Returns sessions in `store`.
+    pub fn new(store: Arc<dyn SessionStore>, options: ServiceOptions) -> Self {
+        Self { store, options }
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &dyn SessionStore {
+        &*self.store
+    }
+
+    fn ttls(&self) -> [Ttl; 3] {
+        [self.options.session_ttl, self.options.user_state_ttl, self.options.app_state_ttl]
+    }
+
+    fn batch(&self) -> Append {
+        let eviction = Eviction { max_events: self.options.event_limit, protect: self.options.protect_unsummarized };
+        Append { eviction, ttls: self.ttls(), ..Append::default() }
+    }
+
+    /// Creates a session, and returns it with the state of its app and user.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::AlreadyExists`] without `overwrite`; [`StoreError::Invalid`] for an empty app, user or id.
+    pub fn create(
+        &self,
+        key: &SessionKey,
+        generation: String,
+        state: Delta,
+        meta: String,
+        overwrite: bool,
+    ) -> StoreResult<Session> {
+        check(key)?;
+        let [session, user, app] = self.routed(state);
+        self.store.create(key, &Create { generation, session, user, app, meta, overwrite, ttls: self.ttls() })?;
+        let shown = self.get(key, &Window { last: Some(0), ..Window::default() }, UserFirst::Off)?;
+        shown.ok_or_else(|| StoreError::NotFound(key.clone()))
+    }
+
+    /// Returns what `window` shows of a session; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// What the store says; [`StoreError::Invalid`] for an empty app, user or id.
+    pub fn get(&self, key: &SessionKey, window: &Window, user_first: UserFirst) -> StoreResult<Option<Session>> {
+        check(key)?;
+        let refresh = self.options.refresh_on_read.then_some(self.options.session_ttl);
+        let with_user = user_first == UserFirst::Prepend;
+        let Some(loaded) = self.store.load(key, &Window { with_user, refresh, ..window.clone() })? else {
+            return Ok(None);
+        };
+        let Loaded { head, mut events, session, user, app, summaries } = loaded;
+        if user_first != UserFirst::Off {
+            let first = events.iter().position(|event| event.kind == Kind::User);
+            events.drain(..first.unwrap_or(events.len()));
+        }
+        let mut state = session;
+        for (prefix, scope) in [("app:", app), ("user:", user)] {
+            state.extend(scope.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value)));
+        }
+        Ok(Some(Session { head, events, state, summaries }))
+    }
+
+    /// Returns a user's sessions without events, the one written last first.
+    ///
+    /// # Errors
+    ///
+    /// What the store says; [`StoreError::Invalid`] for an empty app or user.
+    pub fn list(&self, user: &UserKey, page: Page) -> StoreResult<Vec<Head>> {
+        check_owner(user)?;
+        self.store.list(user, page)
+    }
+
+    /// Deletes a session with all that belongs to it, and returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// What the store says; [`StoreError::Invalid`] for an empty app, user or id.
+    pub fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
+        check(key)?;
+        self.store.delete(key)
+    }
+
+    /// Takes events. Those that are partial, or whose message says nothing, change state only.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::append`]; [`StoreError::Invalid`] for an event without an id.
+    pub fn append(
+        &self,
+        key: &SessionKey,
+        generation: Option<String>,
+        expected_seq: Option<u64>,
+        events: Vec<EventDraft>,
+    ) -> StoreResult<Appended> {
+        check(key)?;
+        let batch = Append { generation, expected_seq, events: self.drafted(events)?, ..self.batch() };
+        self.store.append(key, &batch)
+    }
+
+    /// Puts events in the place of all behind the position `after`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Service::append`].
+    pub fn replace_tail(
+        &self,
+        key: &SessionKey,
+        generation: Option<String>,
+        after: u64,
+        expected_seq: u64,
+        events: Vec<EventDraft>,
+    ) -> StoreResult<Appended> {
+        check(key)?;
+        let events = self.drafted(events)?;
+        self.store.replace_tail(
+            key,
+            after,
+            &Append { generation, expected_seq: Some(expected_seq), events, ..self.batch() },
+        )
+    }
+
+    fn drafted(&self, events: Vec<EventDraft>) -> StoreResult<Vec<NewEvent>> {
+        let draft = |(at, event): (usize, EventDraft)| {
+            if event.id.is_empty() {
+                return Err(StoreError::invalid(format!("events[{at}].id"), "must not be empty"));
+            }
+            let [session, user, app] = self.routed(event.state);
+            let kind = event.payload.as_deref().and_then(kind).filter(|_| !event.partial);
+            Ok(NewEvent {
+                payload: kind.and(event.payload),
+                kind: kind.unwrap_or_default(),
+                id: event.id,
+                time_ms: event.time_ms,
+                author: event.author,
+                filter_key: event.filter_key,
+                session,
+                user,
+                app,
+            })
+        };
+        events.into_iter().enumerate().map(draft).collect()
+    }
+
+    /// Parts a change by scope: the session's, the user's and the app's.
+    fn routed(&self, delta: Delta) -> [Delta; 3] {
+        if self.options.routing == Routing::Raw {
+            return [delta, Delta::new(), Delta::new()];
+        }
+        let mut parts = [Delta::new(), Delta::new(), Delta::new()];
+        for (name, value) in delta {
+            if let Some(name) = name.strip_prefix("app:") {
+                parts[2].insert(name.to_owned(), value);
+            } else if let Some(name) = name.strip_prefix("user:") {
+                parts[1].insert(name.to_owned(), value);
+            } else if !name.starts_with("temp:") {
+                parts[0].insert(name, value);
+            }
+        }
+        parts
+    }
+
+    /// Returns the state of one scope, by names without its prefix.
+    ///
+    /// # Errors
+    ///
+    /// What the store says; [`StoreError::Invalid`] for an empty app, user or id.
+    pub fn state(&self, scope: &Scope) -> StoreResult<State> {
+        check_scope(scope)?;
+        self.store.state(scope)
+    }
+
+    /// Changes the state of one scope. Its own prefix is taken off names; another scope's is refused before anything is written.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::update_state`]; [`StoreError::Invalid`] for a name of another scope, or an empty one.
+    pub fn update_state(&self, scope: &Scope, delta: Delta) -> StoreResult<()> {
+        check_scope(scope)?;
+        let (own, ttl) = match scope {
+            Scope::App(_) => ("app:", self.options.app_state_ttl),
+            Scope::User(_) => ("user:", self.options.user_state_ttl),
+            Scope::Session(_) => ("", self.options.session_ttl),
+        };
+        let is_raw = self.options.routing == Routing::Raw && own.is_empty();
+        let mut plain = BTreeMap::new();
+        for (name, value) in delta {
+            let bare = name.strip_prefix(own).unwrap_or(&name);
+            if bare.is_empty() {
+                return Err(StoreError::invalid("state", "must have no empty name"));
+            }
+            if !is_raw && PREFIXES.iter().any(|prefix| bare.starts_with(prefix)) {
+                return Err(StoreError::invalid("state", format!("must have no name of another scope, got `{name}`")));
+            }
+            plain.insert(bare.to_owned(), value);
+        }
+        self.store.update_state(scope, &plain, ttl)
+    }
+
+    /// Replaces the metadata of a session.
+    ///
+    /// # Errors
+    ///
+    /// As [`SessionStore::set_meta`].
+    pub fn set_meta(&self, key: &SessionKey, meta: &str, expected: Option<&str>) -> StoreResult<()> {
+        check(key)?;
+        self.store.set_meta(key, meta, expected)
+    }
+
+    /// Takes a summary if it is newer than the newest of its key.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub fn put_summary(&self, key: &SessionKey, summary: NewSummary) -> StoreResult<PutSummary> {
+        check(key)?;
+        self.store.put_summary(key, &NewSummary { ttl: self.options.session_ttl, ..summary })
+    }
+
+    /// Returns summaries, newest first.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub fn summaries(&self, key: &SessionKey, query: &SummaryQuery) -> StoreResult<Vec<StoredSummary>> {
+        check(key)?;
+        self.store.summaries(key, query)
+    }
+
+    /// Frees what has expired, and returns how many sessions that were.
+    ///
+    /// # Errors
+    ///
+    /// What the store says.
+    pub fn sweep(&self) -> StoreResult<u64> {
+        self.store.sweep()
+    }
+}
+
+fn check_scope(scope: &Scope) -> StoreResult<()> {
+    match scope {
+        Scope::App(app) => check_part("app", app),
+        Scope::User(user) => check_owner(user),
+        Scope::Session(key) => check(key),
+    }
+}
+
+fn check(key: &SessionKey) -> StoreResult<()> {
+    check_owner(&key.owner)?;
+    check_part("session_id", &key.id)
+}
+
+fn check_owner(user: &UserKey) -> StoreResult<()> {
+    check_part("app", &user.app)?;
+    check_part("user", &user.user)
+}
+
+fn check_part(name: &str, part: &str) -> StoreResult<()> {
+    if part.is_empty() { Err(StoreError::invalid(name, "must not be empty")) } else { Ok(()) }
+}
+
+/// Returns what an event is, by its JSON text; `None` for a chat message that says nothing, and for what is no JSON.
+///
+/// # Source
+///
+/// Document 002's stored events: calls, a result, or content.
+fn kind(payload: &str) -> Option<Kind> {
+    // What is looked at is whether there is any text, so that whole characters may be replaced, too.
+    let without_halves = || HALF.replace_all(payload, r"\ufffd");
+    let message: Shape = serde_json::from_str(payload).or_else(|_| serde_json::from_str(&without_halves())).ok()?;
+    let Some(role) = message.role() else { return Some(Kind::Other) };
+    if message.has("tool_call_id") || role == "tool" || role == "function" {
+        return Some(Kind::Result);
+    }
+    if message.has("tool_calls") {
+        return Some(Kind::Calls);
+    }
+    let kind = match role {
+        "user" => Kind::User,
+        "assistant" => Kind::Assistant,
+        _ => Kind::Other,
+    };
+    message.has("content").then_some(kind)
+}
+
+/// Half of a character, as JSON writes one that has lost the other half.
+#[allow(clippy::expect_used)] // the pattern is a literal, and a test compiles it
+static HALF: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?i)\\ud[89a-f][0-9a-f]{2}").expect("the pattern is a literal"));
+
+/// Returns whether an event of the filter key `event` belongs to what `wanted` names: one is a level of the other.
+///
+/// # Source
+///
+/// trpc-agent-go, `Event.Filter`: hierarchical in both directions, by `/`; an empty key belongs to all.
+pub fn belongs(event: &str, wanted: &str) -> bool {
+    let within = |inner: &str, outer: &str| {
+        inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    event.is_empty() || wanted.is_empty() || within(event, wanted) || within(wanted, event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::store::Memory;
+
+    fn service(options: ServiceOptions) -> Service {
+        Service::new(Arc::new(Memory::new()), options)
+    }
+
+    fn key() -> SessionKey {
+        SessionKey::new("app", "me", "s")
+    }
+
+    fn delta(pairs: &[(&str, &str)]) -> Delta {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), Some(value.as_bytes().to_vec()))).collect()
+    }
+
+    fn said(id: &str, role: &str) -> EventDraft {
+        let payload = Some(format!(r#"{{"role": "{role}", "content": "{id}"}}"#));
+        EventDraft { id: id.to_owned(), payload, ..EventDraft::default() }
+    }
+
+    fn shown(service: &Service, last: Option<u64>, user_first: UserFirst) -> Vec<String> {
+        let session = service.get(&key(), &Window { last, ..Window::default() }, user_first).unwrap().unwrap();
+        session.events.into_iter().map(|event| event.id).collect()
+    }
+
+    #[test]
+    fn a_session_begins_with_the_user() {
+        let service = service(ServiceOptions::default());
+        service.create(&key(), "g".to_owned(), Delta::new(), "{}".to_owned(), false).unwrap();
+        let mut events = vec![said("hello", "assistant"), said("u1", "user")];
+        events.extend((0..200).map(|at| said(&format!("a{at}"), "assistant")));
+        service.append(&key(), None, None, events).unwrap();
+        assert_eq!(shown(&service, Some(2), UserFirst::Off), ["a198", "a199"]);
+        assert_eq!(shown(&service, Some(2), UserFirst::Drop), Vec::<String>::new());
+        assert_eq!(shown(&service, Some(2), UserFirst::Prepend), ["u1", "a198", "a199"]);
+        assert_eq!(shown(&service, None, UserFirst::Prepend)[0], "u1");
+        assert_eq!(shown(&service, None, UserFirst::Off)[0], "hello");
+    }
+
+    #[test]
+    fn without_a_user_there_is_nothing_to_begin_with() {
+        let service = service(ServiceOptions::default());
+        service.create(&key(), "g".to_owned(), Delta::new(), "{}".to_owned(), false).unwrap();
+        service.append(&key(), None, None, vec![said("a", "assistant")]).unwrap();
+        assert_eq!(shown(&service, None, UserFirst::Prepend), Vec::<String>::new());
+        assert_eq!(shown(&service, None, UserFirst::Off), ["a"]);
+    }
+
+    #[test]
+    fn what_says_nothing_changes_state_only() {
+        let service = service(ServiceOptions::default());
+        service.create(&key(), "g".to_owned(), Delta::new(), "{}".to_owned(), false).unwrap();
+        let odd = |id: &str, payload: &str| EventDraft {
+            id: id.to_owned(),
+            payload: Some(payload.to_owned()),
+            state: delta(&[(id, "1")]),
+            ..EventDraft::default()
+        };
+        let events = vec![
+            odd("empty", r#"{"role": "assistant", "content": ""}"#),
+            odd("broken", "{"),
+            EventDraft { partial: true, state: delta(&[("partial", "1")]), ..said("partial", "assistant") },
+            odd("calls", r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}"#),
+            odd("result", r#"{"role": "tool", "tool_call_id": "1", "content": ""}"#),
+            odd("data", r#"{"progress": 0.5, "n": 1, "big": 123456789012345678901234567890, "less": -1}"#),
+            odd("half", r#"{"role": "user", "content": "a\ud800b"}"#),
+            odd("deep", &format!(r#"{{"role": "user", "content": {}{}}}"#, "[".repeat(500), "]".repeat(500))),
+        ];
+        service.append(&key(), None, None, events).unwrap();
+        assert_eq!(shown(&service, None, UserFirst::Off), ["calls", "result", "data", "half", "deep"]);
+        let session = service.get(&key(), &Window::default(), UserFirst::Off).unwrap().unwrap();
+        assert_eq!(session.state.len(), 8, "the deltas of all of them");
+    }
+
+    #[test]
+    fn state_goes_where_its_name_says() {
+        let service = service(ServiceOptions::default());
+        let start = delta(&[("lang", "zh"), ("app:v", "1"), ("user:theme", "dark"), ("temp:x", "1")]);
+        let session = service.create(&key(), "g".to_owned(), start, "{}".to_owned(), false).unwrap();
+        assert_eq!(session.state.keys().collect::<Vec<_>>(), ["app:v", "lang", "user:theme"]);
+        let app = Scope::App("app".to_owned());
+        service.update_state(&app, delta(&[("app:v", "2"), ("w", "3")])).unwrap();
+        assert_eq!(service.state(&app).unwrap().keys().collect::<Vec<_>>(), ["v", "w"]);
+        for wrong in ["user:x", "temp:x", "app:", ""] {
+            let error = service.update_state(&app, delta(&[("a", "1"), (wrong, "1")]));
+            assert!(matches!(error, Err(StoreError::Invalid { .. })), "{wrong}");
+        }
+        assert!(!service.state(&app).unwrap().contains_key("a"), "nothing of it was written");
+        let raw = self::service(ServiceOptions { routing: Routing::Raw, ..ServiceOptions::default() });
+        let session = raw
+            .create(&key(), "g".to_owned(), delta(&[("app:v", "1"), ("temp:x", "1")]), String::new(), false)
+            .unwrap();
+        assert_eq!(session.state.keys().collect::<Vec<_>>(), ["app:v", "temp:x"]);
+    }
+
+    #[test]
+    fn a_key_has_no_empty_part() {
+        let service = service(ServiceOptions::default());
+        for (key, name) in [
+            (SessionKey::new("", "u", "s"), "`app`"),
+            (SessionKey::new("a", "", "s"), "`user`"),
+            (SessionKey::new("a", "u", ""), "`session_id`"),
+        ] {
+            let error = service.get(&key, &Window::default(), UserFirst::Off).unwrap_err().to_string();
+            assert!(error.starts_with(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn filter_keys_belong_to_their_levels_in_both_directions() {
+        for (event, wanted, is_in) in [
+            ("a/b", "a", true),
+            ("a", "a/b", true),
+            ("a/b", "a/c", false),
+            ("ab", "a", false),
+            ("", "a", true),
+            ("a", "", true),
+        ] {
+            assert_eq!(belongs(event, wanted), is_in, "{event} {wanted}");
+        }
+    }
+}

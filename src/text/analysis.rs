@@ -1,0 +1,247 @@
+//! A text taken apart, with the terms of each part; made once for each text and remembered by its content.
+
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use crate::cache::{ANALYSES, Allowance};
+use crate::checkpoint;
+use crate::tokens::{ContentMemory, Excerpt};
+
+use super::segments::{Class, Kind, Outline};
+use super::terms::{self, ShortTerm, Terms};
+
+/// How a text is taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Not at all: it stays or goes as a whole.
+    Whole,
+    /// By its content.
+    Outlined,
+    /// As [`Form::Outlined`], and parts with a date or a time in them are known: system messages.
+    Dated,
+    /// JSON of which only the inside of long strings goes: the arguments of a call.
+    Arguments,
+    /// JSON of which all goes but members that name something: arguments of many short strings.
+    Members,
+}
+
+/// A part of a text that stays or goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    pub bytes: u32,
+    pub class: Class,
+    /// Whether it stays whenever anything of the text does.
+    pub is_fixed: bool,
+    /// Whether there is a date or a time in it; `false` where that was not asked for.
+    pub has_time: bool,
+    terms_end: u32,
+}
+
+/// What is known of a text.
+#[derive(Debug)]
+pub struct Analysis {
+    outline: Option<Outline>,
+    pub parts: Box<[Part]>,
+    /// The terms of all parts, in order.
+    pub terms: Box<[ShortTerm]>,
+    /// Where the names among the terms start in the text: identifiers, paths, numbers, repeats included.
+    names: Box<[u32]>,
+}
+
+/// Members of arguments that say what a call was about; `input` is all that a custom call has.
+const NAMING_KEYS: [&str; 8] = ["path", "file_path", "filepath", "filename", "url", "command", "name", "input"];
+
+pub static MEMORY: LazyLock<ContentMemory<Analysis>> =
+    LazyLock::new(|| ContentMemory::new(Allowance::Share(&ANALYSES)));
+
+impl Analysis {
+    /// Returns what is known of `text`; O(n) the first time.
+    pub fn of(text: &str, form: Form) -> Arc<Self> {
+        checkpoint::reached();
+        MEMORY.get_or_make(text, form as u64, || {
+            let analysis = Self::make(text, form);
+            let bytes = analysis.outline.as_ref().map_or(0, Outline::heap_bytes)
+                + analysis.parts.len() * size_of::<Part>()
+                + analysis.terms.len() * size_of::<ShortTerm>()
+                + analysis.names.len() * size_of::<u32>();
+            (analysis, bytes)
+        })
+    }
+
+    fn make(text: &str, form: Form) -> Self {
+        let (outline, terms) = if form == Form::Whole {
+            (None, Terms::by_part(text, std::iter::once(text.len()), &mut ()))
+        } else {
+            let (outline, terms) = Outline::with_terms(text);
+            (Some(outline), terms)
+        };
+        let mut parts: Vec<Part> = match &outline {
+            None => vec![Part {
+                bytes: bytes(0..text.len()),
+                class: Class::Plain,
+                is_fixed: false,
+                has_time: false,
+                terms_end: 0,
+            }],
+            Some(outline) => {
+                let part = |(start, end, class, is_fixed): (u32, u32, Class, bool)| Part {
+                    bytes: end - start,
+                    class,
+                    is_fixed,
+                    has_time: form == Form::Dated && has_time(&text.as_bytes()[start as usize..end as usize]),
+                    terms_end: 0,
+                };
+                let members = if form == Form::Members { outline.members(text, &NAMING_KEYS) } else { Vec::new() };
+                let is_fixed = |i| members.contains(&i) || (form == Form::Arguments && !outline.is_within_string(i));
+                let pieces = outline.pieces().iter().enumerate();
+                pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()
+            }
+        };
+        for (part, end) in parts.iter_mut().zip(&terms.ends) {
+            part.terms_end = *end;
+        }
+        Self { outline, parts: parts.into(), terms: terms.all.into(), names: terms.names.into() }
+    }
+
+    /// Returns what the text is, where it was taken apart.
+    pub fn kind(&self) -> Option<Kind> {
+        self.outline.as_ref().map(Outline::kind)
+    }
+
+    /// Returns how many names it has, repeats included.
+    pub fn names(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Returns the name that is the term `term`, the one behind `nth` others, as it is written in the text.
+    pub fn name<'t>(&self, text: &'t str, nth: usize, term: ShortTerm) -> Option<&'t str> {
+        terms::text_at(text, *self.names.get(nth)? as usize, term)
+    }
+
+    /// Iterates over the parts with the range of their terms.
+    pub fn ranges(&self) -> impl Iterator<Item = (Part, Range<usize>)> + '_ {
+        let mut start = 0;
+        self.parts.iter().map(move |&part| {
+            let range = start..part.terms_end as usize;
+            start = range.end;
+            (part, range)
+        })
+    }
+
+    /// Puts together the parts that `keep` names; a mark stands for each gap.
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
+        match &self.outline {
+            Some(outline) => outline.excerpt(text, keep, origin),
+            None => Excerpt { text: text.to_owned(), gaps: Vec::new() },
+        }
+    }
+}
+
+/// Returns whether there is `12:34` or `2026-11-22` in a text, whatever the digits.
+pub fn has_time(text: &[u8]) -> bool {
+    let shape = |from: usize, shape: &[u8]| {
+        let bytes = text.get(from..from + shape.len());
+        bytes.is_some_and(|bytes| {
+            bytes.iter().zip(shape).all(|(byte, like)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like })
+        })
+    };
+    let marks = text.iter().enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-'));
+    marks.map(|(at, _)| at).any(|at| {
+        (at >= 2 && shape(at - 2, b"00:00"))
+            || (at >= 1 && shape(at - 1, b"0:00"))
+            || (at >= 4 && shape(at - 4, b"0000-00-00"))
+    })
+}
+
+/// Returns the length of a range as texts below 4 GiB have it.
+fn bytes(range: Range<usize>) -> u32 {
+    u32::try_from(range.len()).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_term_is_counted_to_the_part_it_starts_in() {
+        let line = |i: usize| format!("line {i:02} opens src/part_{i:02}.rs and closes it again\n");
+        let text: String = (0..20).map(line).collect();
+        let analysis = Analysis::of(&text, Form::Outlined);
+        assert_eq!(analysis.parts.len(), 20);
+        let (mut start, mut terms, mut nth) = (0, 0, 0..);
+        for (part, range) in analysis.ranges() {
+            let end = start + part.bytes;
+            assert!(range.start == terms && !range.is_empty());
+            let part = &text[start as usize..end as usize];
+            let mut names = analysis.terms[range.clone()].iter().filter(|term| term.kind().is_name()).zip(&mut nth);
+            let name = |(term, nth): (&ShortTerm, usize)| analysis.name(&text, nth, *term);
+            assert!(names.all(|named| name(named).is_some_and(|name| part.contains(name))), "{range:?}");
+            (start, terms) = (end, range.end);
+        }
+        assert_eq!((start as usize, terms), (text.len(), analysis.terms.len()));
+        // The identifier, the path and its last segment.
+        assert_eq!(analysis.names(), 3 * 20);
+    }
+
+    #[test]
+    fn a_text_that_is_not_taken_apart_is_one_part() {
+        let text = "one line\nand another one\n".repeat(20);
+        let analysis = Analysis::of(&text, Form::Whole);
+        assert_eq!((analysis.parts.len(), analysis.kind()), (1, None));
+        assert_eq!(analysis.excerpt(&text, &|_| true, None).text, text);
+    }
+
+    #[test]
+    fn of_arguments_only_the_inside_of_long_strings_may_go() {
+        let line = |i: usize| format!("line {i} of a file that is written\\n");
+        let lines: String = (0..30).map(line).collect();
+        let text = format!(r#"{{"path": "a.py", "content": "{lines}", "mode": "w"}}"#);
+        let analysis = Analysis::of(&text, Form::Arguments);
+        let fixed =
+            |kept: &dyn Fn(bool) -> bool| analysis.excerpt(&text, &|i| kept(analysis.parts[i].is_fixed), None).text;
+        let short: serde_json::Value = serde_json::from_str(&fixed(&|is_fixed| is_fixed)).unwrap();
+        assert_eq!((&short["path"], &short["mode"]), (&"a.py".into(), &"w".into()));
+        assert!(short["content"].as_str().is_some_and(|content| content.len() < lines.len() / 4), "{short}");
+        assert_eq!(fixed(&|_| true), text);
+    }
+
+    #[test]
+    fn a_string_that_begins_with_a_mark_keeps_its_member() {
+        let text = format!(
+            r#"{{"name": "apply_patch", "input": "[... 14,700 characters left out ...] {}"}}"#,
+            "word ".repeat(200)
+        );
+        let analysis = Analysis::of(&text, Form::Arguments);
+        let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed, None).text;
+        let short: serde_json::Value = serde_json::from_str(&short).unwrap();
+        assert!(
+            short["input"].as_str().is_some_and(|input| input.starts_with("[... ") && input.contains("15,7")),
+            "{short}"
+        );
+    }
+
+    #[test]
+    fn of_many_short_strings_the_members_that_name_something_stay() {
+        let edit = |i: usize| format!(r#"{{"old": "value_{i} = {i}", "new": "value_{i} = 0"}}"#);
+        let edits: Vec<String> = (0..60).map(edit).collect();
+        let text = format!(r#"{{"dry_run": false, "edits": [{}], "path": "src/a.py"}}"#, edits.join(", "));
+        let analysis = Analysis::of(&text, Form::Members);
+        let kept = |keep: &dyn Fn(usize) -> bool| {
+            let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed || keep(part), None).text;
+            serde_json::from_str::<serde_json::Value>(&short).unwrap()
+        };
+        assert_eq!(kept(&|_| false), serde_json::json!({"…": "2 of 3 keys left out", "path": "src/a.py"}));
+        let some = kept(&|part| part < 9);
+        assert!(some["edits"].as_array().is_some_and(|edits| (3..60).contains(&edits.len())), "{some}");
+    }
+
+    #[test]
+    fn a_clock_or_a_date_is_a_time() {
+        for text in ["It is 12:34.", "at 9:05", "2026-11-22", "日期：2026-11-22"] {
+            assert!(has_time(text.as_bytes()), "{text}");
+        }
+        for text in ["src/a.rs:12", "1:2", "12-34", "key: value", "v1.2-3", ""] {
+            assert!(!has_time(text.as_bytes()), "{text}");
+        }
+    }
+}

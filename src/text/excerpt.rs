@@ -1,0 +1,279 @@
+//! Making one text shorter: by characters, by tokens, inside JSON arguments.
+
+use std::borrow::Cow;
+
+use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
+
+use super::elision;
+
+/// Lines kept by [`trim_tool_result`] from the start and from the end.
+///
+/// Source: plan V3.1, `SOFT_TRIM_HEAD_LINES` and `SOFT_TRIM_TAIL_LINES`.
+pub const TRIM_LINES: (usize, usize) = (20, 10);
+
+/// Returns `result` cut to at most `max_chars` characters, the mark for what is gone included.
+///
+/// A longer result keeps its first and last lines (`lines`: how many of each); where these are too long themselves, its
+/// first and last characters, two to one. A limit too small for the mark keeps the start without one.
+#[must_use]
+pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -> Cow<'_, str> {
+    // bytes bound characters, so most results are not even read
+    if result.len() <= max_chars || result.chars().count() <= max_chars {
+        return Cow::Borrowed(result);
+    }
+    let by_lines = head_and_tail_lines(result, lines);
+    if let Some(trimmed) = by_lines.filter(|trimmed| trimmed.chars().count() <= max_chars) {
+        return Cow::Owned(trimmed);
+    }
+    // The mark's own length changes with the number in it, by a digit at most.
+    let room = max_chars.saturating_sub(elision::gap(result).chars().count());
+    if room == 0 {
+        return Cow::Owned(result.chars().take(max_chars).collect());
+    }
+    Cow::Owned(head_and_tail_chars(result, room - room / 3, room / 3))
+}
+
+fn head_and_tail_lines(text: &str, (head, tail): (usize, usize)) -> Option<String> {
+    let head_end = text.match_indices('\n').nth(head.checked_sub(1)?)?.0;
+    let tail_start = text.rmatch_indices('\n').nth(tail.checked_sub(1)?)?.0 + 1;
+    (head_end < tail_start).then(|| join(text, head_end, tail_start))
+}
+
+/// Returns the first `head` and last `tail` characters of `text` with the mark between them.
+///
+/// `text` has more than `head + tail` characters.
+pub fn head_and_tail_chars(text: &str, head: usize, tail: usize) -> String {
+    let head_end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
+    let tail_start =
+        if tail == 0 { text.len() } else { text.char_indices().nth_back(tail - 1).map_or(0, |(at, _)| at) };
+    join(text, head_end, tail_start.max(head_end))
+}
+
+fn join(text: &str, head_end: usize, tail_start: usize) -> String {
+    let gap = elision::gap(&text[head_end..tail_start]);
+    [&text[..head_end], &gap, &text[tail_start..]].concat()
+}
+
+/// Returns `text` cut to at most `max_tokens`, the mark included: its start and its end, two to one.
+///
+/// Returns the tokens of what comes out, too; `None` when `max_tokens` is too small to keep anything beside the mark.
+/// Counts O(`max_tokens`), not O(n); the lines and characters that the mark names cost O(n). The cut is cached by content.
+pub fn to_tokens(text: &str, max_tokens: u64, counter: TokenCounter) -> Option<(String, u64)> {
+    let find = || {
+        let cut = find_cut(text, usize::try_from(max_tokens).unwrap_or(usize::MAX), counter);
+        cut.map_or([0; 3], |(head_end, tail_start, tokens)| [head_end as u64, tail_start as u64, tokens as u64])
+    };
+    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.family().id, find);
+    let (head_end, tail_start) = (usize::try_from(head_end).ok()?, usize::try_from(tail_start).ok()?);
+    (tokens > 0).then(|| (join(text, head_end, tail_start), tokens))
+}
+
+/// Returns the end of the head, the start of the tail, and the tokens that they and the mark have together.
+fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter) -> Option<(usize, usize, usize)> {
+    let vocabulary = counter.vocabulary();
+    // What is cut here is counted by the bare vocabulary, what comes out by the counter. For an estimate the two differ
+    // by a factor, which jumps where the mark makes the text one of another class: so the room is found by attempts, and
+    // between one that was enough and one that was too much by halving.
+    let mut best: Option<(usize, usize, usize)> = None;
+    let (mut room, mut enough, mut too_much) = (counter.bare(max_tokens, text), None, None);
+    for _ in 0..ATTEMPTS {
+        let Some(body) = room.checked_sub(GAP_TOKENS).filter(|body| *body >= MIN_BODY_TOKENS) else { break };
+        let head_end = prefix_within(text, body - body / 3, vocabulary);
+        let tail_start = head_end + suffix_within(&text[head_end..], body / 3, vocabulary);
+        let (head_end, tail_start) = at_lines(text, head_end, tail_start);
+        let tokens =
+            if head_end < tail_start { counter.text(&join(text, head_end, tail_start)) as usize } else { usize::MAX };
+        if tokens > max_tokens {
+            too_much = Some(room);
+            let by_share = if tokens == usize::MAX { room / 8 * 7 } else { room * max_tokens / tokens };
+            room = enough.map_or(by_share.min(room - 1), |enough| usize::midpoint(enough, room));
+        } else {
+            if best.is_none_or(|(_, _, most)| tokens > most) {
+                best = Some((head_end, tail_start, tokens));
+            }
+            if counter.family().is_exact() || tokens * 16 >= max_tokens * 15 {
+                break;
+            }
+            enough = Some(room);
+            room = too_much.map_or(room * max_tokens / tokens, |too_much| usize::midpoint(room, too_much));
+        }
+    }
+    best
+}
+
+/// Most texts take one attempt under their own vocabulary and two under another's.
+const ATTEMPTS: usize = 12;
+/// Tokens of a [`elision::gap`] with large numbers in it.
+const GAP_TOKENS: usize = 20;
+/// Fewer tokens of text than this are not worth a mark.
+const MIN_BODY_TOKENS: usize = 12;
+
+/// Moves a cut to the ends of lines where that costs at most a sixteenth of what is kept on its side.
+fn at_lines(text: &str, head_end: usize, tail_start: usize) -> (usize, usize) {
+    let head = match text[..head_end].rfind('\n') {
+        Some(at) if head_end - at <= head_end / 16 => at,
+        _ => head_end,
+    };
+    let kept = text.len() - tail_start;
+    let tail = match text[tail_start..].find('\n') {
+        Some(at) if at < kept / 16 => tail_start + at + 1,
+        _ => tail_start,
+    };
+    (head, tail)
+}
+
+/// Argument names whose values say what a call was about, and are never shortened.
+pub const PATH_KEYS: [&str; 6] = ["path", "file_path", "filepath", "filename", "url", "command"];
+
+/// Longest value of a [`PATH_KEYS`] argument that is kept whole; a heredoc in `command` is not a name.
+const MAX_PATH_CHARS: usize = 500;
+
+/// Returns JSON `arguments` with every string value of more than `max_chars` characters cut to that many.
+///
+/// Only the inside of string literals changes, so valid JSON stays valid, numbers keep their text, and nesting costs no
+/// stack. Keys stay. O(n).
+pub fn arguments(arguments: &str, max_chars: usize) -> String {
+    let mut out = String::with_capacity(arguments.len().min(4096));
+    let mut rest = arguments;
+    let mut key = "";
+    while let Some(open) = rest.find('"') {
+        let (before, literal) = rest.split_at(open + 1);
+        out.push_str(before);
+        let close = literal_end(literal);
+        let (body, after) = literal.split_at(close);
+        let is_key = after[1.min(after.len())..].trim_start().starts_with(':');
+        let keep = if PATH_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
+        if is_key {
+            key = body;
+            out.push_str(body);
+        } else {
+            push_short(&mut out, body, keep);
+            key = "";
+        }
+        rest = after;
+        if let Some(stripped) = rest.strip_prefix('"') {
+            out.push('"');
+            rest = stripped;
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Returns where the string literal that `text` continues ends: the index of its closing quote.
+fn literal_end(text: &str) -> usize {
+    let mut escaped = false;
+    text.bytes()
+        .position(|byte| match byte {
+            _ if escaped => {
+                escaped = false;
+                false
+            }
+            b'\\' => {
+                escaped = true;
+                false
+            }
+            byte => byte == b'"',
+        })
+        .unwrap_or(text.len())
+}
+
+/// Pushes the body of a JSON string literal, cut to about `max_chars` characters between two escapes.
+fn push_short(out: &mut String, body: &str, max_chars: usize) {
+    let is_cut = elision::is_cut_string(body);
+    let kept = if is_cut { max_chars + elision::CUT_STRING_CHARS } else { max_chars };
+    if body.len() <= kept || body.chars().count() <= kept {
+        out.push_str(body);
+        return;
+    }
+    let mut end = body.char_indices().nth(max_chars).map_or(body.len(), |(at, _)| at);
+    // Not inside `\n`, `\u0041`, nor between the halves of a surrogate pair: back to before the last escape that is
+    // near enough to reach over the cut.
+    if let Some(escape) = escapes(body).take_while(|&(start, _)| start < end).find(|&(_, stop)| stop > end) {
+        end = escape.0;
+    }
+    let gone = body[end..].chars().count();
+    out.push_str(&body[..end]);
+    out.push_str(&elision::cut_string(gone));
+}
+
+/// Iterates over the escapes of a literal's body as (start, end); a surrogate pair is one.
+fn escapes(body: &str) -> impl Iterator<Item = (usize, usize)> {
+    let bytes = body.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + bytes.get(at..)?.iter().position(|&b| b == b'\\')?;
+        let length = |at: usize| if bytes.get(at + 1) == Some(&b'u') { 6 } else { 2 };
+        let mut end = start + length(start);
+        let is_high = body
+            .get(start + 2..start + 4)
+            .is_some_and(|hex| matches!(hex.to_ascii_lowercase().as_str(), "d8" | "d9" | "da" | "db"));
+        if length(start) == 6 && is_high && bytes.get(end) == Some(&b'\\') {
+            end += length(end);
+        }
+        at = end;
+        Some((start, end.min(bytes.len())))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trimmed_result_is_never_longer_than_asked() {
+        let lines = (0..10_000).map(|i| format!("line {i}\n")).collect::<Vec<_>>().concat();
+        let trimmed = trim_tool_result(&lines, 15_000, TRIM_LINES);
+        assert!(trimmed.starts_with("line 0\n") && trimmed.ends_with("line 9999\n"));
+        assert!((30..=34).contains(&trimmed.lines().count()), "{}", trimmed.lines().count());
+        for text in [lines.as_str(), &"中文".repeat(9000), &"x".repeat(40_000)] {
+            for max_chars in [0, 1, 40, 100, 1000, 15_000] {
+                let trimmed = trim_tool_result(text, max_chars, TRIM_LINES);
+                assert!(trimmed.chars().count() <= max_chars, "{} > {max_chars}", trimmed.chars().count());
+                assert_eq!(trim_tool_result(&trimmed, max_chars, TRIM_LINES), trimmed);
+            }
+        }
+        assert_eq!(trim_tool_result("short", 5, TRIM_LINES), "short");
+        assert_eq!(trim_tool_result("a\nb", 2, (0, 0)), "a\n");
+    }
+
+    #[test]
+    fn a_text_cut_to_tokens_fits_and_fills() {
+        let lines = (0..3000).map(|i| format!("2026-05-01 worker {i} done\n")).collect::<Vec<_>>().concat();
+        let dense = "QUJDREVGR0hJSktM".repeat(4000);
+        let chinese = "请检查一下支付模块的日志".repeat(2000);
+        for model in [None, Some("gpt-4"), Some("claude-opus-4-5"), Some("deepseek-chat")] {
+            let counter = TokenCounter::new(model);
+            for text in [&lines, &dense, &chinese] {
+                for max_tokens in [60, 200, 1000, 9000] {
+                    let (short, tokens) = to_tokens(text, max_tokens, counter).unwrap();
+                    assert_eq!(tokens, u64::from(counter.text(&short)));
+                    assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 6, "{model:?} {tokens} {max_tokens}");
+                    assert!(short.contains("left out"));
+                }
+            }
+            assert_eq!(to_tokens(&lines, 10, counter), None);
+        }
+    }
+
+    #[test]
+    fn arguments_stay_json_and_keep_numbers_keys_and_paths() {
+        let text = format!(
+            r#"{{"path": "{}", "content": "{}", "n": 123456789012345678901231, "x": 1.50e-7, "deep": [{{"a": "{}"}}]}}"#,
+            "a/".repeat(100),
+            r#"say \"hi\"\n\u4e2d \ud83d\ude00 "#.repeat(50),
+            "z".repeat(300),
+        );
+        for max_chars in 0..60 {
+            let short = arguments(&text, max_chars);
+            serde_json::from_str::<serde_json::Value>(&short).unwrap();
+            assert!(short.contains("123456789012345678901231") && short.contains("1.50e-7"));
+            assert!(short.contains(&"a/".repeat(100)));
+            assert!(short.len() < text.len());
+        }
+        assert_eq!(arguments("{}", 10), "{}");
+        assert_eq!(arguments(r#"{"a": "b"}"#, 10), r#"{"a": "b"}"#);
+        let unclosed = arguments(r#"{"a": "b"#, 10);
+        assert_eq!(unclosed, r#"{"a": "b"#);
+    }
+}

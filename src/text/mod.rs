@@ -1,0 +1,12 @@
+//! What a text says: its parts, its names, the rules in it, and what stands where some of it was left out.
+//!
+//! Knows no message and no plan.
+
+pub mod analysis;
+pub mod bytes;
+pub mod elision;
+pub mod excerpt;
+pub mod ledger;
+pub mod rules;
+pub mod segments;
+pub mod terms;

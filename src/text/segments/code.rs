@@ -1,0 +1,221 @@
+//! Source code: its signatures, its comments.
+
+use crate::text::bytes::{trim, word};
+
+use super::severity::{Level, Scan};
+use super::units::Unit;
+use super::{Class, log};
+
+/// Returns a line without the number that `cat -n` and tools that read files put before it: `  12\t`, `  12→`, `12: `,
+/// `12|`, `12-`.
+pub fn without_number(line: &str) -> Option<&str> {
+    let spaces = line.bytes().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    let start = &line[spaces..];
+    let digits = start.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || digits > 7 {
+        return None;
+    }
+    let rest = &start[digits..];
+    let rest =
+        rest.strip_prefix(['\t', '→', '|']).or_else(|| rest.strip_prefix(": ")).or_else(|| rest.strip_prefix(":\t"));
+    // What a search prints around a hit in one file: `12-`, `12:`; `12:30` is a time.
+    let marked =
+        || start[digits..].strip_prefix(['-', ':']).filter(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()));
+    rest.or_else(marked).or_else(|| (start.len() == digits || &start[digits..] == ":").then_some(""))
+}
+
+/// Returns whether a word begins the signature of something.
+fn opens_signature(word: &str) -> bool {
+    matches!(
+        word,
+        "def"
+            | "class"
+            | "fn"
+            | "func"
+            | "impl"
+            | "struct"
+            | "interface"
+            | "export"
+            | "enum"
+            | "trait"
+            | "type"
+            | "function"
+            | "module"
+            | "package"
+            | "namespace"
+            | "public"
+            | "private"
+            | "protected"
+            | "static"
+            | "pub"
+            | "abstract"
+            | "async"
+            | "macro_rules!"
+            | "mod"
+            | "record"
+            | "object"
+            | "protocol"
+            | "extension"
+            | "union"
+            | "typedef"
+            | "template"
+            | "CREATE"
+            | "defmodule"
+            | "message"
+    )
+}
+
+/// Returns whether a word begins another line of code.
+fn opens_statement(word: &str) -> bool {
+    matches!(
+        word,
+        "return"
+            | "import"
+            | "from"
+            | "if"
+            | "else"
+            | "elif"
+            | "for"
+            | "while"
+            | "let"
+            | "const"
+            | "var"
+            | "use"
+            | "try"
+            | "except"
+            | "catch"
+            | "raise"
+            | "throw"
+            | "switch"
+            | "case"
+            | "match"
+            | "await"
+            | "yield"
+            | "with"
+            | "assert"
+            | "#include"
+            | "#define"
+            | "self."
+            | "this."
+            | "print("
+            | "console."
+    )
+}
+
+/// Returns whether a word begins a line of code even when nothing else in it looks like code.
+fn opens_bare_statement(word: &str) -> bool {
+    matches!(word, "return" | "import" | "raise" | "let" | "const" | "var" | "use")
+}
+
+/// Returns whether sampled lines, their numbers taken off, are code.
+pub fn is_code(lines: &[&str]) -> bool {
+    if lines.len() < 2 {
+        return false;
+    }
+    let (mut code, mut quotes, mut signatures) = (0, 0, 0);
+    for (i, line) in lines.iter().enumerate() {
+        let trimmed = trim(line);
+        let is_signature = is_signature(trimmed);
+        signatures += usize::from(is_signature);
+        code += usize::from(is_signature || is_code_line(line, trimmed));
+        // Pretty-printed JSON has brackets at its ends, too.
+        quotes += usize::from(trimmed.starts_with('"') || trimmed.ends_with("\","));
+        let left = lines.len() - i - 1;
+        if (code + left) * 10 < lines.len() * 4 || quotes * 2 >= lines.len() {
+            return false;
+        }
+    }
+    signatures > 0 || code * 10 >= lines.len() * 6
+}
+
+/// Returns whether a line that is no signature is one of code.
+fn is_code_line(line: &str, trimmed: &str) -> bool {
+    let word = first_word(trimmed);
+    trimmed.ends_with(['{', '}', ';', '('])
+        || trimmed.ends_with("),")
+        || trimmed.ends_with("):")
+        || matches!(trimmed, ")" | "]" | "],")
+        || (opens_bare_statement(word) && trimmed.split(' ').count() <= 4)
+        || (opens_statement(word)
+            && !trimmed.ends_with('.')
+            && trimmed.contains(['(', '=', ':', ';', '"', '\'', '.', '{']))
+        || is_comment(trimmed)
+        || (line.starts_with([' ', '\t'])
+            && (trimmed.ends_with(')') && trimmed.contains('(') || trimmed.contains(" = ")))
+}
+
+fn first_word(trimmed: &str) -> &str {
+    let mut end = word(trimmed.as_bytes(), 0).end;
+    while let Some(b'#' | b'!') = trimmed.as_bytes().get(end) {
+        end = word(trimmed.as_bytes(), end + 1).end;
+    }
+    match trimmed.as_bytes().get(end) {
+        Some(b'.' | b'(') if end > 0 => &trimmed[..=end],
+        _ => &trimmed[..end],
+    }
+}
+
+/// Returns whether a line, trimmed, opens a definition.
+fn is_signature(trimmed: &str) -> bool {
+    let word = first_word(trimmed).trim_end_matches('(');
+    if opens_signature(word) && trimmed.len() > word.len() {
+        let after = trimmed[word.len()..].trim_start();
+        let names = after.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '(' | '<' | '{' | '*' | '$'));
+        let is_sentence =
+            trimmed.ends_with('.') || (after.split(' ').count() > 6 && !trimmed.contains(['(', '{', '=', ':']));
+        return names && !is_sentence;
+    }
+    // const f = (a) => {, let g = async function
+    (word == "const" || word == "let") && (trimmed.ends_with("=> {") || trimmed.contains("function"))
+}
+
+fn is_comment(trimmed: &str) -> bool {
+    matches!(
+        trimmed.as_bytes(),
+        [b'/', b'/' | b'*', ..]
+            | [b'*', b' ' | b'/', ..]
+            | [b'#', b' ', ..]
+            | [b'-', b'-', ..]
+            | [b';', b';', ..]
+            | b"#"
+            | b"*"
+    ) || trimmed.starts_with("<!--")
+}
+
+/// Classes the units of code. A line of code that names an error reports none; a compiler's line between them does.
+pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
+    let mut class = Class::Plain;
+    let mut classes: Vec<Class> = units
+        .iter()
+        .zip(scans)
+        .map(|(unit, scan)| {
+            if unit.opens {
+                class = of_line(unit.line(text), scan);
+            }
+            class
+        })
+        .collect();
+    log::neighbours(&mut classes);
+    log::edges(&mut classes, (2, 2));
+    classes
+}
+
+fn of_line(line: &str, scan: &Scan) -> Class {
+    let trimmed = trim(line);
+    match () {
+        () if trimmed.is_empty() => Class::Noise,
+        () if is_signature(trimmed) || trimmed.starts_with('@') => Class::Header,
+        () if is_comment(trimmed) => {
+            let is_note = ["TODO", "FIXME", "XXX", "HACK", "SAFETY", "NOTE"].iter().any(|note| trimmed.contains(note));
+            if is_note { Class::Plain } else { Class::Noise }
+        }
+        () if is_report(line, scan) => Class::Error,
+        () => Class::Plain,
+    }
+}
+
+/// `error[E0308]: …`, `Traceback …`, `E   …`: what a compiler or a test prints at the start of a line.
+fn is_report(line: &str, scan: &Scan) -> bool {
+    let starts = ["error", "Error", "ERROR", "warning", "Traceback", "E  ", "FAIL", "fatal", "panic"];
+    scan.level == Level::Leading && starts.iter().any(|start| line.starts_with(start))
+}

@@ -1,0 +1,317 @@
+//! What kind of text this is, by a sample of its lines.
+
+use crate::text::bytes::{self, has_any, is_word, position, trim_end, trim_start};
+
+use super::log::Rules;
+use super::severity::Level;
+use super::{Kind, code, diff, markup, table};
+
+/// What the sample tells.
+#[derive(Debug)]
+pub struct Form {
+    pub kind: Kind,
+    /// Lines of code have their numbers before them, as `cat -n` prints them.
+    pub is_numbered: bool,
+    /// Sentences rather than lines.
+    pub is_prose: bool,
+}
+
+impl Form {
+    /// Returns the bytes of the number or the place of a hit that stands before a line.
+    pub fn before(&self, line: &str) -> usize {
+        let line = without_end(line);
+        let said = match self.kind {
+            Kind::Search => is_hit(line).map(|(_, said)| said),
+            _ if self.is_numbered => code::without_number(line),
+            _ => None,
+        };
+        said.map_or(0, |said| line.len() - said.len())
+    }
+
+    /// Returns how lines are classed where a text has no structure of its own.
+    pub fn rules(&self) -> Rules {
+        let is_log = self.kind == Kind::Log;
+        Rules {
+            least: match self.kind {
+                Kind::Search => Level::Leading,
+                _ if self.is_prose => Level::Strong,
+                _ => Level::Weak,
+            },
+            mask_quotes: is_log,
+            is_search: self.kind == Kind::Search,
+            edges: if is_log { (2, 8) } else { (3, 3) },
+        }
+    }
+}
+
+/// Lines that are looked at: from the start, the middle and the end.
+const SAMPLE: [usize; 3] = [40, 24, 16];
+/// Lines of which a third tells whether any is of a kind.
+const MANY: usize = 24;
+/// Bytes of a line that are looked at.
+const LINE_BYTES: usize = 400;
+
+/// Returns what the text is. Looks at no more than [`SAMPLE`] lines.
+pub fn form(text: &str) -> Form {
+    let lines = sample(text);
+    let plain = |kind| Form { kind, is_numbered: false, is_prose: false };
+    if lines.is_empty() {
+        return plain(Kind::Plain);
+    }
+    let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
+    let trimmed = text.trim_start();
+    if diff::is_diff(&lines) {
+        return plain(Kind::Diff);
+    }
+    if markup::is_html(trimmed, &lines) {
+        return plain(Kind::Html);
+    }
+    if lines.len() >= 3 && most(60, &|line| is_hit(line).is_some()) {
+        return plain(Kind::Search);
+    }
+    let is_numbered = lines.len() >= 3 && most(70, &|line| code::without_number(line).is_some()) && is_counted(&lines);
+    if most(30, &is_log_line) {
+        return plain(Kind::Log);
+    }
+    let bare = lines.iter().map(|line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line));
+    let bare: Vec<&str> = bare.filter(|line| !trim_start(line).is_empty()).collect();
+    if code::is_code(&bare) {
+        return Form { kind: Kind::Code, is_numbered, is_prose: false };
+    }
+    if !is_numbered && table::is_table(&lines) {
+        return plain(Kind::Table);
+    }
+    if markup::is_markdown(&bare) {
+        return Form { kind: Kind::Markdown, is_numbered, is_prose: false };
+    }
+    if is_numbered {
+        // A file that was read: what it says of errors is no report.
+        return Form { kind: Kind::Code, is_numbered, is_prose: false };
+    }
+    Form { kind: Kind::Plain, is_numbered: false, is_prose: is_prose(&lines) }
+}
+
+/// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes; where none of each
+/// third of many passes, the others are taken to be no different.
+fn reaches(lines: &[&str], percent: usize, test: &dyn Fn(&str) -> bool) -> bool {
+    if lines.len() >= MANY && !lines.iter().step_by(3).any(|line| test(line)) {
+        return false;
+    }
+    let needed = (lines.len() * percent).div_ceil(100);
+    let (mut passed, mut left) = (0, lines.len());
+    for line in lines {
+        left -= 1;
+        passed += usize::from(test(line));
+        if passed >= needed || passed + left < needed {
+            break;
+        }
+    }
+    passed >= needed
+}
+
+/// Returns whether the numbers before most lines go up by one; a column of numbers does not.
+fn is_counted(lines: &[&str]) -> bool {
+    let number = |line: &str| {
+        let start = line.trim_start();
+        start[..start.bytes().take_while(u8::is_ascii_digit).count()].parse::<u32>().ok()
+    };
+    let next =
+        lines.windows(2).filter(|pair| matches!((number(pair[0]), number(pair[1])), (Some(a), Some(b)) if b == a + 1));
+    next.count() * 10 >= (lines.len() - 1) * 6
+}
+
+/// Returns lines that are not blank, cut to [`LINE_BYTES`].
+fn sample(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = Vec::with_capacity(SAMPLE.iter().sum());
+    let not_blank = |line: &&str| line.bytes().take(LINE_BYTES).any(|byte| !byte.is_ascii_whitespace());
+    let window = |from: usize, count: usize| {
+        let (from, to) = (boundary(text, from), boundary(text, from + count * LINE_BYTES));
+        let lines = bytes::lines(&text[from..to]).map(without_end);
+        lines.map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
+    };
+    lines.extend(window(0, SAMPLE[0]));
+    // Of a short text the start is all of it.
+    if text.len() > SAMPLE[0] * LINE_BYTES {
+        lines.extend(window(text.len() / 2, SAMPLE[1] + 1).skip(1));
+        lines.extend(window(text.len() - SAMPLE[2] * LINE_BYTES, SAMPLE[2] + 1).skip(1));
+    }
+    lines
+}
+
+fn without_end(line: &str) -> &str {
+    line.strip_suffix('\n').map_or(line, |line| line.strip_suffix('\r').unwrap_or(line))
+}
+
+/// Returns the last character boundary up to `position`.
+fn boundary(text: &str, position: usize) -> usize {
+    let mut position = position.min(text.len());
+    while !text.is_char_boundary(position) {
+        position -= 1;
+    }
+    position
+}
+
+/// Returns the path of a hit such as `src/a.rs:12:` or `src/a.rs-12-`, and what follows.
+pub fn is_hit(line: &str) -> Option<(&str, &str)> {
+    let bytes = line.as_bytes();
+    let mut end = 0;
+    while let Some(&byte) = bytes.get(end).filter(|_| end < 256) {
+        if matches!(byte, b':' | b'-') {
+            let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let behind = end + 1 + number;
+            if number > 0 && bytes.get(behind) == Some(&byte) {
+                let path = &line[..end];
+                return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
+            }
+        }
+        if byte.is_ascii_whitespace() || byte == b'"' {
+            return None;
+        }
+        end += 1;
+    }
+    None
+}
+
+/// Returns whether a word stands near the start of log lines, between brackets and spaces.
+fn is_level(word: &[u8]) -> bool {
+    match word {
+        [b'I', ..] => word == b"INFO",
+        [b'W', ..] => word == b"WARN" || word == b"WARNING",
+        [b'E', ..] => word == b"ERROR",
+        [b'D', ..] => word == b"DEBUG",
+        [b'T', ..] => word == b"TRACE",
+        [b'F', ..] => word == b"FATAL" || word == b"FAILED" || word == b"FAIL",
+        [b'P', ..] => word == b"PASSED" || word == b"PASS",
+        _ => word == b"ok" || word == b"info" || word == b"warn",
+    }
+}
+
+/// Returns whether a line looks printed by a program while it runs: a time, a level, a test's verdict, a prompt.
+fn is_log_line(line: &str) -> bool {
+    let opens = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'$' || !byte.is_ascii();
+    let start = &line[line.bytes().position(opens).unwrap_or(line.len())..];
+    let start = match start.as_bytes().first() {
+        Some(0x80..) => start.trim_start_matches(|c: char| !c.is_alphanumeric() && c != '$' && c != '✓' && c != '✗'),
+        _ => start,
+    };
+    let start = &start[..boundary(start, 80)];
+    has_time(start.as_bytes())
+        || start.starts_with("$ ")
+        || start.starts_with(['✓', '✗'])
+        || has_level(start.as_bytes())
+        || is_result(trim_start(line))
+}
+
+/// Returns whether one of the first five words is a level.
+fn has_level(start: &[u8]) -> bool {
+    let mut at = 0;
+    for _ in 0..5 {
+        let Some(space) = start[at..].iter().position(|&byte| is_word(byte)) else { return false };
+        let word = at + space;
+        at = bytes::word(start, word).end;
+        if is_level(&start[word..at]) {
+            return true;
+        }
+    }
+    false
+}
+
+/// What tests, installers and compilers print.
+fn is_result(line: &str) -> bool {
+    let starts = || {
+        [
+            "--- PASS",
+            "--- FAIL",
+            "=== RUN",
+            "test result",
+            "Traceback",
+            "npm ",
+            "Collecting ",
+            "Compiling ",
+            "Downloading ",
+        ]
+        .iter()
+        .any(|known| line.starts_with(known))
+    };
+    // By its first byte most lines are none of them.
+    (line.starts_with(['-', '=', 't', 'T', 'n', 'C', 'D']) && starts())
+        || trim_end(line).ends_with("... ok")
+        || has_verdict(line.as_bytes())
+}
+
+/// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line.
+fn has_verdict(line: &[u8]) -> bool {
+    // Capitals that not many other lines have.
+    has_any(line, [b'D', b'T'])
+        && line.iter().enumerate().any(|(at, byte)| match byte {
+            b'D' => line[..at].ends_with(b" PASSE") || line[..at].ends_with(b" FAILE"),
+            b'T' => line[..at].ends_with(b"error ") && line.get(at + 1) == Some(&b'S'),
+            _ => false,
+        })
+}
+
+/// `2026-05-01T10:00`, `10:00:59`, `May  1 10:00:00`, within the first bytes of a line.
+fn has_time(start: &[u8]) -> bool {
+    let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
+    let is_date = digits(0, 4) && matches!(start.get(4), Some(b'-' | b'/')) && digits(5, 2);
+    let is_clock = |at: usize| digits(at, 2) && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
+    let mut from = 0;
+    let mut colons = std::iter::from_fn(|| {
+        let colon = from + position(start.get(from..)?, b':')?;
+        from = colon + 1;
+        Some(colon)
+    });
+    is_date || colons.any(|colon| colon.checked_sub(2).is_some_and(is_clock))
+}
+
+/// Sentences: long lines, or lines that end as sentences do.
+fn is_prose(lines: &[&str]) -> bool {
+    let bytes: usize = lines.iter().map(|line| line.len()).sum();
+    let sentences =
+        lines.iter().filter(|line| trim_end(line).ends_with(['.', '!', '?', '。', '！', '？', '"', '”'])).count();
+    bytes / lines.len() > 160 || sentences * 2 > lines.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::segments::Outline;
+
+    fn kind(text: &str) -> Kind {
+        Outline::of(text).kind()
+    }
+
+    #[test]
+    fn kinds_are_told_by_content() {
+        let log = "2026-05-01T10:10:00 INFO worker-1 processed batch 1 ok\n".repeat(5);
+        assert_eq!(kind(&log), Kind::Log);
+        assert_eq!(kind("tests/a.py::test_a PASSED [ 50%]\ntests/a.py::test_b FAILED [100%]\n"), Kind::Log);
+        assert_eq!(kind(r#" {"a": [1, 2, 3]} "#), Kind::Json);
+        assert_eq!(kind("{\"a\": 1}\n{\"a\": 2}\n"), Kind::Json);
+        assert_eq!(kind("{'a': 1, 'b': None}"), Kind::Plain);
+        assert_eq!(kind("def f(a):\n    return a * 2\n\n\nclass A:\n    def g(self):\n        pass\n"), Kind::Code);
+        assert_eq!(
+            kind(
+                "     1\timport time\n     2\t\n     3\tdef f(x):\n     4\t    return x\n     5\t\n     6\tclass B(A):\n"
+            ),
+            Kind::Code
+        );
+        assert_eq!(
+            kind("     1→use a::b;\n     2→pub fn f() -> u8 {\n     3→    let x = 3;\n     4→    x\n     5→}\n"),
+            Kind::Code
+        );
+        assert_eq!(kind("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"), Kind::Diff);
+        assert_eq!(kind("src/a.rs:12: let x = 1;\nsrc/b.rs:14: let y = 1;\nsrc/b.rs:18: x\n"), Kind::Search);
+        assert_eq!(kind("id,name,age\n1,ann,3\n2,bob,4\n3,eve,5\n"), Kind::Table);
+        assert_eq!(kind("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n"), Kind::Table);
+        assert_eq!(
+            kind("NAME     STATUS   AGE\npod-a    Running  1d\npod-b    Error    2d\npod-c    Running  2d\n"),
+            Kind::Table
+        );
+        assert_eq!(kind("<!DOCTYPE html><html><body><p>hi</p></body></html>"), Kind::Html);
+        assert_eq!(kind("# Title\n\nSome text.\n\n- one\n- two\n\n## More\n"), Kind::Markdown);
+        assert_eq!(kind("I was thinking about this. It is fine."), Kind::Plain);
+        assert_eq!(kind("请检查一下支付模块的日志。订单号是 ORD123。"), Kind::Plain);
+        assert_eq!(kind(""), Kind::Plain);
+    }
+}

@@ -1,0 +1,311 @@
+//! The grammar of JSON (RFC 8259), and where its values are.
+
+use crate::text::elision;
+use crate::text::segments::at;
+
+use super::{Node, Shape};
+
+/// Containers larger than this are opened.
+const OPENED_BYTES: usize = 80;
+/// Strings longer than this are opened.
+const OPENED_STRING_BYTES: usize = 300;
+/// Neighbours below this are one leaf.
+const SHORT_BYTES: usize = 24;
+/// Text behind JSON, such as an exit code or an advice, is no longer than this.
+const MAX_BYTES_BEHIND: usize = 1000;
+/// Containers that lie deeper are not opened: what stays of them has all brackets around it.
+const MAX_DEPTH: usize = 1_000;
+
+/// An open container.
+struct Open {
+    is_object: bool,
+    /// Its node, above [`MAX_DEPTH`].
+    node: Option<usize>,
+    /// The node of its last child.
+    last: Option<usize>,
+}
+
+/// Returns the nodes of `text[from..]` and where the JSON ends, or `None` when it is not JSON with a container at its root,
+/// nor several on lines. A few words may follow.
+///
+/// The first node is the root, or [`Shape::Lines`] for several. O(n), without recursion.
+pub fn parse(text: &str, from: usize) -> Option<(Vec<Node>, usize)> {
+    let bytes = text.as_bytes();
+    let first = skip_spaces(bytes, from);
+    if !matches!(bytes.get(first)?, b'{' | b'[') {
+        return None;
+    }
+    let mut parser = Parser { bytes, text, nodes: Vec::new(), open: Vec::new() };
+    parser.nodes.push(node(first, first, Shape::Lines));
+    parser.open.push(Open { is_object: false, node: Some(0), last: None });
+    let mut position = first;
+    loop {
+        position = parser.value(position)?;
+        let next = skip_spaces(bytes, position);
+        if next == bytes.len() {
+            break;
+        }
+        if !bytes[position..next].contains(&b'\n') || !matches!(bytes[next], b'{' | b'[') {
+            let rest = bytes.len() - position;
+            if rest > MAX_BYTES_BEHIND || position - first < OPENED_BYTES.max(rest * 2) {
+                return None;
+            }
+            break;
+        }
+        position = next;
+    }
+    let mut nodes = parser.nodes;
+    nodes[0].end = at(position);
+    nodes[0].skip = at(nodes.len());
+    // A single value is the root itself.
+    if nodes[1].skip == nodes[0].skip && nodes[1].count == 1 {
+        nodes.remove(0);
+        for node in &mut nodes {
+            node.skip -= 1;
+        }
+    }
+    Some((nodes, position))
+}
+
+fn node(start: usize, end: usize, shape: Shape) -> Node {
+    Node { start: at(start), end: at(end), skip: 0, count: 1, piece: 0, shape }
+}
+
+pub fn skip_spaces(bytes: &[u8], mut position: usize) -> usize {
+    while matches!(bytes.get(position), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        position += 1;
+    }
+    position
+}
+
+struct Parser<'t> {
+    bytes: &'t [u8],
+    text: &'t str,
+    nodes: Vec<Node>,
+    open: Vec<Open>,
+}
+
+impl Parser<'_> {
+    /// Reads a container with all that is in it, from its bracket at `position`; returns where it ends.
+    fn value(&mut self, mut position: usize) -> Option<usize> {
+        let outside = self.open.len();
+        let mut start = position;
+        loop {
+            position = match *self.bytes.get(position)? {
+                open @ (b'{' | b'[') => {
+                    self.enter(start, open == b'{');
+                    let inside = skip_spaces(self.bytes, position + 1);
+                    if !matches!(self.bytes.get(inside), Some(b'}' | b']')) {
+                        (start, position) = self.member(inside)?;
+                        continue;
+                    }
+                    // The empty container is closed below.
+                    position + 1
+                }
+                b'"' => {
+                    let end = string_end(self.bytes, position)?;
+                    self.leaf(start, end, end - position > OPENED_STRING_BYTES);
+                    end
+                }
+                b't' | b'f' | b'n' => {
+                    let rest = &self.bytes[position..];
+                    let literal =
+                        [&b"true"[..], b"false", b"null"].into_iter().find(|literal| rest.starts_with(literal))?;
+                    self.leaf(start, position + literal.len(), false);
+                    position + literal.len()
+                }
+                _ => {
+                    let end = number_end(self.bytes, position)?;
+                    self.leaf(start, end, false);
+                    end
+                }
+            };
+            // Behind a value: the containers that close, then a comma.
+            loop {
+                if self.open.len() == outside {
+                    return Some(position);
+                }
+                position = skip_spaces(self.bytes, position);
+                match *self.bytes.get(position)? {
+                    b',' => {
+                        (start, position) = self.member(skip_spaces(self.bytes, position + 1))?;
+                        break;
+                    }
+                    close @ (b'}' | b']') => {
+                        position += 1;
+                        self.leave(position, close == b'}')?;
+                    }
+                    _ => return None,
+                }
+            }
+        }
+    }
+
+    /// Returns where the next element or member begins, and where its value does.
+    fn member(&self, position: usize) -> Option<(usize, usize)> {
+        if !self.open.last()?.is_object {
+            return Some((position, position));
+        }
+        Some((position, value_start(self.bytes, position)?))
+    }
+
+    fn enter(&mut self, start: usize, is_object: bool) {
+        let is_opened = self.open.len() <= MAX_DEPTH && self.open.last().is_some_and(|open| open.node.is_some());
+        let node = is_opened.then_some(self.nodes.len());
+        if is_opened {
+            self.nodes.push(self::node(start, start, if is_object { Shape::Object } else { Shape::Array }));
+        }
+        self.open.push(Open { is_object, node, last: None });
+    }
+
+    fn leave(&mut self, end: usize, is_object: bool) -> Option<()> {
+        let closed = self.open.pop().filter(|open| open.is_object == is_object)?;
+        let Some(node) = closed.node else { return Some(()) };
+        // A text that is one small container is opened all the same: it has nothing else that could go.
+        let is_small = end - self.nodes[node].start as usize <= OPENED_BYTES && self.open.len() > 1;
+        self.nodes[node].end = at(end);
+        if is_small || closed.last.is_none() {
+            self.nodes.truncate(node + 1);
+            self.nodes[node].shape = Shape::Leaf;
+        }
+        self.nodes[node].skip = at(self.nodes.len());
+        self.added(node);
+        Some(())
+    }
+
+    fn leaf(&mut self, start: usize, end: usize, is_long: bool) {
+        if self.open.last().is_some_and(|open| open.node.is_some()) {
+            self.nodes.push(node(start, end, if is_long { Shape::Text } else { Shape::Leaf }));
+            let last = self.nodes.len() - 1;
+            self.nodes[last].skip = at(last + 1);
+            self.added(last);
+        }
+    }
+
+    /// Makes `child` the last child of the open container, or a part of the one before it where both are short.
+    fn added(&mut self, child: usize) {
+        let Some(open) = self.open.last_mut() else { return };
+        let previous = open.last.filter(|last| last + 1 == child);
+        let is_short = |node: &Node| node.shape == Shape::Leaf && ((node.end - node.start) as usize) < SHORT_BYTES;
+        let source = |node: &Node| &self.text[node.start as usize..node.end as usize];
+        if let Some(previous) = previous {
+            let (before, node) = (self.nodes[previous], self.nodes[child]);
+            let is_mark = || [before, node].iter().any(|node| elision::json_gap_body(source(node)).is_some());
+            if is_short(&before) && is_short(&node) && !is_mark() {
+                self.nodes.truncate(child);
+                let merged = &mut self.nodes[previous];
+                merged.end = node.end;
+                merged.count += node.count;
+                return;
+            }
+        }
+        open.last = Some(child);
+    }
+}
+
+/// Returns where the value of the member at `position` begins, behind its key and colon.
+pub fn value_start(bytes: &[u8], position: usize) -> Option<usize> {
+    if bytes.get(position) != Some(&b'"') {
+        return None;
+    }
+    let colon = skip_spaces(bytes, string_end(bytes, position)?);
+    (bytes.get(colon) == Some(&b':')).then(|| skip_spaces(bytes, colon + 1))
+}
+
+/// Returns the position behind the string literal at `position`.
+pub fn string_end(bytes: &[u8], position: usize) -> Option<usize> {
+    let mut position = position + 1;
+    loop {
+        let rest = bytes.get(position..)?;
+        position += rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')?;
+        match bytes[position] {
+            b'"' => return Some(position + 1),
+            b'\\' => match bytes.get(position + 1)? {
+                b'u' if bytes.get(position + 2..position + 6)?.iter().all(u8::is_ascii_hexdigit) => position += 6,
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => position += 2,
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// Returns the position behind the number at `position`.
+fn number_end(bytes: &[u8], position: usize) -> Option<usize> {
+    let digits = |at: usize| at + bytes[at.min(bytes.len())..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let start = position + usize::from(bytes.get(position) == Some(&b'-'));
+    let mut end = match bytes.get(start)? {
+        b'0' => start + 1,
+        b'1'..=b'9' => digits(start),
+        _ => return None,
+    };
+    if bytes.get(end) == Some(&b'.') {
+        let fraction = digits(end + 1);
+        if fraction == end + 1 {
+            return None;
+        }
+        end = fraction;
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = end + 1 + usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits(sign);
+        if exponent == sign {
+            return None;
+        }
+        end = exponent;
+    }
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_accepted_is_what_the_grammar_allows() {
+        for text in [
+            "{}",
+            " [] ",
+            "[1, -0.0, 1.50e-7, 123456789012345678901234]",
+            r#"{"a": [true, null, "\u00e9\n"]}"#,
+            "[[[]]]",
+        ] {
+            assert!(parse(text, 0).is_some(), "{text}");
+            assert!(serde_json::from_str::<serde_json::Value>(text).is_ok());
+        }
+        for text in [
+            "",
+            "1",
+            "\"a\"",
+            "[1,]",
+            "[,1]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{1:2}",
+            "[01]",
+            "[1.]",
+            "[.5]",
+            "[1e]",
+            "[-]",
+            "[NaN]",
+            "[tru]",
+            "[\"\\x\"]",
+            "[\"\n\"]",
+            "[\"a]",
+            "[1",
+            "[1}",
+            "{]",
+            "{\"a\":1]",
+            "[1] x",
+            "[1] [2]",
+            "[1]\n2",
+            "[1]]",
+            "{'a': 1}",
+            "[\"\\u12g4\"]",
+            "[1 2]",
+        ] {
+            assert!(parse(text, 0).is_none(), "{text}");
+        }
+        assert_eq!(parse("[1]\n{\"a\": 2}\n", 0).unwrap().0[0].shape, Shape::Lines);
+    }
+}

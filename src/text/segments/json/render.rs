@@ -1,0 +1,324 @@
+//! Writing what stays of a JSON text.
+
+use std::collections::HashSet;
+
+use crate::text::elision;
+use crate::text::segments::Piece;
+use crate::text::segments::render::{LineEnd, Run, absorb_marks};
+
+use super::build::body;
+use super::parse::value_start;
+use super::{Node, Shape, Tree};
+
+/// Spaces between two elements, beside a gap; more would be paid for nothing.
+const MAX_SPACES: usize = 80;
+
+/// What members are called in a mark.
+const KEYS: &str = "keys";
+
+/// A gap this short is shown: its mark would be longer.
+const SHOWN_GAP_BYTES: usize = 24;
+
+/// Puts the kept pieces together with what JSON needs around them: brackets, keys, commas.
+pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+    let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
+    if kept.iter().all(|kept| *kept) {
+        return text.to_owned();
+    }
+    let (last, end) = tree.behind;
+    let mut kept_behind = kept.split_off(last);
+    let (pieces, behind) = pieces.split_at(last);
+    let (mut out, is_explained) = render_json(tree, pieces, &text[..end], kept, origin);
+    if kept_behind.first() == Some(&false) {
+        out.push('\n');
+    }
+    absorb_marks(behind, text, &(end..text.len()), &mut kept_behind);
+    let mut run = Run::new(text, LineEnd::Feed, origin).after(out, is_explained);
+    run.push(behind, &kept_behind, end..text.len());
+    run.out
+}
+
+/// Renders the JSON and the lines before it; also returns whether a mark was given.
+fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, origin: Option<&str>) -> (String, bool) {
+    let Some(&root) = tree.nodes.first() else { return (text.to_owned(), false) };
+    // Before marks are absorbed: a string of which nothing but a mark stays is a mark, and no member less.
+    let mut until = Vec::with_capacity(kept.len() + 1);
+    let mut count = 0_u32;
+    until.push(count);
+    for &is_kept in &kept {
+        count += u32::from(is_kept);
+        until.push(count);
+    }
+    for (index, node) in tree.nodes.iter().enumerate() {
+        if node.shape == Shape::Text {
+            let range = node.piece as usize..tree.pieces_end(index, pieces.len());
+            let span = body(text, *node);
+            absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
+        }
+    }
+    let escaped = origin.map(elision::escaped);
+    let mut writer = Writer { tree, pieces, text, kept, until, origin, is_explained: false, out: String::new() };
+    let ends = |at: usize| writer.until.get(at).copied().unwrap_or(0);
+    let is_first = ends(tree.before + 1) > ends(tree.before);
+    let is_last = ends(pieces.len()) > ends(pieces.len().saturating_sub(1));
+    let lines = writer.before();
+    writer.origin = escaped.as_deref();
+    writer.spaces(lines, root.start as usize, is_first);
+    if root.shape == Shape::Leaf && !is_first {
+        // An empty container, maybe with much space in it.
+        writer.out.push_str(if text[root.start as usize..].starts_with('{') { "{}" } else { "[]" });
+    } else {
+        writer.all();
+    }
+    writer.spaces(root.end as usize, text.len(), is_last);
+    (writer.out, writer.is_explained)
+}
+
+impl Tree {
+    /// Returns the index behind the last piece of a node.
+    fn pieces_end(&self, index: usize, pieces: usize) -> usize {
+        self.nodes.get(self.nodes[index].skip as usize).map_or(pieces, |next| next.piece as usize)
+    }
+}
+
+struct Writer<'t> {
+    tree: &'t Tree,
+    pieces: &'t [Piece],
+    text: &'t str,
+    kept: Vec<bool>,
+    /// By piece: how many before it are kept.
+    until: Vec<u32>,
+    origin: Option<&'t str>,
+    is_explained: bool,
+    out: String,
+}
+
+impl<'t> Writer<'t> {
+    /// Adds the lines before the JSON; returns where they end.
+    fn before(&mut self) -> usize {
+        let pieces = &self.pieces[..self.tree.before];
+        let Some(last) = pieces.last() else { return 0 };
+        let end = last.end as usize;
+        absorb_marks(pieces, self.text, &(0..end), &mut self.kept[..pieces.len()]);
+        let mut run = Run::new(self.text, LineEnd::Feed, self.origin);
+        run.push(pieces, &self.kept[..pieces.len()], 0..end);
+        self.is_explained = run.is_explained();
+        self.out = run.out;
+        end
+    }
+
+    fn has_kept(&self, index: usize) -> bool {
+        let end = self.tree.pieces_end(index, self.pieces.len());
+        self.until[end] > self.until[self.tree.nodes[index].piece as usize]
+    }
+
+    fn source(&self, start: usize, end: usize) -> &'t str {
+        &self.text[start..end]
+    }
+
+    /// Adds white space, all of it where `whole`.
+    fn spaces(&mut self, start: usize, end: usize, whole: bool) {
+        let source = self.source(start, end);
+        if whole || source.len() <= MAX_SPACES {
+            self.out.push_str(source);
+        } else {
+            // What stands between two values is a comma, or a line end between JSON lines.
+            self.out.push_str(if source.contains(',') { ", " } else { "\n" });
+        }
+    }
+
+    /// Adds the root and what is in it; nesting costs no stack.
+    fn all(&mut self) {
+        let mut open: Vec<Open> = self.node(0).into_iter().collect();
+        while let Some(container) = open.last_mut() {
+            match self.go_on(container) {
+                Some(child) => open.extend(self.node(child)),
+                None => drop(open.pop()),
+            }
+        }
+    }
+
+    /// Adds a node, and returns it where it is a container with more to come.
+    fn node(&mut self, index: usize) -> Option<Open> {
+        let node = self.tree.nodes[index];
+        match node.shape {
+            Shape::Leaf => self.out.push_str(self.source(node.start as usize, node.end as usize)),
+            Shape::Text => self.string(index, node),
+            Shape::Array | Shape::Object | Shape::Lines => return Some(self.container(index, node)),
+        }
+        None
+    }
+
+    fn string(&mut self, index: usize, node: Node) {
+        let body = body(self.text, node);
+        let range = node.piece as usize..self.tree.pieces_end(index, self.pieces.len());
+        self.out.push_str(self.source(node.start as usize, body.start));
+        let mut run =
+            Run::new(self.text, LineEnd::Escape, self.origin).after(std::mem::take(&mut self.out), self.is_explained);
+        run.push(&self.pieces[range.clone()], &self.kept[range], body);
+        self.is_explained = run.is_explained();
+        self.out = run.out;
+        self.out.push('"');
+    }
+
+    fn container(&mut self, index: usize, node: Node) -> Open {
+        let children = self.children(index, node.shape);
+        let behind = self.open(node);
+        let bytes = self.text.as_bytes();
+        let is_row = |child: &Child| matches!(bytes[self.tree.nodes[child.index].start as usize], b'{' | b'[');
+        let what = match node.shape {
+            Shape::Object => KEYS,
+            _ if children.iter().any(is_row) => "rows",
+            _ => "items",
+        };
+        let total = children.iter().map(|child| child.stands_for).sum();
+        let has_any = children.iter().any(|child| child.is_kept);
+        Open { node, children, behind, what, total, has_any, next: 0, is_told: false }
+    }
+
+    /// Adds what is in a container up to the next child that stays, and returns that; at the end what closes it.
+    fn go_on(&mut self, open: &mut Open) -> Option<usize> {
+        let tree = self.tree;
+        let Open { node, ref children, behind, what, total, has_any, ref mut next, ref mut is_told } = *open;
+        let end_of = |i: usize| children.get(i).map(|child| tree.nodes[child.index].end as usize);
+        let start_of = |i: usize| tree.nodes[children[i].index].start as usize;
+        while *next < children.len() {
+            let first = *next;
+            let separator = first.checked_sub(1).and_then(end_of).unwrap_or(behind)..start_of(first);
+            if children[first].is_kept {
+                let child = children[first].index;
+                self.spaces(separator.start, separator.end, self.kept[tree.nodes[child].piece as usize]);
+                *next += 1;
+                return Some(child);
+            }
+            let gap = children[first..].iter().take_while(|child| !child.is_kept).count();
+            *next += gap;
+            let source = self.source(start_of(first), end_of(*next - 1).unwrap_or(behind));
+            if has_any && source.len() <= SHOWN_GAP_BYTES && node.shape != Shape::Object {
+                self.spaces(separator.start, separator.end, false);
+                self.out.push_str(source);
+            } else if !*is_told {
+                self.spaces(separator.start, separator.end, false);
+                // The members of an object have one mark for all of them: keys are unique.
+                *is_told = node.shape == Shape::Object;
+                let run = if *is_told { &children[..] } else { &children[first..*next] };
+                let gone = run.iter().filter(|child| !child.is_kept).map(|child| child.stands_for).sum();
+                self.gap(children, what, gone, total);
+            }
+        }
+        if let Some(last) = children.last() {
+            let last_piece = tree.pieces_end(last.index, self.pieces.len()) - 1;
+            let (from, to) = (end_of(children.len() - 1).unwrap_or(behind), node.end as usize);
+            let close = if node.shape == Shape::Lines { to } else { to - 1 };
+            self.spaces(from, close, self.kept[last_piece]);
+            self.out.push_str(self.source(close, to));
+        }
+        None
+    }
+
+    /// Adds what opens a container; returns the position behind it.
+    fn open(&mut self, node: Node) -> usize {
+        let start = node.start as usize;
+        if node.shape == Shape::Lines {
+            return start;
+        }
+        let bracket = value_start(self.text.as_bytes(), start).unwrap_or(start);
+        self.out.push_str(self.source(start, bracket + 1));
+        bracket + 1
+    }
+
+    fn children(&self, index: usize, shape: Shape) -> Vec<Child> {
+        let nodes = &self.tree.nodes;
+        let (mut children, mut at, mut has_marks) = (Vec::new(), index + 1, false);
+        while at < nodes[index].skip as usize {
+            let Node { start, end, count, skip, shape, .. } = nodes[at];
+            let source = || self.source(start as usize, end as usize);
+            let earlier = if shape == Shape::Leaf { elision::read_json_gap(source()) } else { None };
+            let stands_for = earlier.map_or(u64::from(count), |(gone, _)| gone);
+            has_marks |= earlier.is_some();
+            children.push(Child { index: at, is_kept: self.has_kept(at), is_mark: earlier.is_some(), stands_for });
+            at = skip as usize;
+        }
+        if has_marks {
+            absorb(&mut children, shape == Shape::Object);
+        }
+        children
+    }
+
+    /// Adds the mark for `gone` of `total` elements.
+    fn gap(&mut self, children: &[Child], what: &str, gone: u64, total: u64) {
+        let origin = self.origin.filter(|_| !self.is_explained);
+        self.is_explained = true;
+        let mark = elision::json_gap(gone, total, what, origin);
+        let ellipsis = elision::GAP_KEY;
+        let literal = match what {
+            KEYS => format!("\"{}\": \"{mark}\"", self.free_key(children)),
+            _ => format!("\"{ellipsis} {mark} {ellipsis}\""),
+        };
+        self.out.push_str(&literal);
+    }
+
+    /// Returns a key that no member has which stays.
+    fn free_key(&self, children: &[Child]) -> String {
+        let taken: HashSet<&str> = children
+            .iter()
+            .filter(|child| child.is_kept)
+            .filter_map(|child| {
+                let Node { start, end, .. } = self.tree.nodes[child.index];
+                let body = elision::json_gap_body(self.source(start as usize, end as usize))?;
+                body.split('"').next()
+            })
+            .collect();
+        let mut key = String::new();
+        let mut number = 1;
+        while taken.contains(&*key) {
+            number += 1;
+            key = number.to_string();
+        }
+        [elision::GAP_KEY, &key].concat()
+    }
+}
+
+/// A container that is being written.
+struct Open {
+    node: Node,
+    children: Vec<Child>,
+    /// Where its opening bracket ends.
+    behind: usize,
+    /// What a mark calls its children, and how many there are.
+    what: &'static str,
+    total: u64,
+    /// Whether any child stays.
+    has_any: bool,
+    /// The child that comes next.
+    next: usize,
+    /// Whether its mark was given, where one is enough.
+    is_told: bool,
+}
+
+/// A child of a container that is shown.
+struct Child {
+    index: usize,
+    is_kept: bool,
+    /// The mark of an earlier call.
+    is_mark: bool,
+    /// Elements that it is or stands for.
+    stands_for: u64,
+}
+
+/// Lets marks of earlier calls go where they stand beside a gap, or anywhere in an object with one.
+fn absorb(children: &mut [Child], is_object: bool) {
+    let has_gap = children.iter().any(|child| !child.is_kept);
+    if is_object {
+        for child in children.iter_mut().filter(|child| child.is_mark) {
+            child.is_kept &= !has_gap;
+        }
+        return;
+    }
+    for i in 1..children.len() {
+        children[i].is_kept &= children[i - 1].is_kept || !children[i].is_mark;
+    }
+    for i in (1..children.len()).rev() {
+        children[i - 1].is_kept &= children[i].is_kept || !children[i - 1].is_mark;
+    }
+}

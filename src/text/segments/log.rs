@@ -1,0 +1,186 @@
+//! Logs, the output of commands, search hits, and text without structure.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::text::bytes::has_any;
+
+use super::Class;
+use super::detect::is_hit;
+use super::severity::{Level, Scan};
+use super::units::Unit;
+
+/// How lines are classed.
+#[derive(Debug)]
+pub struct Rules {
+    /// How sure a report of an error must be to count: people write "cannot" and "failed" without one.
+    pub least: Level,
+    /// Quoted strings change from one printing of a template to the next.
+    pub mask_quotes: bool,
+    /// Lines begin with the path of a hit.
+    pub is_search: bool,
+    /// How many pieces at the start and at the end are edges.
+    pub edges: (usize, usize),
+}
+
+/// Lines of one template that count as errors; the rest repeat them.
+const SAME_ERRORS: u32 = 8;
+/// Words of a line outside of logs that is compared without its numbers.
+const TEMPLATE_WORDS: u32 = 6;
+/// Longest line outside of logs in which a weak word is a report: about what a terminal shows on two rows.
+const LINE_BYTES: usize = 160;
+/// Lines for which there is room from the start: with more of them most repeat others.
+const SEEN: usize = 256;
+/// Lines before and behind an error that belong to it.
+const AROUND: (usize, usize) = (2, 3);
+/// Lines of a traceback behind an error at most; a recursion that overflows prints a thousand.
+const FRAMES: usize = 40;
+/// Where more than one line in this many is an error, their neighbours tell nothing.
+const DENSE: usize = 3;
+
+/// Classes the units of a text by what each says. O(n).
+pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec<Class> {
+    let mut seen: HashMap<u64, u32, BuildHasherDefault<AsIs>> =
+        HashMap::with_capacity_and_hasher(units.len().min(SEEN), BuildHasherDefault::default());
+    let (mut path, mut frames) = ("", Frames::None);
+    let mut classes: Vec<Class> = Vec::with_capacity(units.len());
+    for (&unit, scan) in units.iter().zip(scans) {
+        let line = unit.of(text);
+        let hit = if rules.is_search && unit.opens { is_hit(line).map(|(path, _)| path) } else { None };
+        // A long line outside of logs is prose, as are the parts of one.
+        let is_said = rules.mask_quotes || unit.said(text).len() <= LINE_BYTES;
+        let least = if is_said { rules.least } else { rules.least.max(Level::Strong) };
+        let class = match () {
+            () if scan.words == 0 => Class::Noise,
+            () if scan.level >= least || frames.is_end(line) => {
+                let count = seen.entry(scan.template).or_default();
+                *count += 1;
+                if *count > SAME_ERRORS { Class::Repeat } else { Class::Error }
+            }
+            () if frames.is_frame(line) => Class::NearError,
+            () if hit.is_some_and(|hit| hit != path) => Class::Header,
+            () if is_noise(line) => Class::Noise,
+            () => {
+                // `"value": 7.1,` has nothing but its number; only a line of words is a template.
+                let is_template = rules.mask_quotes || scan.words >= TEMPLATE_WORDS;
+                let form = if is_template { scan.template } else { xxh3_64(line.trim().as_bytes()) };
+                let count = seen.entry(form).or_default();
+                *count += 1;
+                if *count > 1 { Class::Repeat } else { Class::Plain }
+            }
+        };
+        path = hit.unwrap_or(path);
+        frames = frames.next(line, class);
+        classes.push(class);
+    }
+    neighbours(&mut classes);
+    edges(&mut classes, rules.edges);
+    // A log says what it is of in its first line, and how it ended in its last.
+    let ends = [0, classes.len().saturating_sub(1)];
+    for end in ends.into_iter().filter(|_| rules.mask_quotes) {
+        if let Some(class) = classes.get_mut(end).filter(|class| **class == Class::Edge) {
+            *class = Class::Header;
+        }
+    }
+    classes
+}
+
+/// Makes the lines around errors [`Class::NearError`].
+pub fn neighbours(classes: &mut [Class]) {
+    let errors: Vec<usize> = (0..classes.len()).filter(|&i| classes[i] == Class::Error).collect();
+    if errors.len() * DENSE > classes.len() && classes.len() > 8 {
+        return;
+    }
+    for i in errors {
+        let end = classes.len().min(i + 1 + AROUND.1);
+        for class in &mut classes[i.saturating_sub(AROUND.0)..end] {
+            if matches!(class, Class::Plain | Class::Repeat) {
+                *class = Class::NearError;
+            }
+        }
+    }
+}
+
+/// Makes the first and last few [`Class::Edge`] where they are nothing better.
+pub fn edges(classes: &mut [Class], (first, last): (usize, usize)) {
+    let end = classes.len();
+    let is_edge = |i: usize| i < first || i + last >= end;
+    for i in (0..first.min(end)).chain(end.saturating_sub(last)..end) {
+        if is_edge(i) && matches!(classes[i], Class::Plain | Class::Repeat) {
+            classes[i] = Class::Edge;
+        }
+    }
+}
+
+/// Where we are in the frames that follow an error.
+#[derive(Copy, Clone)]
+enum Frames {
+    None,
+    /// Behind "Traceback": indented lines, then the exception.
+    Python(usize),
+    /// Behind any other error: lines that look like frames.
+    Other(usize),
+}
+
+impl Frames {
+    fn is_frame(self, line: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::Python(_) => line.starts_with([' ', '\t']),
+            Self::Other(_) => {
+                let start = line.trim_start();
+                ["at ", "File \"", "Caused by", "... ", "--> ", "|", "goroutine ", "from "]
+                    .iter()
+                    .any(|f| start.starts_with(f))
+                    || (line.starts_with("> ") || line.starts_with(">  "))
+            }
+        }
+    }
+
+    /// Returns whether the line is the exception that ends a traceback.
+    fn is_end(self, line: &str) -> bool {
+        matches!(self, Self::Python(_)) && !self.is_frame(line)
+    }
+
+    fn next(self, line: &str, class: Class) -> Self {
+        match self {
+            _ if class == Class::Error && line.contains("Traceback (most") => Self::Python(0),
+            Self::Python(n) if self.is_frame(line) && n < FRAMES => Self::Python(n + 1),
+            Self::Other(n) if class == Class::NearError && n < FRAMES => Self::Other(n + 1),
+            _ if class == Class::Error => Self::Other(0),
+            _ => Self::None,
+        }
+    }
+}
+
+/// Progress bars, and long strings without a word (base64).
+fn is_noise(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let is_bar = || ["█", "━━", "#####", "=====>"].iter().any(|bar| line.contains(bar));
+    let is_blob = bytes.len() > 100
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
+    is_blob || (has_any(bytes, [b'%']) && is_bar())
+}
+
+/// The keys are hashes already.
+#[derive(Default)]
+pub struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        // The table takes the upper bits, and a product has its best there.
+        self.0 = value ^ value >> 29;
+    }
+}

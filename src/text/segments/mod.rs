@@ -1,0 +1,236 @@
+//! A text taken apart into pieces that may stay or go, and put together again with marks at the gaps.
+//!
+//! Shortening by content is one mechanism. What differs between a log, a JSON answer and a source file is how the text is
+//! cut, what class each piece has, and how a gap is marked; who chooses the pieces that stay is not asked here.
+//!
+//! `detect` tells the kind, by content. Flat kinds are cut in [`units`] and classed by one function a kind; JSON is a tree
+//! ([`json`]). `severity` knows errors and templates, `columns` the rows that differ from the others.
+
+mod code;
+mod columns;
+mod detect;
+mod diff;
+mod json;
+mod log;
+mod markup;
+mod render;
+mod severity;
+mod table;
+mod units;
+
+use std::ops::Range;
+
+use json::Tree;
+
+use crate::tokens::{Excerpt, Gap};
+
+use super::terms::Terms;
+
+/// What a piece is, by its form alone; the fit turns this into weight.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Class {
+    /// Nothing in particular.
+    Plain,
+    /// A line that says that something went wrong: error, warning, traceback, exit code, failed test.
+    Error,
+    /// Up to two lines before and three behind an error, and the frames of a traceback.
+    NearError,
+    /// What names the rest: signatures, headings, headers of hunks and files and tables, a first row, a log's first and last line.
+    Header,
+    /// A row that differs from the others, a changed line of a diff.
+    Outlier,
+    /// One of the first and last few.
+    Edge,
+    /// A line or row that was there before, but for its numbers.
+    Repeat,
+    /// Blank lines, separators, licence headers and comments, progress bars, what a page has around its text.
+    Noise,
+}
+
+impl Class {
+    /// Returns which class two pieces have when they are joined: the one with the higher rank.
+    fn rank(self) -> u8 {
+        match self {
+            Self::Error => 7,
+            Self::Outlier => 6,
+            Self::Header => 5,
+            Self::NearError => 4,
+            Self::Edge => 3,
+            Self::Plain => 2,
+            Self::Repeat => 1,
+            Self::Noise => 0,
+        }
+    }
+
+    fn or(self, other: Self) -> Self {
+        if other.rank() > self.rank() { other } else { self }
+    }
+}
+
+/// What a text is, as far as its form tells.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Logs and the output of commands.
+    Log,
+    /// One JSON object or array, or one on each line; maybe with a few lines of something else around it.
+    Json,
+    /// Source code, with or without line numbers before it.
+    Code,
+    /// A unified diff.
+    Diff,
+    /// Rows of columns: CSV, TSV, Markdown tables, aligned columns.
+    Table,
+    /// Hits with file and line number.
+    Search,
+    /// HTML and XML.
+    Html,
+    /// Markdown with some structure.
+    Markdown,
+    /// Prose and everything else.
+    Plain,
+}
+
+/// A part of a text that stays or goes as a whole; about a line.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Where it begins, in bytes of the text.
+    pub start: u32,
+    /// Where it ends.
+    pub end: u32,
+    /// What it is.
+    pub class: Class,
+}
+
+impl Piece {
+    /// Returns its bytes.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// A text taken apart.
+///
+/// The pieces lie one behind the other and cover the text (its first 4 GiB; what is beyond always stays). A flat text has
+/// at most one for every 40 bytes, and 8 more; JSON has about as many, and one for each container that is opened. A piece
+/// of JSON has before its value the key, the comma and the brackets that open there, and behind it the brackets that close.
+#[derive(Debug)]
+pub struct Outline {
+    kind: Kind,
+    pieces: Vec<Piece>,
+    tree: Option<Tree>,
+}
+
+impl Outline {
+    /// Returns the bytes that it has on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.pieces.capacity() * size_of::<Piece>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
+    }
+
+    /// Takes `text` apart. O(n), the same for the same text, and for any text at all.
+    pub fn of(text: &str) -> Self {
+        Self::with_terms(text).0
+    }
+
+    /// As [`Outline::of`], with the terms of each piece: words are looked at once for both.
+    pub fn with_terms(text: &str) -> (Self, Terms) {
+        let text = addressable(text);
+        if let Some((tree, pieces)) = json::outline(text) {
+            let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
+            return (Self { kind: Kind::Json, pieces, tree: Some(tree) }, terms);
+        }
+        let form = detect::form(text);
+        let units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
+        let rules = form.rules();
+        let (scans, mut terms) = severity::scans_and_terms(text, &units, rules.mask_quotes);
+        let classes = match form.kind {
+            Kind::Log | Kind::Plain | Kind::Search | Kind::Json => log::classes(text, &units, &scans, &rules),
+            Kind::Code => code::classes(text, &units, &scans),
+            Kind::Diff => diff::classes(text, &units),
+            Kind::Table => table::classes(text, &units, &scans),
+            Kind::Html => markup::html_classes(text, &units, &scans),
+            Kind::Markdown => markup::markdown_classes(text, &units, &scans),
+        };
+        let pieces = units::join(text, &units, &classes);
+        // A piece ends where one of its units does.
+        let mut ends = units.iter().zip(&terms.ends);
+        let end = |piece: &Piece| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);
+        terms.ends = pieces.iter().map(end).collect();
+        (Self { kind: form.kind, pieces, tree: None }, terms)
+    }
+
+    /// Returns what the text is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns the pieces in the order of the text.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// Returns whether a piece is a part of a long JSON string, its first one excepted, which has the key.
+    pub fn is_within_string(&self, piece: usize) -> bool {
+        self.tree.as_ref().is_some_and(|tree| tree.is_within_string(at(piece)))
+    }
+
+    /// Returns the first pieces of members at the root of JSON that have one of `keys`, of the first few.
+    pub fn members(&self, text: &str, keys: &[&str]) -> Vec<usize> {
+        let members = self.tree.iter().flat_map(|tree| tree.members(text));
+        let has_key = |source: &str| {
+            let start = &source[..source.floor_char_boundary(MAX_KEY_BYTES)];
+            keys.iter().any(|key| start.contains(&format!("\"{key}\"")))
+        };
+        members.filter(|(_, source)| has_key(source)).map(|(piece, _)| piece).take(keys.len()).collect()
+    }
+
+    /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
+    ///
+    /// `text` is the text that was taken apart. `origin`, where all of it can be read, is named once, in the first mark.
+    /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON, all of it one gap. O(n)
+    /// at most.
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
+        let covered = addressable(text);
+        let mut excerpt = match &self.tree {
+            Some(tree) => {
+                let text = json::render(tree, &self.pieces, covered, keep, origin);
+                let gaps = vec![Gap { gone: 0..covered.len(), mark: 0..text.len() }];
+                Excerpt { text, gaps }
+            }
+            None => render::render(&self.pieces, covered, keep, origin),
+        };
+        excerpt.text.push_str(&text[covered.len()..]);
+        excerpt
+    }
+
+    /// As [`Outline::excerpt`], its text alone.
+    #[cfg(test)]
+    pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+        self.excerpt(text, keep, origin).text
+    }
+}
+
+/// How far keys are looked for in a member, or in several that are one piece.
+const MAX_KEY_BYTES: usize = 64;
+
+/// Returns whether a line of a result reports an error.
+pub fn is_error(line: &str) -> bool {
+    severity::scan(line, true).level >= severity::Level::Weak
+}
+
+/// Returns the part of a text that pieces can address: all of it, below 4 GiB.
+fn addressable(text: &str) -> &str {
+    let mut end = text.len().min(u32::MAX as usize);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Returns an index into an [`addressable`] text in the form that pieces have.
+fn at(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! Putting pieces together again, with a mark for each gap.
+
+use std::ops::Range;
+
+use crate::text::elision::{self, Gone};
+use crate::tokens::{Excerpt, Gap};
+
+use super::{Class, Piece};
+
+/// How lines end: a line feed, or `\n` spelled out in the body of a JSON string.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub enum LineEnd {
+    Feed,
+    Escape,
+}
+
+impl LineEnd {
+    fn as_str(self) -> &'static str {
+        if self == Self::Feed { "\n" } else { "\\n" }
+    }
+
+    fn count(self, text: &str) -> u64 {
+        match self {
+            Self::Feed => text.bytes().filter(|&byte| byte == b'\n').count() as u64,
+            Self::Escape => text.matches("\\n").count() as u64,
+        }
+    }
+}
+
+/// A gap this short is shown: its mark would be longer.
+const SHOWN_GAP_BYTES: usize = 8;
+
+/// Puts together the pieces of a flat text.
+pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
+    let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
+    let mut run = Run::new(text, LineEnd::Feed, origin);
+    absorb_marks(pieces, text, &(0..text.len()), &mut kept);
+    run.push(pieces, &kept, 0..text.len());
+    Excerpt { text: run.out, gaps: run.gaps }
+}
+
+/// Takes marks of earlier calls out of what is kept where they stand beside a gap, so that one mark says it all.
+///
+/// All within `span`: the first piece of a JSON string has its key, too.
+pub fn absorb_marks(pieces: &[Piece], text: &str, span: &Range<usize>, kept: &mut [bool]) {
+    let is_mark = |i: usize| read_mark(&text[within(pieces[i], span)]).is_some();
+    for i in 1..pieces.len() {
+        kept[i] = kept[i] && (kept[i - 1] || !is_mark(i));
+    }
+    for i in (1..pieces.len()).rev() {
+        kept[i - 1] = kept[i - 1] && (kept[i] || !is_mark(i - 1));
+    }
+}
+
+fn within(piece: Piece, span: &Range<usize>) -> Range<usize> {
+    piece.range().start.max(span.start)..piece.range().end.min(span.end)
+}
+
+/// Returns what a piece stands for when it is a mark, behind which there may be a spelled-out line end.
+fn read_mark(source: &str) -> Option<(Gone, Option<&str>)> {
+    elision::read_gap(source.strip_suffix("\\n").unwrap_or(source))
+}
+
+/// A text on its way out.
+pub struct Run<'t> {
+    text: &'t str,
+    line_end: LineEnd,
+    /// Where the whole text is; named once.
+    origin: Option<&'t str>,
+    /// The mark that explains itself was given.
+    is_explained: bool,
+    pub out: String,
+    gaps: Vec<Gap>,
+}
+
+impl<'t> Run<'t> {
+    pub fn new(text: &'t str, line_end: LineEnd, origin: Option<&'t str>) -> Self {
+        Self { text, line_end, origin, is_explained: false, out: String::new(), gaps: Vec::new() }
+    }
+
+    /// Goes on with the output of another: its marks count as given.
+    pub fn after(mut self, out: String, is_explained: bool) -> Self {
+        self.out = out;
+        self.is_explained = is_explained;
+        self
+    }
+
+    pub fn is_explained(&self) -> bool {
+        self.is_explained
+    }
+
+    /// Adds the kept ones of `pieces`, and marks for the others; all within `span`.
+    pub fn push(&mut self, pieces: &[Piece], kept: &[bool], span: Range<usize>) {
+        let mut i = 0;
+        while i < pieces.len() {
+            let first = i;
+            while i < pieces.len() && kept[i] == kept[first] {
+                i += 1;
+            }
+            let range = within(pieces[first], &span).start..within(pieces[i - 1], &span).end;
+            // Of a text that goes as a whole, the mark stays.
+            if kept[first] || (range.len() <= SHOWN_GAP_BYTES && i - first < pieces.len()) {
+                self.out.push_str(&self.text[range]);
+            } else {
+                self.push_gap(&pieces[first..i], range, &span);
+            }
+        }
+    }
+
+    fn push_gap(&mut self, pieces: &[Piece], gap: Range<usize>, span: &Range<usize>) {
+        let (gone, earlier) = self.gone(pieces, gap.clone(), span);
+        let origin = self.origin.or(earlier);
+        let mark = match origin {
+            Some(_) if !self.is_explained || self.origin.is_none() => elision::first_gap(gone, origin),
+            None if !self.is_explained => elision::first_gap(gone, None),
+            _ => elision::later_gap(gone),
+        };
+        self.is_explained = true;
+        let before = &self.text[span.start..gap.start];
+        let line_end = self.line_end.as_str();
+        let start = self.out.len();
+        if !before.is_empty() && !before.ends_with(line_end) && !before.ends_with(' ') {
+            self.out.push(' ');
+        }
+        self.out.push_str(&mark);
+        if self.text[gap.clone()].ends_with(line_end) {
+            self.out.push_str(line_end);
+        } else if gap.end < span.end && !self.text[gap.end..].starts_with(' ') {
+            self.out.push(' ');
+        }
+        self.gaps.push(Gap { gone: gap, mark: start..self.out.len() });
+    }
+
+    /// Returns what a gap has lost, earlier marks in it counted for what they stand for, and the origin they name.
+    fn gone(&self, pieces: &[Piece], gap: Range<usize>, span: &Range<usize>) -> (Gone, Option<&'t str>) {
+        let text: &'t str = self.text;
+        let (mut feeds, mut chars, mut earlier, mut origin) = (0, 0, None::<Gone>, None);
+        let mut count = |part: &str| {
+            feeds += self.line_end.count(part);
+            chars += part.chars().count() as u64;
+        };
+        let mut from = gap.start;
+        for piece in pieces {
+            let range = within(*piece, span);
+            if let Some((gone, named)) = read_mark(&text[range.clone()]) {
+                count(&text[from..range.start]);
+                earlier = Some(earlier.map_or(gone, |earlier| earlier.and(gone)));
+                origin = origin.or(named);
+                from = range.end;
+            }
+        }
+        count(&text[from..gap.end]);
+        let line_end = self.line_end.as_str();
+        let (before, inside) = (&text[span.start..gap.start], &text[gap.clone()]);
+        let is_open = !inside.ends_with(line_end);
+        let is_whole = (before.is_empty() || before.ends_with(line_end)) && (!is_open || gap.end == span.end);
+        let lines = match feeds {
+            feeds if is_whole => feeds + u64::from(is_open && from < gap.end),
+            0 | 1 => 0,
+            feeds => feeds,
+        };
+        let similar = pieces.iter().all(|piece| matches!(piece.class, Class::Repeat | Class::Noise))
+            && pieces.iter().any(|piece| piece.class == Class::Repeat);
+        let gone = Gone { lines, chars, similar };
+        let gone = match earlier {
+            None => gone,
+            Some(earlier) if chars == 0 => earlier,
+            Some(earlier) => gone.and(earlier),
+        };
+        (gone, origin)
+    }
+}

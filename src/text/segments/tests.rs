@@ -1,0 +1,437 @@
+//! What holds for every text, and what each kind is expected to show.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use serde_json::Value;
+
+use super::*;
+use crate::text::elision;
+
+/// As the integration tests: the same cases in every run.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    let rng_seed = if default.rng_seed == RngSeed::Random { RngSeed::Fixed(1) } else { default.rng_seed };
+    ProptestConfig { rng_seed, failure_persistence: None, ..default }
+}
+
+/// Lines of every kind, the marks of earlier calls, and what has no kind at all.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[ -~]{0,90}",
+        2 => "\\PC{0,400}",
+        1 => "[a-z ,.]{200,900}",
+        1 => "[\\u{4e00}-\\u{4e80}，。！]{0,300}",
+        1 => "(\\\\n|\\\\u00e9|\\\\ud83d\\\\ude00|a|\"|\\\\\\\\){0,200}",
+        1 => Just("Traceback (most recent call last):".to_owned()),
+        1 => Just("ValueError: bad".to_owned()),
+        1 => (0..999u32).prop_map(|n| format!("2026-05-01 INFO worker-{n} processed batch {n} ok")),
+        1 => (0..999u32).prop_map(|n| format!("[... {n} lines ...]")),
+        1 => (0..999u32).prop_map(|n| format!("words [... {n} characters ...] words").repeat(9)),
+        1 => Just("+changed".to_owned()),
+        1 => Just("@@ -1,2 +1,2 @@".to_owned()),
+        1 => Just("    def f(self, x):".to_owned()),
+        1 => Just("<p>text</p><script>let x = 1;</script>".to_owned()),
+        2 => Just(String::new()),
+    ]
+}
+
+/// Lines that end as lines do.
+fn lines() -> impl Strategy<Value = String> {
+    vec(line(), 0..60).prop_map(|lines| lines.into_iter().map(|line| line + "\n").collect())
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let ends = prop_oneof![6 => Just("\n"), 1 => Just("\r\n"), 1 => Just(""), 1 => Just("\r")];
+    vec((line(), ends), 0..60).prop_map(|lines| lines.into_iter().map(|(line, end)| line + end).collect())
+}
+
+/// JSON source, spaces and escapes as they come.
+fn json() -> impl Strategy<Value = String> {
+    let number = prop_oneof![
+        Just("123456789012345678901234".to_owned()),
+        Just("31.10".to_owned()),
+        Just("1.50e-7".to_owned()),
+        Just("-0.0".to_owned()),
+        (0..99i32).prop_map(|n| n.to_string()),
+    ];
+    let string = prop_oneof![
+        6 => "[a-zA-Z0-9 …]{0,20}",
+        1 => "[a-z .,]{250,900}",
+        2 => "(line of text\\\\n|\\\\u00e9|\\\\ud83d\\\\ude00|\\\\\\\\|\\\\\"|中文。|error: x\\\\n){0,120}",
+        1 => Just("… 46 of 60 rows left out …".to_owned()),
+        1 => Just("\\u2026 3 of 9 items left out \\u2026".to_owned()),
+    ];
+    let literal = string.prop_map(|body| format!("\"{body}\""));
+    let leaf = prop_oneof![number, literal.clone(), Just("null".to_owned()), Just("true".to_owned())];
+    let space = prop_oneof![8 => Just(""), 4 => Just(" "), 2 => Just("\n    "), 1 => Just("\n                                                                                          ")];
+    let value = leaf.prop_recursive(5, 200, 40, move |inner| {
+        let key = "[a-c…]{0,3}".prop_map(|key| format!("\"{key}\""));
+        let array = (vec(inner.clone(), 0..40), space.clone())
+            .prop_map(|(values, space)| format!("[{space}{}{space}]", values.join(&format!("{space},{space}"))));
+        let object = (vec((key, inner.clone()), 0..20), space.clone()).prop_map(|(members, space)| {
+            let members: Vec<String> =
+                members.into_iter().map(|(key, value)| format!("{key}:{space}{value}")).collect();
+            format!("{{{space}{}{space}}}", members.join(&format!(",{space}")))
+        });
+        let rows = (inner, 1..60_usize).prop_map(|(value, n)| format!("[{}]", vec![value; n].join(", ")));
+        prop_oneof![array, object, rows]
+    });
+    (value, space_around()).prop_map(|(value, (before, behind))| {
+        let value = if value.starts_with(['[', '{']) { value } else { format!("[{value}]") };
+        format!("{before}{value}{behind}")
+    })
+}
+
+fn space_around() -> impl Strategy<Value = (&'static str, &'static str)> {
+    prop_oneof![Just(("", "")), Just(("\n ", "\n")), Just(("", "\n\n\n\n"))]
+}
+
+/// Which pieces stay: none, few, half, most, all; by a hash of the index.
+fn keep(seed: u64) -> impl Fn(usize) -> bool {
+    move |i| {
+        let hash = (i as u64 + 1).wrapping_mul(seed | 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        hash % 100 < [0, 5, 20, 50, 80, 95, 100][(seed % 7) as usize]
+    }
+}
+
+fn is_mark(source: &str) -> bool {
+    source.contains(" left out") || source.contains("[... ")
+}
+
+fn check_pieces(text: &str, outline: &Outline) -> Result<(), TestCaseError> {
+    let mut end = 0;
+    for piece in outline.pieces() {
+        prop_assert!(piece.start as usize == end && piece.start < piece.end, "{piece:?} behind {end}");
+        prop_assert!(text.is_char_boundary(piece.end as usize));
+        end = piece.end as usize;
+    }
+    prop_assert_eq!(end, text.len());
+    prop_assert_eq!(outline.render(text, &|_| true, Some("a/b")), text);
+    Ok(())
+}
+
+fn check_kept(text: &str, outline: &Outline, seed: u64) -> Result<String, TestCaseError> {
+    let keep = keep(seed);
+    let out = outline.render(text, &keep, Some("a/\"b"));
+    let mut rest = out.as_str();
+    for (i, piece) in outline.pieces().iter().enumerate() {
+        let source = &text[piece.range()];
+        if keep(i) && !is_mark(source) {
+            let Some(at) = rest.find(source) else {
+                return Err(TestCaseError::fail(format!("{source:?} is not in {rest:?} of {out:?}")));
+            };
+            rest = &rest[at + source.len()..];
+        }
+    }
+    Ok(out)
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn all_pieces_make_the_text(text in prop_oneof![text(), any::<String>()]) {
+        let outline = Outline::of(&text);
+        check_pieces(&text, &outline)?;
+        prop_assert!(outline.pieces().len() <= text.len() / 40 + 8);
+    }
+
+    #[test]
+    fn what_stays_is_shown_in_order(text in text(), seed: u64) {
+        check_kept(&text, &Outline::of(&text), seed)?;
+    }
+
+    #[test]
+    fn shortening_again_adds_no_second_mark(text in lines(), seed: u64, again: u64) {
+        let once = Outline::of(&text).render(&text, &keep(seed), None);
+        let twice = Outline::of(&once).render(&once, &keep(again), None);
+        let is_mark = |line: &str| elision::read_gap(line).is_some();
+        let chain = |text: &str| {
+            let lines: Vec<&str> = text.lines().collect();
+            lines.windows(2).filter(|pair| is_mark(pair[0]) && is_mark(pair[1])).count()
+        };
+        prop_assert!(chain(&twice) <= chain(&text) + chain(&once), "{twice}");
+    }
+
+    #[test]
+    fn json_stays_json(text in json(), seed: u64) {
+        let _: Value = serde_json::from_str(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        let outline = Outline::of(&text);
+        prop_assert_eq!(outline.kind(), Kind::Json);
+        check_pieces(&text, &outline)?;
+        let out = check_kept(&text, &outline, seed)?;
+        prop_assert!(serde_json::from_str::<Value>(&out).is_ok(), "{out}");
+        for number in out.split(|c: char| !(c.is_ascii_digit() || ".-e".contains(c))).filter(|part| part.len() > 3) {
+            prop_assert!(text.contains(number) || !number.starts_with(|c: char| c.is_ascii_digit()), "{number}");
+        }
+    }
+
+    #[test]
+    fn json_lines_stay_json_lines(lines in vec(json(), 2..8), seed: u64) {
+        let text: String = lines.iter().map(|line| line.trim().to_owned() + "\n").collect();
+        let outline = Outline::of(&text);
+        prop_assert_eq!(outline.kind(), Kind::Json);
+        check_pieces(&text, &outline)?;
+        let out = check_kept(&text, &outline, seed)?;
+        for value in serde_json::Deserializer::from_str(&out).into_iter::<Value>() {
+            prop_assert!(value.is_ok(), "{out}");
+        }
+    }
+
+    #[test]
+    fn json_behind_a_few_lines_stays_json(text in json(), seed: u64) {
+        if text.trim().len() <= 300 {
+            return Ok(());
+        }
+        let text = format!("Process exited with code 0\nOutput:\n{}. Please go on.\n", text.trim());
+        let outline = Outline::of(&text);
+        prop_assert_eq!(outline.kind(), Kind::Json);
+        check_pieces(&text, &outline)?;
+        let keep = keep(seed);
+        check_kept(&text, &outline, seed)?;
+        let last = outline.pieces().len() - 1;
+        let out = outline.render(&text, &|i| i == 0 || i == last || keep(i), None);
+        let json = out.strip_prefix("Process exited with code 0\nOutput:\n");
+        let json = json.and_then(|json| json.strip_suffix(". Please go on.\n"));
+        prop_assert!(json.is_some_and(|json| serde_json::from_str::<Value>(json).is_ok()), "{out}");
+    }
+
+    #[test]
+    fn nothing_is_a_mark(text in prop_oneof![text(), json()]) {
+        let out = Outline::of(&text).render(&text, &|_| false, None);
+        prop_assert!(out.len() < 300, "{out}");
+        prop_assert!(text.is_empty() || !out.is_empty());
+    }
+}
+
+#[test]
+fn the_largest_and_strangest_texts_are_taken_apart() {
+    let large = |part: &str| part.repeat(5_000_000 / part.len());
+    let texts = [
+        large("x"),
+        large("["),
+        large("{\"a\":") + "1" + &"}".repeat(5_000_000 / 5),
+        format!("[{}1]", large("1,")),
+        large("\n"),
+        large("[... "),
+    ];
+    let small = |part: &str| part.repeat(500_000 / part.len());
+    let more = [
+        small("[") + &small("]"),
+        format!("[{}{{}}]", small("{\"a\": 1}, ")),
+        format!("[\"{}\"]", small("\\\\")),
+        format!("{{{}\"b\": 2}}", small("\"a\": 1,")),
+        format!("[{}1]", small("[\"… 4 of 6 items left out …\", 2], ")),
+        format!("[1{}]", small(" ")),
+        small("\r"),
+        small("a\n"),
+        small("[... 7 lines ...]\n"),
+        small("<"),
+        small("<script"),
+        small("<p>\n"),
+        small("错误"),
+        small("error "),
+        small("\u{0}\u{1}\u{7f}"),
+        small("```\n"),
+        small("[a]("),
+        small("a,"),
+        small("+"),
+    ];
+    for text in texts.into_iter().chain(more) {
+        let outline = Outline::of(&text);
+        let name: String = text.chars().take(12).collect();
+        assert!(outline.pieces().len() <= text.len() / 24 + 8, "{name}: {}", outline.pieces().len());
+        assert_eq!(outline.render(&text, &|_| true, None), text, "{name}");
+        let none = outline.render(&text, &|_| false, Some("origin.txt"));
+        assert!(none.len() < 300, "{name}: {} {}", none.len(), &none[..80]);
+        let some = outline.render(&text, &|i| i % 3 == 0, None);
+        assert!(some.len() <= text.len() + 300, "{name}: {}", some.len());
+    }
+}
+
+/// A text of numbered lines.
+fn numbered(lines: Range<usize>, line: impl Fn(usize) -> String) -> String {
+    lines.map(line).collect()
+}
+
+/// The classes of the pieces of a text, with their text.
+fn classed(text: &str) -> Vec<(Class, &str)> {
+    let outline = Outline::of(text);
+    outline.pieces().iter().map(|piece| (piece.class, &text[piece.range()])).collect()
+}
+
+fn class_of(text: &str, part: &str) -> Class {
+    classed(text).into_iter().find(|(_, source)| source.contains(part)).map(|(class, _)| class).unwrap()
+}
+
+fn with_classes(text: &str, classes: &[Class], origin: Option<&str>) -> String {
+    let outline = Outline::of(text);
+    outline.render(text, &|i| classes.contains(&outline.pieces()[i].class), origin)
+}
+
+#[test]
+fn a_log_keeps_its_error_and_says_what_repeats() {
+    let mut log = String::from("starting the run of all workers, please wait\n");
+    log += &numbered(0..120, |i| {
+        format!("2026-05-01T10:{:02}:00 INFO worker-{} processed batch {} ok\n", i % 60, i % 4, i * 37)
+    });
+    log +=
+        "Traceback (most recent call last):\n  File 'x.py', line 7\nE123456: assertion failed in step 7\nexit code 1";
+    assert_eq!(Outline::of(&log).kind(), Kind::Log);
+    assert_eq!(class_of(&log, "E123456"), Class::Error);
+    assert_eq!(class_of(&log, "exit code 1"), Class::Error);
+    assert_eq!(class_of(&log, "File 'x.py'"), Class::NearError);
+    assert_eq!(class_of(&log, "starting"), Class::Header);
+    let out = with_classes(&log, &[Class::Error, Class::NearError, Class::Header, Class::Edge], Some("out/1.txt"));
+    assert!(out.contains(" characters left out; all of it: out/1.txt ...]\n"), "{out}");
+    assert!(out.ends_with("E123456: assertion failed in step 7\nexit code 1"), "{out}");
+    assert!(out.len() < 1_500, "{out}");
+    let later = Outline::of(&log).render(&log, &|i| i == 1 || i == 100, None);
+    assert_eq!(later.lines().filter(|line| line.ends_with(" similar lines ...]")).count(), 1, "{later}");
+}
+
+#[test]
+fn marks_beside_a_gap_become_one() {
+    let log: String = numbered(0..40, |i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i)));
+    let once = Outline::of(&log).render(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
+    assert_eq!(once.matches("[... 10 lines, ").count(), 1, "{once}");
+    let outline = Outline::of(&once);
+    let mark = outline.pieces().iter().position(|piece| once[piece.range()].starts_with("[... ")).unwrap();
+    let twice = outline.render(&once, &|i| !(mark + 1..mark + 4).contains(&i), None);
+    assert_eq!(twice.matches("[... ").count(), 1, "{twice}");
+    assert!(twice.contains("[... 13 lines, ") && twice.contains("all of it: a.txt ...]"), "{twice}");
+}
+
+#[test]
+fn a_gap_within_a_line_is_counted_in_characters() {
+    let text = "One sentence of the text stands here. ".repeat(60);
+    let out = Outline::of(&text).render(&text, &|i| i != 2 && i != 4, None);
+    assert!(out.contains(" characters left out ...] One") && out.contains(" characters ...] One"), "{out}");
+}
+
+#[test]
+fn rows_of_json_that_differ_stand_out() {
+    let mut rows: Vec<String> = (0..60)
+        .map(|i| {
+            format!(
+                r#"{{"id": {i}, "title": "Result {i}", "url": "https://ex.org/{i}", "score": 0.{i:03}, "status": "ok", "snippet": "lorem ipsum dolor sit amet lorem ipsum dolor sit amet lorem ipsum dolor"}}"#
+            )
+        })
+        .collect();
+    rows[30] = rows[30].replace("\"ok\"", "\"FAILED-482910\"");
+    rows[41] = rows[41].replace("0.041", "991.50e7");
+    rows[47] = rows[47].replace("\"url\"", "\"link\"");
+    let text = format!("[{}]", rows.join(", "));
+    let out = with_classes(&text, &[Class::Outlier, Class::Header], Some("r.json"));
+    assert!(out.contains("FAILED-482910") && out.contains("991.50e7") && out.contains("\"link\""), "{out}");
+    assert!(out.contains("\"… 29 of 60 rows left out; all of it: r.json …\""), "{out}");
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&out).unwrap().len(), 8, "{out}");
+    assert_eq!(class_of(&text, "\"id\": 0,"), Class::Header);
+    assert_eq!(class_of(&text, "\"id\": 59,"), Class::Edge);
+    // Once more: the counts add up.
+    let again = with_classes(&out, &[Class::Header, Class::Edge], None);
+    assert!(again.contains(" of 60 rows left out"), "{again}");
+}
+
+#[test]
+fn a_long_string_in_json_is_opened() {
+    let log: String = numbered(0..80, |i| format!("line {i} \\\"quoted\\\" of the output \\u4e2d\\n"));
+    let text =
+        format!(r#"{{"exit_code": 1, "stdout": "{log}ValueError: bad input\n", "n": 123456789012345678901234}}"#);
+    let out = with_classes(&text, &[Class::Error], None);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert!(value["stdout"].as_str().unwrap().ends_with("ValueError: bad input\n"), "{out}");
+    assert!(value["stdout"].as_str().unwrap().contains(" lines, "), "{out}");
+    assert!(out.starts_with("{\"exit_code\": 1"), "{out}");
+    assert!(out.len() < 400, "{out}");
+}
+
+#[test]
+fn members_left_out_are_counted_under_a_free_key() {
+    let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
+    let text = format!("{{\"…\": \"mine {}\", {}}}", "x".repeat(60), members.join(", "));
+    let outline = Outline::of(&text);
+    let out = outline.render(&text, &|i| i == 0 || i == 5, None);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["…2"], "11 of 13 keys left out", "{out}");
+}
+
+#[test]
+fn code_shows_its_signatures() {
+    let code = "# Copyright 2024 Someone\n# Licensed under MIT, see the file LICENSE for more\nimport os\n\n\nclass Importer(Base):\n    \"\"\"Reads.\"\"\"\n\n    def read(self, path: str) -> list[str]:\n        rows = open(path).read().splitlines()\n        return [row for row in rows if row != 'error']\n\n    async def write(self, path):\n        raise ValueError('cannot write this one')\n\n\ndef main():\n    Importer().read('x')\n";
+    assert_eq!(Outline::of(code).kind(), Kind::Code);
+    for signature in ["class Importer", "def read", "async def write", "def main"] {
+        assert_eq!(class_of(code, signature), Class::Header, "{signature}");
+    }
+    assert_eq!(class_of(code, "Licensed under"), Class::Noise);
+    assert_eq!(class_of(code, "cannot write"), Class::Plain);
+    let lines: Vec<&str> = code.lines().collect();
+    let listing = numbered(0..lines.len(), |i| format!("{:6}\t{}\n", i + 1, lines[i]));
+    assert_eq!(Outline::of(&listing).kind(), Kind::Code);
+    assert_eq!(class_of(&listing, "def main"), Class::Header);
+}
+
+#[test]
+fn a_diff_shows_files_hunks_and_changes() {
+    let diff = "diff --git a/src/a.rs b/src/a.rs\nindex 1b2c3d4..5e6f7a8 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,5 +1,5 @@ fn read\n context of the change, line one\n context of the change, line two\n-let mut total = compute_old(value);\n+let mut total = compute_new(value);\n context of the change, line three\n";
+    assert_eq!(Outline::of(diff).kind(), Kind::Diff);
+    assert_eq!(class_of(diff, "@@ -1"), Class::Header);
+    assert_eq!(class_of(diff, "compute_new"), Class::Outlier);
+    assert_eq!(class_of(diff, "line one"), Class::Plain);
+}
+
+#[test]
+fn tables_show_their_head_and_odd_rows() {
+    let mut csv = String::from("id,name,status,amount in euro\n");
+    csv += &numbered(0..40, |i| {
+        format!("{i},customer number {i},{},{}.10\n", if i == 23 { "blocked" } else { "active" }, 100 + i)
+    });
+    assert_eq!(Outline::of(&csv).kind(), Kind::Table);
+    assert_eq!(class_of(&csv, "id,name"), Class::Header);
+    assert_eq!(class_of(&csv, "23,customer"), Class::Outlier);
+    assert_eq!(class_of(&csv, "15,customer"), Class::Plain);
+    let pods = "NAME                STATUS             AGE\nweb-7d4b9c-1        Running            12d\nweb-7d4b9c-2        Running            12d\nweb-7d4b9c-3        CrashLoopBackOff   12d\nweb-7d4b9c-4        Running            12d\nweb-7d4b9c-5        Running            12d\nweb-7d4b9c-6        Running            12d\nweb-7d4b9c-7        Running            12d\n";
+    assert_eq!(Outline::of(pods).kind(), Kind::Table);
+    assert_eq!(class_of(pods, "CrashLoop"), Class::Outlier);
+}
+
+#[test]
+fn pages_have_noise_around_their_text() {
+    let html = "<!DOCTYPE html>\n<html><head>\n<script>var tracker = load('x'); tracker.start();</script>\n</head><body>\n<nav><ul><li><a href=\"/\">Home page</a></li><li><a href=\"/about\">About us</a></li></ul></nav>\n<h1>How importers work in practice</h1>\n<p>An importer reads rows from a source and writes them.</p>\n<div class=\"wrapper\"><div class=\"inner\"></div></div>\n<p>It stops at the first row that it does not know.</p>\n<p>It can be started once more after that, and goes on.</p>\n</body></html>\n";
+    assert_eq!(Outline::of(html).kind(), Kind::Html);
+    assert_eq!(class_of(html, "tracker.start"), Class::Noise);
+    assert_eq!(class_of(html, "wrapper"), Class::Noise);
+    assert_eq!(class_of(html, "How importers"), Class::Header);
+    assert_eq!(class_of(html, "It stops"), Class::Plain);
+    let markdown = "# Guide to the importer and its options\n\n* [Home](/)\n* [About](/about)\n\nThe importer reads rows from a source, and then it writes them.\n\n## Usage of the importer on a server\n\n```sh\nimport --all\n```\n\nIt stops at the first row that it does not know about.\n\nAnd more about that.\n";
+    assert_eq!(Outline::of(markdown).kind(), Kind::Markdown);
+    assert_eq!(class_of(markdown, "## Usage"), Class::Header);
+    assert_eq!(class_of(markdown, "[About]"), Class::Noise);
+}
+
+#[test]
+fn hits_of_a_search_name_each_file_once() {
+    let hits = numbered(0..12, |i| {
+        let name = "x".repeat(i + 1);
+        format!("src/part_{}.rs:{}:    let total_of_{name} = compute(value);\n", i / 6, i * 7)
+    });
+    assert_eq!(Outline::of(&hits).kind(), Kind::Search);
+    assert_eq!(class_of(&hits, "src/part_1.rs:42:"), Class::Header);
+    assert_eq!(class_of(&hits, "src/part_0.rs:28:"), Class::Plain);
+}
+
+#[test]
+fn json_is_opened_however_deep_it_lies() {
+    let deep = |depth: usize, inner: &str| format!("{}{inner}{}", r#"{"a": [1, "#.repeat(depth), "]}".repeat(depth));
+    let words = format!("\"{}\"", "word ".repeat(2_000));
+    for depth in [70, 400, 5_000] {
+        let text = deep(depth, &words);
+        let outline = Outline::of(&text);
+        let is_opened = (0..outline.pieces().len()).any(|piece| outline.is_within_string(piece));
+        assert_eq!(is_opened, depth < 500, "{depth}");
+        let short = outline.render(&text, &|piece| piece < outline.pieces().len() / 2, None);
+        serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
+        assert!(short.len() < text.len() && short.contains("left out"), "{depth}");
+    }
+}

@@ -1,0 +1,217 @@
+//! Cutting a text into lines and long lines into parts, and joining what is too short to stand alone.
+
+use crate::text::bytes::{is_word, lines};
+use crate::text::elision;
+
+use super::{Class, Piece, at};
+
+/// A line, or a part of a long one.
+#[derive(Copy, Clone, Debug)]
+pub struct Unit {
+    pub start: u32,
+    /// Where it begins to say something, behind the number or the place of a hit that stands before the line.
+    pub says: u32,
+    pub end: u32,
+    /// It begins where a line does.
+    pub opens: bool,
+}
+
+impl Unit {
+    /// Returns a line as a unit.
+    pub fn of_line(line: std::ops::Range<usize>) -> Self {
+        Self { start: at(line.start), says: at(line.start), end: at(line.end), opens: true }
+    }
+
+    pub fn of(self, text: &str) -> &str {
+        &text[self.start as usize..self.end as usize]
+    }
+
+    /// What it says.
+    pub fn said(self, text: &str) -> &str {
+        &text[self.says as usize..self.end as usize]
+    }
+
+    /// What it says, without its line end.
+    pub fn line(self, text: &str) -> &str {
+        self.said(text).trim_end_matches(['\n', '\r'])
+    }
+}
+
+/// Bytes that a part of a long line has at most, and at least where there is a place to cut.
+///
+/// Chosen so that a sentence of English (about 120) or Chinese (about 40 characters) is a piece of its own.
+pub const PART_BYTES: (usize, usize) = (120, 300);
+
+/// A piece shorter than this takes in its neighbour of the same class: a mark would cost more than the piece.
+const SHORT_BYTES: u32 = 40;
+
+/// Pieces that a text may have beside one for every [`SHORT_BYTES`].
+const FREE_PIECES: usize = 8;
+
+/// Cuts a text into lines, and lines above the limit into parts; `tags` cuts between tags, too. `before` returns what
+/// stands before the words of a line, in bytes.
+pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit> {
+    let mut units = Vec::with_capacity(text.len() / 64);
+    let mut start = 0;
+    for line in lines(text) {
+        let end = start + line.len();
+        let first = units.len();
+        if line.len() <= PART_BYTES.1 {
+            units.push(Unit::of_line(start..end));
+        } else {
+            parts(text, start..end, Style { escaped: false, tags }, &mut units);
+        }
+        units[first].says = at(start + before(line)).min(units[first].end);
+        start = end;
+    }
+    units
+}
+
+/// How a long line is cut.
+#[derive(Copy, Clone)]
+pub struct Style {
+    /// The line is the body of a JSON string: no cut inside an escape.
+    pub escaped: bool,
+    /// Between two tags is a good place.
+    pub tags: bool,
+}
+
+/// Cuts a line into parts; a mark of an earlier call is a part of its own.
+pub fn parts(text: &str, line: std::ops::Range<usize>, style: Style, units: &mut Vec<Unit>) {
+    let find = |from: usize| {
+        elision::find_gap(&text[from..line.end]).map_or(line.end..line.end, |(start, end)| from + start..from + end)
+    };
+    let (mut from, mut mark) = (line.start, find(line.start));
+    while from < line.end {
+        let end = match from {
+            _ if from == mark.start => mark.end,
+            _ => next_cut(text.as_bytes(), from, mark.start, style),
+        };
+        // The line's end is no part of its own, behind a mark neither.
+        let is_end = line.end - end <= 2 && text[end..line.end].trim().is_empty();
+        let end = if is_end { line.end } else { end };
+        units.push(Unit { opens: from == line.start, ..Unit::of_line(from..end) });
+        from = end;
+        if from == mark.end && from < line.end {
+            mark = find(from);
+        }
+    }
+}
+
+/// Returns where the part that begins at `from` ends: at `end`, or at the best place within [`PART_BYTES`].
+///
+/// The last of the best places wins. A place inside a word, number, path or URL is taken where there is no other.
+fn next_cut(bytes: &[u8], from: usize, end: usize, style: Style) -> usize {
+    let (least, most) = PART_BYTES;
+    if end - from <= most {
+        return end;
+    }
+    let limit = from + most;
+    if style.escaped {
+        return next_cut_between_escapes(bytes, from..end, style);
+    }
+    let (mut best, mut best_rank) = (None, 0);
+    for position in (from + least..=limit).rev() {
+        if bytes[position] & 0xc0 == 0x80 {
+            continue;
+        }
+        let rank = rank(bytes, position, style);
+        if best.is_none() || rank > best_rank {
+            (best, best_rank) = (Some(position), rank);
+        }
+        // The end of a sentence: nothing before it is better.
+        if rank >= 4 {
+            break;
+        }
+    }
+    best.unwrap_or(end)
+}
+
+/// As [`next_cut`], from the front: only from there it is known where an escape begins.
+fn next_cut_between_escapes(bytes: &[u8], line: std::ops::Range<usize>, style: Style) -> usize {
+    let (least, limit) = (line.start + PART_BYTES.0, line.start + PART_BYTES.1);
+    let (mut position, mut best, mut best_rank) = (line.start, line.end, 0);
+    while position <= limit && position < line.end {
+        let rank = if position < least { 0 } else { rank(bytes, position, style) };
+        if position >= least && (rank >= best_rank || best == line.end) {
+            (best, best_rank) = (position, rank);
+        }
+        position = match bytes[position] {
+            b'\\' => escape_end(bytes, position),
+            _ => char_boundary(bytes, position + 1),
+        };
+    }
+    best
+}
+
+/// Returns the first character boundary at or behind `position`.
+fn char_boundary(bytes: &[u8], mut position: usize) -> usize {
+    while bytes.get(position).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        position += 1;
+    }
+    position
+}
+
+/// Returns how good a place between two characters is for a cut, 0 to 5.
+fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
+    let before = &bytes[..position];
+    let next = bytes[position];
+    // Within a word, as most places are; an escape ends in a letter.
+    if !style.escaped && before.last().is_some_and(|last| is_word(*last)) {
+        return 0;
+    }
+    match before {
+        [.., b'\n' | b'\r'] if next != b'\n' => 5,
+        [.., b'\\', b'n'] if style.escaped => 5,
+        // 。 ！ ？
+        [.., 0xe3, 0x80, 0x82] | [.., 0xef, 0xbc, 0x81 | 0x9f] | [.., b'.' | b'!' | b'?', b' '] if next != b' ' => 4,
+        [.., b'>'] if style.tags && next == b'<' => 4,
+        // ； ， 、
+        [.., 0xef, 0xbc, 0x9b | 0x8c]
+        | [.., 0xe3, 0x80, 0x81]
+        | [.., b',' | b';' | b':' | b'}' | b']' | b')', b' ' | b'\t'] => 3,
+        [.., b' ' | b'\t'] if !matches!(next, b' ' | b'\t') => 2,
+        [.., b'}' | b']' | b')' | b';' | b'|'] => 1,
+        [.., b','] => u8::from(!next.is_ascii_digit()),
+        // Scripts without spaces.
+        [.., last] => u8::from(*last >= 0x80 && next >= 0xe3),
+        [] => 0,
+    }
+}
+
+/// Returns where the escape of a JSON string that begins at `position` ends; a surrogate pair is one.
+pub fn escape_end(bytes: &[u8], position: usize) -> usize {
+    let is_unicode = |at: usize| bytes.get(at) == Some(&b'\\') && bytes.get(at + 1) == Some(&b'u');
+    if !is_unicode(position) {
+        return position + 2;
+    }
+    let is_high =
+        matches!(bytes.get(position + 2..position + 4), Some([b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B']));
+    if is_high && is_unicode(position + 6) { position + 12 } else { position + 6 }
+}
+
+/// Makes pieces of units and their classes: short neighbours of one class become one piece, blank lines go with the line
+/// before them, and where a text is made of very short lines, neighbours of different classes are joined, too.
+pub fn join(text: &str, units: &[Unit], classes: &[Class]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
+    let mut last_is_mark = false;
+    for (unit, &class) in units.iter().zip(classes) {
+        let source = unit.of(text);
+        let is_mark = elision::read_gap(source).is_some();
+        let is_full = pieces.len() >= unit.start as usize / SHORT_BYTES as usize + FREE_PIECES;
+        let joined = pieces.last_mut().filter(|last| {
+            let bytes = last.end - last.start;
+            let is_blank = source.len() <= 2 && class == Class::Noise && bytes < at(PART_BYTES.1);
+            let is_short = bytes < SHORT_BYTES && last.class == class && unit.end - last.start <= at(PART_BYTES.1);
+            is_full || (!is_mark && !last_is_mark && (is_blank || is_short))
+        });
+        if let Some(last) = joined {
+            last.end = unit.end;
+            last.class = last.class.or(class);
+        } else {
+            pieces.push(Piece { start: unit.start, end: unit.end, class });
+            last_is_mark = is_mark;
+        }
+    }
+    pieces
+}

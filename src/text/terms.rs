@@ -1,0 +1,502 @@
+//! What a text names: identifiers, paths, numbers, words, pairs of Chinese characters.
+//!
+//! A term is a hash, so that conversations are compared without keeping their text. Case is ignored. An identifier is a
+//! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word
+//! is a term by its stem, so that who asks for what `arrived` is told of what `arrives`.
+
+use std::iter::Peekable;
+
+use crate::select::estimate::index;
+
+use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word as word_at};
+
+/// What a term is. The order is that of the low bits of [`Term`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TermKind {
+    /// Part of an identifier: for relevance only.
+    Part,
+    /// The stem of a word of letters: for relevance only.
+    Word,
+    /// A word of eight letters or more.
+    LongWord,
+    /// A word with a digit, an underscore or a hump.
+    Ident,
+    /// Words joined by `.`, `:`, `-`, `@`, `#`, `+`.
+    Joined,
+    /// Words joined by slashes.
+    Path,
+    /// Four digits or more.
+    Number,
+    /// Two characters of Chinese, Japanese or Korean text.
+    Pair,
+}
+
+impl TermKind {
+    /// Returns whether it names something exactly: no word and no pair of characters.
+    pub fn is_name(self) -> bool {
+        matches!(self, Self::Ident | Self::Joined | Self::Path | Self::Number)
+    }
+
+    /// Returns whether it is worth keeping for its own sake, and not only when the request asks for it.
+    pub fn is_salient(self) -> bool {
+        !matches!(self, Self::Part | Self::Word)
+    }
+}
+
+/// Kinds of terms.
+pub const KINDS: usize = 8;
+
+const ALL: [TermKind; KINDS] = [
+    TermKind::Part,
+    TermKind::Word,
+    TermKind::LongWord,
+    TermKind::Ident,
+    TermKind::Joined,
+    TermKind::Path,
+    TermKind::Number,
+    TermKind::Pair,
+];
+
+/// The hash of a term, its kind in the low three bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Term(pub u64);
+
+impl Term {
+    fn new(hash: u64, kind: TermKind) -> Self {
+        Self((hash >> 3 << 3) | kind as u64)
+    }
+
+    /// Returns what the term is.
+    pub fn kind(self) -> TermKind {
+        self.short().kind()
+    }
+
+    /// Returns the term in half the bytes.
+    #[allow(clippy::cast_possible_truncation)] // the upper half
+    pub fn short(self) -> ShortTerm {
+        ShortTerm((self.0 >> 32) as u32 & !7 | (self.0 & 7) as u32)
+    }
+}
+
+/// A term in half the bytes, for all those of a conversation: of 100,000 different ones about ten are taken for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ShortTerm(u32);
+
+impl ShortTerm {
+    /// Returns what the term is.
+    pub fn kind(self) -> TermKind {
+        ALL[(self.0 & 7) as usize]
+    }
+
+    /// Returns its hash, the best bits the lowest.
+    pub fn hash(self) -> u64 {
+        u64::from(self.0 >> 3)
+    }
+}
+
+fn joins(byte: u8) -> bool {
+    matches!(byte, b'.' | b'/' | b':' | b'-' | b'@' | b'#' | b'+' | b'~' | b'\\')
+}
+
+/// Is told what stands in a text, from its start to its end.
+pub trait Reader {
+    /// Whether it asks for terms.
+    const TERMS: bool = true;
+
+    /// A word begins at `start`; of one behind `\n`, `\r` or `\t` the letter of the escape is no part.
+    fn word(&mut self, _start: usize, _word: &Word) {}
+
+    /// At `at` is a quotation mark that is not escaped, or a character that is not ASCII.
+    fn character(&mut self, _at: usize, _c: char) {}
+
+    /// A term begins at `start`, behind the words in it.
+    fn term(&mut self, _term: Term, _start: usize) {}
+
+    /// The part under way ends, where a text is read by parts.
+    fn part_ends(&mut self) {}
+}
+
+/// Asks for nothing.
+impl Reader for () {}
+
+/// Tells `reader` what stands in `text`. O(n).
+pub fn read(text: &str, reader: &mut impl Reader) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if is_word(byte) {
+            at = chunk(bytes, at, reader);
+        } else if byte < 0x80 {
+            if byte == b'"' && !is_escaped(bytes, at) {
+                reader.character(at, '"');
+            }
+            at += 1;
+        } else {
+            at = wide(text, at, reader);
+        }
+    }
+}
+
+/// Returns whether a backslash stands before, which is not escaped itself.
+fn is_escaped(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes[..at], [.., b'\\']) && !matches!(bytes[..at], [.., b'\\', b'\\'])
+}
+
+/// Calls `found` with every term of `text`, in order, and the index of its first byte. O(n).
+pub fn scan(text: &str, found: impl FnMut(Term, usize)) {
+    struct Found<F>(F);
+    impl<F: FnMut(Term, usize)> Reader for Found<F> {
+        fn term(&mut self, term: Term, start: usize) {
+            self.0(term, start);
+        }
+    }
+    read(text, &mut Found(found));
+}
+
+/// The terms of a text by its parts.
+pub struct Terms {
+    /// In order.
+    pub all: Vec<ShortTerm>,
+    /// Where the names among them start in the text: identifiers, paths, numbers, repeats included.
+    pub names: Vec<u32>,
+    /// By part: how many there are up to its end. A term belongs to the part in which its last word starts.
+    pub ends: Vec<u32>,
+}
+
+impl Terms {
+    /// Returns the terms of `text`, whose parts end at `ends`; `reader` is told the words and characters of each part, and
+    /// when it ends. O(n).
+    pub fn by_part(text: &str, ends: impl Iterator<Item = usize>, reader: &mut impl Reader) -> Self {
+        let (all, names) = (Vec::with_capacity(text.len() / 4), Vec::with_capacity(text.len() / 16));
+        let by_part = Vec::with_capacity(ends.size_hint().0);
+        let mut parts = Parts { terms: Self { all, names, ends: by_part }, ends: ends.peekable(), reader };
+        read(text, &mut parts);
+        parts.reach(usize::MAX);
+        parts.terms
+    }
+}
+
+/// Reads terms by parts.
+struct Parts<'r, I: Iterator<Item = usize>, R> {
+    terms: Terms,
+    /// Of the part under way and those behind it.
+    ends: Peekable<I>,
+    reader: &'r mut R,
+}
+
+impl<I: Iterator<Item = usize>, R: Reader> Parts<'_, I, R> {
+    /// Ends the parts that end at `at` or before.
+    fn reach(&mut self, at: usize) {
+        while self.ends.next_if(|&end| end <= at).is_some() {
+            self.terms.ends.push(index(self.terms.all.len()));
+            self.reader.part_ends();
+        }
+    }
+}
+
+impl<I: Iterator<Item = usize>, R: Reader> Reader for Parts<'_, I, R> {
+    fn word(&mut self, start: usize, word: &Word) {
+        self.reach(start);
+        self.reader.word(start, word);
+    }
+
+    fn character(&mut self, at: usize, c: char) {
+        self.reach(at);
+        self.reader.character(at, c);
+    }
+
+    fn term(&mut self, term: Term, start: usize) {
+        self.terms.all.push(term.short());
+        if term.kind().is_name() {
+            self.terms.names.push(index(start));
+        }
+    }
+}
+
+/// Longest identifier that is one term; what is longer is data.
+const MAX_JOINED: usize = 200;
+
+/// Scans words joined by punctuation, from `start`; returns the index behind them.
+fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
+    let mut at = start;
+    let (mut words, mut slash, mut other, mut end) = (0, false, false, start);
+    // where the last segment of a path starts
+    let mut base = start;
+    let mut base_words = 0;
+    loop {
+        let word = word_at(bytes, at);
+        if word.end == at {
+            break;
+        }
+        if matches!(bytes[at], b'n' | b'r' | b't') && is_escaped(bytes, at) {
+            let behind = word_at(bytes, at + 1);
+            if behind.end > at + 1 {
+                reader.word(at + 1, &behind);
+            }
+        } else {
+            reader.word(at, &word);
+        }
+        if R::TERMS {
+            simple(&bytes[at..word.end], &word, at, reader);
+        }
+        at = word.end;
+        words += 1;
+        base_words += 1;
+        end = at;
+        let Some(next) = joined_word(bytes, end) else { break };
+        at = next;
+        if bytes[end..at].iter().any(|&b| b == b'/' || b == b'\\') {
+            slash = true;
+            (base, base_words) = (at, 0);
+        } else {
+            other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
+        }
+    }
+    if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
+        let kind = if slash { TermKind::Path } else { TermKind::Joined };
+        reader.term(Term::new(hash(&bytes[start..end]), kind), start);
+        if slash && base_words > 1 && base > start {
+            reader.term(Term::new(hash(&bytes[base..end]), TermKind::Joined), base);
+        }
+    }
+    end.max(start + 1)
+}
+
+/// Returns where the word begins that punctuation joins to the one that ends at `end`.
+fn joined_word(bytes: &[u8], end: usize) -> Option<usize> {
+    let joints = bytes[end..].iter().take(3).take_while(|&&byte| joins(byte)).count();
+    let next = end + joints;
+    (joints > 0 && bytes.get(next).is_some_and(|&byte| is_word(byte))).then_some(next)
+}
+
+/// Returns how much of a word of letters, three or more, is its stem, so that `arrive`, `arrives`, `arrived` and `arriving`
+/// are one term, as are `query` and `queries`; the endings of English, without its exceptions.
+#[allow(clippy::needless_bitwise_bool)] // endings come as they like: a branch for each would be guessed wrong
+fn stem(word: &[u8]) -> usize {
+    let &[.., third, second, last] = word else { return word.len() };
+    let (third, second, last) = (third | 0x20, second | 0x20, last | 0x20);
+    let (s, d) = (last == b's', last == b'd');
+    let es = (second == b'e') & (s | d);
+    let three = (third == b'i') & (es | ((second == b'n') & (last == b'g')));
+    let one = (s & (second != b's')) | (last == b'e') | (last == b'y');
+    let ending = usize::from(one).max(2 * usize::from(es)).max(3 * usize::from(three));
+    if word.len() < ending + 3 { word.len() } else { word.len() - ending }
+}
+
+/// Letters from which on a word is a long one.
+const LONG: usize = 8;
+
+/// Returns what a word of such bytes and length is; `None` where it is too short to name anything.
+const fn kind_of(classes: u8, length: usize) -> Option<TermKind> {
+    match length {
+        0 | 1 => None,
+        _ if classes == DIGIT => Some(if length >= 4 { TermKind::Number } else { TermKind::Part }),
+        _ if classes & (UNDERSCORE | HUMP | DIGIT) != 0 => {
+            Some(if length >= 4 { TermKind::Ident } else { TermKind::Part })
+        }
+        2 => None,
+        3..LONG => Some(TermKind::Word),
+        _ => Some(TermKind::LongWord),
+    }
+}
+
+/// [`kind_of`] by classes and length, up to where nothing changes any more.
+static KIND_OF: [[Option<TermKind>; LONG + 1]; 2 * HUMP as usize] = {
+    let mut kinds = [[None; LONG + 1]; 2 * HUMP as usize];
+    let mut classes = 0;
+    while classes < 2 * HUMP {
+        let mut length = 0;
+        while length <= LONG {
+            kinds[classes as usize][length] = kind_of(classes, length);
+            length += 1;
+        }
+        classes += 1;
+    }
+    kinds
+};
+
+/// Reports one word, and the parts of it where it is an identifier.
+fn simple(word: &[u8], read: &Word, start: usize, reader: &mut impl Reader) {
+    if word.len() > MAX_JOINED {
+        return;
+    }
+    match KIND_OF[usize::from(read.classes)][word.len().min(LONG)] {
+        None => {}
+        Some(TermKind::Word) => {
+            reader.term(Term::new(read.hash_of_start(stem(word)), TermKind::Word), start);
+        }
+        Some(kind) => {
+            reader.term(Term::new(read.hash, kind), start);
+            if kind == TermKind::LongWord {
+                reader.term(Term::new(hash(&word[..stem(word)]), TermKind::Word), start);
+            }
+        }
+    }
+    if read.classes & (UNDERSCORE | HUMP) == 0 {
+        return;
+    }
+    let mut from = 0;
+    for at in 1..=word.len() {
+        let cut = at == word.len()
+            || word[at] == b'_'
+            || word[at - 1] == b'_'
+            || (word[at].is_ascii_uppercase() && word[at - 1].is_ascii_lowercase());
+        if cut {
+            let part = &word[from..at];
+            if part.len() >= 3 && part.len() < word.len() && part[0] != b'_' {
+                reader.term(Term::new(hash(part), TermKind::Part), start + from);
+            }
+            from = at;
+        }
+    }
+}
+
+/// Scans a run of letters that are not ASCII, from `start`; returns the index behind it.
+fn wide(text: &str, start: usize, reader: &mut impl Reader) -> usize {
+    let mut before: Option<(char, usize)> = None;
+    let mut word = (0_u64, 0_usize);
+    let mut end = start;
+    for (offset, c) in text[start..].char_indices() {
+        if c.is_ascii() {
+            break;
+        }
+        end = start + offset + c.len_utf8();
+        reader.character(start + offset, c);
+        if is_han(c) {
+            if let Some((first, at)) = before {
+                reader.term(Term::new(of_char(of_char(0, first), c), TermKind::Pair), at);
+            }
+            before = Some((c, start + offset));
+        } else {
+            before = None;
+            if c.is_alphabetic() {
+                word = (of_char(word.0, c.to_lowercase().next().unwrap_or(c)), word.1 + 1);
+            } else {
+                break;
+            }
+        }
+    }
+    if word.1 >= 3 {
+        reader.term(Term::new(word.0, if word.1 > 6 { TermKind::LongWord } else { TermKind::Word }), start);
+    }
+    end
+}
+
+fn of_char(hash: u64, c: char) -> u64 {
+    mix(hash ^ (u64::from(c) + 1))
+}
+
+/// Returns whether `c` is written without spaces between words.
+fn is_han(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
+}
+
+/// Returns the text of a name that [`scan`] found at `start`; `None` for other terms. O(1).
+pub fn text_at(text: &str, start: usize, term: ShortTerm) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let mut end = word_at(bytes, start).end;
+    match term.kind() {
+        TermKind::Ident | TermKind::Number => {}
+        TermKind::Joined | TermKind::Path => {
+            while end - start <= MAX_JOINED
+                && let Some(next) = joined_word(bytes, end)
+            {
+                end = word_at(bytes, next).end;
+            }
+        }
+        _ => return None,
+    }
+    let name = text.get(start..end)?;
+    (Term::new(hash(name.as_bytes()), term.kind()).short() == term).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn found(text: &str) -> Vec<(TermKind, usize)> {
+        let mut found = Vec::new();
+        scan(text, |term, at| found.push((term.kind(), at)));
+        found
+    }
+
+    fn terms(text: &str) -> Vec<Term> {
+        let mut terms = Vec::new();
+        scan(text, |term, _| terms.push(term));
+        terms
+    }
+
+    #[test]
+    fn every_kind_of_term_is_found_where_it_starts() {
+        use TermKind::{Ident, Joined, LongWord, Number, Pair, Part, Path, Word};
+        for (text, expected) in [
+            ("a word", vec![(Word, 2)]),
+            ("an exception", vec![(LongWord, 3), (Word, 3)]),
+            ("job_7f3a", vec![(Ident, 0), (Part, 0), (Part, 4)]),
+            ("loadConfig", vec![(Ident, 0), (Part, 0), (Part, 4)]),
+            ("10.0.0.7:8080", vec![(Part, 0), (Number, 9), (Joined, 0)]),
+            ("in deploy-17, well-read", vec![(Word, 3), (Part, 10), (Joined, 3), (Word, 14), (Word, 19)]),
+            ("see usr/lib now", vec![(Word, 0), (Word, 4), (Word, 8), (Path, 4), (Word, 12)]),
+            ("at 4711, 42 and 7", vec![(Number, 3), (Part, 9), (Word, 12)]),
+            ("查日志。好", vec![(Pair, 0), (Pair, 3)]),
+            ("Привет", vec![(Word, 0)]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_found_whole_and_by_its_last_name() {
+        let text = "open src/loadConfig.py.";
+        let mut named = Vec::new();
+        scan(text, |term, at| named.extend(text_at(text, at, term.short())));
+        assert_eq!(named, ["loadConfig", "src/loadConfig.py", "loadConfig.py"]);
+    }
+
+    #[test]
+    fn a_name_is_given_back_as_it_was_written() {
+        for (text, name) in [
+            ("(see HTTP_Timeout)", "HTTP_Timeout"),
+            ("版本v1.2.3。", "v1.2.3"),
+            ("id 123456789012345678901234, ok", "123456789012345678901234"),
+            (r"C:\Users\me\a.txt!", r"C:\Users\me\a.txt"),
+        ] {
+            let mut names = Vec::new();
+            scan(text, |term, at| names.extend(text_at(text, at, term.short())));
+            assert!(names.contains(&name), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn case_and_place_are_ignored_and_kinds_are_not() {
+        assert_eq!(terms("LoadConfig"), terms("  loadConfig"));
+        assert_eq!(terms("Timeout"), terms("timeout"));
+        assert_ne!(terms("日志"), terms("志日"));
+        assert_ne!(terms("src/a"), terms("src.a"));
+    }
+
+    #[test]
+    fn a_word_is_found_by_its_stem() {
+        for forms in ["arrive arrives Arrived arriving", "query queries queried", "glass glasses glassed"] {
+            let found = terms(forms);
+            let stems: HashSet<&Term> = found.iter().filter(|term| term.kind() == TermKind::Word).collect();
+            assert_eq!((stems.len(), found.len() >= 3), (1, true), "{forms}");
+        }
+        for (one, other) in [("class", "clash"), ("sing", "king"), ("use", "used_by")] {
+            assert_ne!(terms(one), terms(other), "{one} {other}");
+        }
+        assert_eq!(terms("red ring bus ted"), terms("RED RING BUS TED"));
+        assert_eq!(terms("requests").len(), 2, "a long word counts as it is, too");
+    }
+
+    #[test]
+    fn data_is_no_name() {
+        let data = "QUJDREVGR0hJ4/".repeat(40);
+        assert!(terms(&data).iter().all(|term| term.kind() != TermKind::Path));
+        assert_eq!(terms(&"a1".repeat(101)), []);
+    }
+}
