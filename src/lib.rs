@@ -19,6 +19,7 @@ pub mod session;
 pub mod summary;
 mod text;
 pub mod tokens;
+mod tools;
 pub mod window;
 
 pub use error::{Error, Result};

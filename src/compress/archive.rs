@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::message::{Content, Message, Part, Role};
 use crate::select::within::within;
 use crate::text::elision;
+use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Origin, Slot};
 
@@ -204,9 +205,6 @@ fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<S
     draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
     archive.name_in(&draft.argument(entry, &PATH_KEYS)?).map(str::to_owned)
 }
-
-/// The arguments that name the file of a call.
-const PATH_KEYS: [&str; 4] = ["path", "file_path", "filepath", "filename"];
 
 fn text_at<'a>(message: &Message<'a>, part: Option<usize>) -> Option<&'a str> {
     match (&message.content, part) {

@@ -4,6 +4,7 @@ use crate::message::{Field, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::{elision, excerpt};
 use crate::tokens::{TokenCounter, cut_by_content};
+use crate::tools::{Effect, PATH_KEYS};
 
 use super::archive;
 use super::draft::{Draft, Piece, Slot};
@@ -165,7 +166,7 @@ pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
             let name = if elision::can_show(name) { name } else { "tool" };
-            match FILE_TOOLS.contains(&name).then(|| draft.argument(entry, &excerpt::PATH_KEYS)).flatten() {
+            match Effect::of(name).is_of_file().then(|| draft.argument(entry, &PATH_KEYS)).flatten() {
                 Some(path) if path.len() <= MAX_PATH_BYTES && elision::can_show(&path) => {
                     format!("{name} {path} result")
                 }
@@ -184,9 +185,6 @@ pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)
 }
-
-/// Tools whose path stays in whatever remains of them: DESIGN, "compress".
-const FILE_TOOLS: [&str; 3] = ["read_file", "write_file", "edit_file"];
 
 /// Longest path that a placeholder repeats; it stands in the call too.
 const MAX_PATH_BYTES: usize = 200;

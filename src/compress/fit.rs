@@ -18,6 +18,7 @@ use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::ledger;
 use crate::text::rules::normal;
+use crate::tools::Effect;
 
 use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
@@ -264,7 +265,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             for index in (group.start..group.end).rev() {
                 let Some(call) = self.draft.call(index) else { continue };
-                let Some(name) = call.name.as_ref().filter(|name| ledger::is_changing(name.as_str())) else { continue };
+                let Some(name) = call.name.as_ref().filter(|name| Effect::of(name.as_str()).is_changing()) else {
+                    continue;
+                };
                 let arguments = call.arguments.as_ref().map_or("", Text::as_str);
                 let answer = &self.draft.entries[index];
                 let result = answer.pieces.first().map(|piece| self.draft.source(index, piece));

@@ -24,7 +24,7 @@ mod priority;
 mod protection;
 mod repair;
 mod results;
-pub(crate) mod superseded;
+mod superseded;
 
 use std::collections::HashSet;
 

@@ -6,6 +6,7 @@ use regex::Regex;
 
 use crate::message::{Content, Message, Part, Role};
 use crate::tokens::by_content;
+use crate::tools::Effect;
 
 /// How much a message matters to what comes later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,16 +18,6 @@ pub enum Priority {
     /// Decisions, constraints, to-dos, standing instructions.
     High,
 }
-
-/// Tools that only look something up: document 001, with the names that nanobot's releases use for the same tools.
-const LOW_TOOLS: [&str; 9] =
-    ["read_file", "search_web", "web_search", "list_directory", "list_dir", "glob", "grep", "find_files", "web_fetch"];
-
-/// Tools that run a command line.
-const SHELL_TOOLS: [&str; 6] = ["exec", "shell", "execute_shell", "run_shell", "bash", "run_command"];
-
-/// Tools whose results are never judged by the words of a file.
-const WRITING_TOOLS: [&str; 2] = ["write_file", "edit_file"];
 
 /// Bytes of a message that are searched for keywords; a rule is stated early, and a paste must not cost more than it.
 const SEARCHED_BYTES: usize = 16_384;
@@ -80,15 +71,12 @@ pub fn classify(message: &Message<'_>, command: Option<&str>) -> Priority {
         Role::User => by_keyword(message, &KEYWORD),
         Role::Assistant => by_keyword(message, &ASSISTANT_KEYWORD),
         Role::Tool | Role::Function => {
-            let tool = message.name.as_ref().map_or("", |name| name.as_str());
-            if LOW_TOOLS.contains(&tool)
-                || (SHELL_TOOLS.contains(&tool) && command.is_some_and(|command| LOW_COMMAND.is_match(command)))
-            {
-                Priority::Low
-            } else if WRITING_TOOLS.contains(&tool) {
-                Priority::Normal
-            } else {
-                by_keyword(message, &KEYWORD)
+            match effect(message) {
+                Effect::ReadsFile | Effect::LooksUp => Priority::Low,
+                Effect::RunsCommand if command.is_some_and(|command| LOW_COMMAND.is_match(command)) => Priority::Low,
+                // Not by the words of a file.
+                Effect::WritesFile => Priority::Normal,
+                _ => by_keyword(message, &KEYWORD),
             }
         }
     }
@@ -96,7 +84,11 @@ pub fn classify(message: &Message<'_>, command: Option<&str>) -> Priority {
 
 /// Returns whether `message` is the result of a tool that runs command lines, so that the command says what it is.
 pub fn is_shell_result(message: &Message<'_>) -> bool {
-    message.role == Role::Tool && message.name.as_ref().is_some_and(|name| SHELL_TOOLS.contains(&name.as_str()))
+    message.role == Role::Tool && effect(message) == Effect::RunsCommand
+}
+
+fn effect(message: &Message<'_>) -> Effect {
+    message.name.as_ref().map_or(Effect::Unknown, |name| Effect::of(name.as_str()))
 }
 
 fn by_keyword(message: &Message<'_>, keyword: &Keywords) -> Priority {
@@ -133,6 +125,8 @@ mod tests {
             (result("exec", "done"), Some("make"), Priority::Normal),
             (result("exec", "重要：备份失败"), Some("make"), Priority::High),
             (result("write_file", "must"), None, Priority::Normal),
+            (result("readFile", "# TODO"), None, Priority::Low),
+            (result("Bash", "a.py"), Some("ls"), Priority::Low),
             (Message::new(Role::User, "请记住以后都用 TypeScript"), None, Priority::High),
             (Message::new(Role::User, "You must not touch main."), None, Priority::High),
             (Message::new(Role::User, "a mustard recipe, please"), None, Priority::Normal),

@@ -6,6 +6,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::message::{Content, Message, Role, Text};
+use crate::tools::{Effect, has_failed, path_in};
 
 use super::draft::Draft;
 
@@ -31,16 +32,6 @@ impl Expired {
     }
 }
 
-/// Tools that change the file that they name.
-const WRITERS: [&str; 8] =
-    ["write_file", "edit_file", "create_file", "append_file", "apply_patch", "str_replace", "write", "edit"];
-
-/// Tools that show a file.
-const READERS: [&str; 5] = ["read_file", "view_file", "open_file", "cat_file", "read"];
-
-/// Arguments that name a file.
-const PATHS: [&str; 5] = ["path", "file_path", "filepath", "filename", "file"];
-
 /// Returns for each entry of the draft whether it is a result that has expired.
 ///
 /// A call that failed replaces nothing. O(n) in the arguments of all calls and in the bytes of all results.
@@ -58,14 +49,14 @@ pub fn expired(draft: &Draft<'_, '_>) -> Vec<Option<Expired>> {
         let Some(name) = call.name.as_ref().map(Text::as_str) else { continue };
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
         let values: Option<Value> = serde_json::from_str(arguments).ok();
-        let path = values.as_ref().and_then(path_in);
+        let path = values.as_ref().and_then(path_in).map(str::to_owned);
         let failed = has_failed(text);
-        let is_reader = READERS.contains(&name);
+        let effect = Effect::of(name);
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
             Some(Expired::Repeated(later))
-        } else if is_reader && path.as_ref().is_some_and(|path| written.contains(path)) {
+        } else if effect == Effect::ReadsFile && path.as_ref().is_some_and(|path| written.contains(path)) {
             Some(Expired::Stale)
         } else if later_calls.contains(&call) {
             Some(Expired::Superseded)
@@ -74,7 +65,7 @@ pub fn expired(draft: &Draft<'_, '_>) -> Vec<Option<Expired>> {
         };
         if !failed {
             later_calls.insert(call);
-            if let Some(path) = path.filter(|_| WRITERS.contains(&name)) {
+            if let Some(path) = path.filter(|_| effect == Effect::WritesFile) {
                 written.insert(path);
             }
         }
@@ -113,18 +104,6 @@ fn in_order(value: Value) -> Value {
         Value::Array(items) => Value::Array(items.into_iter().map(in_order).collect()),
         other => other,
     }
-}
-
-/// Returns the file that the arguments of a call name.
-pub fn path_in(values: &Value) -> Option<String> {
-    PATHS.iter().find_map(|key| values.get(key)?.as_str()).map(|path| path.trim_start_matches("./").to_owned())
-}
-
-/// Returns whether a result says at its start that the call failed.
-pub fn has_failed(result: &str) -> bool {
-    let start = result.trim_start();
-    let start = &start[..start.floor_char_boundary(16)].to_ascii_lowercase();
-    start.starts_with("error") || start.starts_with("failed") || start.starts_with("traceback")
 }
 
 #[cfg(test)]
@@ -202,15 +181,5 @@ mod tests {
         // Results stand at 2, 4 and 6.
         assert_eq!(of(&calls), [Some(Expired::Repeated(6)), Some(Expired::Repeated(6)), None]);
         assert_eq!(of(&[("exec", "1", "ok"), ("exec", "2", "ok")]), [None, None], "no shorter than a pointer");
-    }
-
-    #[test]
-    fn paths_are_found_whatever_the_argument_is_called() {
-        let named = |arguments: &str| serde_json::from_str(arguments).ok().as_ref().and_then(path_in);
-        for key in PATHS {
-            assert_eq!(named(&format!(r#"{{"x": 1, "{key}": "./src/a.py"}}"#)).as_deref(), Some("src/a.py"));
-        }
-        assert_eq!(named(r#"{"path": 3}"#), None);
-        assert_eq!(named("not json"), None);
     }
 }

@@ -623,6 +623,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::select::Mechanisms;
     use crate::text::analysis::{Analysis, Form};
 
     const NOTE: f32 = 9.0;

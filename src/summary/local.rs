@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::compress::lost::errors;
-use crate::compress::superseded::path_in;
 use crate::conversation::is_note;
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::analysis::has_time;
-use crate::text::ledger::{call_line, is_changing, on_one_line};
+use crate::text::ledger::{call_line, on_one_line};
 use crate::text::rules::{rules, sentences};
 use crate::text::terms;
 use crate::tokens::BuildMixedHasher;
+use crate::tools::{Effect, path_in};
 
 use super::Structured;
 use super::cut::is_result;
@@ -89,7 +89,7 @@ fn is_exit_code(line: &str) -> bool {
 fn calls(message: &Message<'_>, following: &[Message<'_>], found: &mut Structured) {
     for call in &message.tool_calls {
         let [name, arguments] = [&call.name, &call.arguments].map(|text| text.as_ref().map_or("", Text::as_str));
-        if !is_changing(name) {
+        if !Effect::of(name).is_changing() {
             continue;
         }
         let results = following.iter().take_while(|message| is_result(message));

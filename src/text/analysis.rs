@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use crate::cache::{ANALYSES, Allowance};
 use crate::checkpoint;
 use crate::tokens::{ContentMemory, Excerpt};
+use crate::tools::SUBJECT_KEYS;
 
 use super::segments::{Class, Kind, Outline};
 use super::terms::{self, ShortTerm, Terms};
@@ -48,9 +49,6 @@ pub struct Analysis {
     names: Box<[u32]>,
 }
 
-/// Members of arguments that say what a call was about; `input` is all that a custom call has.
-const NAMING_KEYS: [&str; 8] = ["path", "file_path", "filepath", "filename", "url", "command", "name", "input"];
-
 pub static MEMORY: LazyLock<ContentMemory<Analysis>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&ANALYSES)));
 
@@ -91,7 +89,7 @@ impl Analysis {
                     has_time: form == Form::Dated && has_time(&text.as_bytes()[start as usize..end as usize]),
                     terms_end: 0,
                 };
-                let members = if form == Form::Members { outline.members(text, &NAMING_KEYS) } else { Vec::new() };
+                let members = if form == Form::Members { outline.members(text, &SUBJECT_KEYS) } else { Vec::new() };
                 let is_fixed = |i| members.contains(&i) || (form == Form::Arguments && !outline.is_within_string(i));
                 let pieces = outline.pieces().iter().enumerate();
                 pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()

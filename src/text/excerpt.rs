@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
+use crate::tools::PATH_KEYS;
 
 use super::elision;
 
@@ -122,10 +123,7 @@ fn at_lines(text: &str, head_end: usize, tail_start: usize) -> (usize, usize) {
     (head, tail)
 }
 
-/// Argument names whose values say what a call was about, and are never shortened.
-pub const PATH_KEYS: [&str; 6] = ["path", "file_path", "filepath", "filename", "url", "command"];
-
-/// Longest value of a [`PATH_KEYS`] argument that is kept whole; a heredoc in `command` is not a name.
+/// Longest value of an argument that names what a call is about and is kept whole; a heredoc in `command` is not a name.
 const MAX_PATH_CHARS: usize = 500;
 
 /// Returns JSON `arguments` with every string value of more than `max_chars` characters cut to that many.
@@ -142,7 +140,7 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
         let close = literal_end(literal);
         let (body, after) = literal.split_at(close);
         let is_key = after[1.min(after.len())..].trim_start().starts_with(':');
-        let keep = if PATH_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
+        let keep = if is_name(key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
         if is_key {
             key = body;
             out.push_str(body);
@@ -158,6 +156,10 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
     }
     out.push_str(rest);
     out
+}
+
+fn is_name(key: &str) -> bool {
+    PATH_KEYS.contains(&key) || matches!(key, "url" | "command")
 }
 
 /// Returns where the string literal that `text` continues ends: the index of its closing quote.

@@ -4,35 +4,26 @@ use std::fmt::Write;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The words of a tool's name that say that a call changes something.
-const CHANGING: [&str; 36] = [
-    "write", "edit", "create", "delete", "remove", "send", "post", "put", "update", "exec", "execute", "run", "shell",
-    "bash", "message", "patch", "apply", "move", "rename", "commit", "push", "book", "cancel", "spawn", "install",
-    "set", "add", "insert", "replace", "cron", "schedule", "pay", "transfer", "return", "exchange", "modify",
-];
+use crate::tools::{SUBJECT_KEYS, exit_code, has_failed};
 
-/// Arguments that say what a call was about, the most telling first.
-const TELLING: [&str; 9] = ["path", "file_path", "filename", "command", "to", "chat_id", "channel", "url", "id"];
+/// Arguments that say whom or what a call was for, where none of [`SUBJECT_KEYS`] does.
+const ADDRESSEE_KEYS: [&str; 4] = ["to", "chat_id", "channel", "id"];
 
 /// Characters of a call's argument and of its outcome that are repeated.
 const MAX_ARGUMENT_CHARS: usize = 80;
 const MAX_OUTCOME_CHARS: usize = 24;
 
-/// Returns whether calls of a tool change something, by the words of its name.
-pub fn is_changing(tool: &str) -> bool {
-    let mut words = tool.split(|c: char| !c.is_ascii_alphanumeric());
-    words.any(|word| CHANGING.contains(&word.to_ascii_lowercase().as_str()))
-}
-
 /// Returns one line for a call: the tool, what it was about, and how it ended where the result says so.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     let values: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-    let told = TELLING.iter().find_map(|key| values.get(key)).or_else(|| values.as_object()?.values().next());
-    let told = told.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).unwrap_or_default();
+    let mut keys = SUBJECT_KEYS.iter().chain(&ADDRESSEE_KEYS);
+    let subject = keys.find_map(|key| values.get(key)).or_else(|| values.as_object()?.values().next());
+    let subject =
+        subject.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).unwrap_or_default();
     let mut line = tool.to_owned();
-    if !told.is_empty() {
+    if !subject.is_empty() {
         line.push(' ');
-        line.push_str(&on_one_line(&told, MAX_ARGUMENT_CHARS));
+        line.push_str(&on_one_line(&subject, MAX_ARGUMENT_CHARS));
     }
     if let Some(outcome) = result.and_then(outcome) {
         let _ = write!(line, " ({outcome})");
@@ -42,11 +33,8 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
 
 /// Returns what a result says of how the call ended: its exit code, or that it failed.
 fn outcome(result: &str) -> Option<String> {
-    let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(200))..];
-    if let Some(at) = tail.to_ascii_lowercase().rfind("exit code") {
-        return Some(on_one_line(tail[at..].lines().next()?, MAX_OUTCOME_CHARS));
-    }
-    crate::compress::superseded::has_failed(result).then(|| "failed".to_owned())
+    let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
+    code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
 }
 
 /// Returns the words of `text` with single spaces, at most `max_chars` characters and a mark.
@@ -105,7 +93,6 @@ mod tests {
         );
         assert_eq!(call_line("write_file", r#"{"content": "x", "path": "a.py"}"#, Some("ok")), "write_file a.py");
         assert_eq!(call_line("send", "broken", None), "send");
-        assert!(is_changing("write_file") && is_changing("book_reservation") && !is_changing("get_settings"));
     }
 
     #[test]

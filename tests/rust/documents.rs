@@ -3,7 +3,8 @@
 use nanobot_context::compress::{self, Output, Plan, Reason, Request};
 use nanobot_context::message::Media;
 use nanobot_context::{
-    Content, Error, Field, Message, Part, Role, TRIM_LINES, TokenCounter, history, trim_tool_result, window,
+    Content, Error, Field, Message, Part, Role, TRIM_LINES, TokenCounter, conversation, history, trim_tool_result,
+    window,
 };
 
 use crate::owned::{Owned, Says, apply, view};
@@ -57,7 +58,7 @@ fn the_last_round_begins_with_the_last_user_and_is_not_cut_for_the_older_ones_sa
     messages.push(Owned::new(Role::User, "And the docs?"));
     messages.push(Owned::calling(&["x"], "read_file", r#"{"path": "README.md"}"#));
     messages.push(Owned::result("x", "read_file", Kind::Prose.text(2_000, 1)));
-    assert_eq!(compress::last_user_index(&view(&messages)), Some(last));
+    assert_eq!(conversation::last_user_index(&view(&messages)), Some(last));
     let window_tokens = tokens(&messages);
     let plan = compress::compress(&view(&messages), &request(window_tokens)).unwrap().unwrap();
     assert!(!edited(&plan).is_empty() && edited(&plan).iter().all(|&index| index > 1 && index < last));

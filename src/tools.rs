@@ -1,0 +1,246 @@
+//! What is known of tools by their names, their arguments and what they answer: nothing else tells a file that was read
+//! from a payment that was made.
+
+use serde_json::Value;
+
+/// What a call of a tool does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Shows a file.
+    ReadsFile,
+    /// Looks something up: listings, searches, pages.
+    LooksUp,
+    /// Changes the file that it names.
+    WritesFile,
+    /// Runs a command line, which may do anything.
+    RunsCommand,
+    /// Changes something else: an order, a calendar, a message that was sent.
+    Changes,
+    /// Nothing that its name says.
+    Unknown,
+}
+
+impl Effect {
+    /// Returns what the name of a tool says, in whatever case it is written: `read_file`, `readFile`, `mcp-Read-File`.
+    pub fn of(tool: &str) -> Self {
+        let words = words(tool);
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        let is_all = |list: &[&str]| !words.is_empty() && words.iter().all(|word| list.contains(&word.as_str()));
+        if has(&RUNNING) || (has(&["run", "execute"]) && has(&["command", "commands", "cmd", "code", "script"])) {
+            Self::RunsCommand
+        } else if has(&WRITING) && (has(&FILES) || is_all(&[&WRITING[..], &BESIDE_WRITING[..]].concat())) {
+            Self::WritesFile
+        } else if has(&READING) && (has(&FILES) || is_all(&READING)) && !changes(&words) {
+            Self::ReadsFile
+        } else if has(&SEARCHING) && is_all(&[&READING[..], &SEARCHING[..], &FILES[..], &SEARCHED[..]].concat()) {
+            Self::LooksUp
+        } else if changes(&words) {
+            Self::Changes
+        } else {
+            Self::Unknown
+        }
+    }
+
+    /// Returns whether the tool is for files, which its calls name.
+    pub fn is_of_file(self) -> bool {
+        matches!(self, Self::ReadsFile | Self::WritesFile)
+    }
+
+    /// Returns whether a call may have changed something outside of the conversation.
+    pub fn is_changing(self) -> bool {
+        matches!(self, Self::WritesFile | Self::RunsCommand | Self::Changes)
+    }
+}
+
+const READING: [&str; 5] = ["read", "view", "open", "cat", "show"];
+const FILES: [&str; 4] = ["file", "files", "notebook", "document"];
+const WRITING: [&str; 12] = [
+    "write",
+    "edit",
+    "create",
+    "append",
+    "insert",
+    "replace",
+    "patch",
+    "modify",
+    "overwrite",
+    "save",
+    "delete",
+    "remove",
+];
+/// Words that a tool for one file may have beside [`WRITING`]: `apply_patch`, `str_replace`, `MultiEdit`.
+const BESIDE_WRITING: [&str; 5] = ["apply", "str", "search", "multi", "text"];
+const RUNNING: [&str; 7] = ["exec", "shell", "bash", "terminal", "sh", "zsh", "powershell"];
+const SEARCHING: [&str; 8] = ["list", "ls", "search", "find", "glob", "grep", "fetch", "lookup"];
+const SEARCHED: [&str; 12] =
+    ["web", "internet", "dir", "directory", "folder", "url", "page", "pages", "code", "codebase", "path", "paths"];
+
+/// Verbs that say that a call changes something, wherever they stand.
+const CHANGING: [&str; 16] = [
+    "write", "create", "delete", "remove", "send", "execute", "exec", "shell", "bash", "rename", "install", "insert",
+    "replace", "modify", "cancel", "spawn",
+];
+
+/// Words that say so only where none of [`ASKING`] stands before them: `return_order`, but `get_return_policy`.
+const CHANGING_OR_NOUN: [&str; 21] = [
+    "edit", "post", "put", "update", "run", "message", "patch", "apply", "move", "commit", "push", "book", "set",
+    "add", "cron", "schedule", "pay", "transfer", "return", "exchange", "append",
+];
+
+const ASKING: [&str; 16] = [
+    "get",
+    "list",
+    "read",
+    "search",
+    "find",
+    "show",
+    "fetch",
+    "query",
+    "view",
+    "check",
+    "describe",
+    "lookup",
+    "count",
+    "is",
+    "has",
+    "calculate",
+];
+
+fn changes(words: &[String]) -> bool {
+    let mut asks = false;
+    for word in words.iter().map(String::as_str) {
+        if CHANGING.contains(&word) || (!asks && CHANGING_OR_NOUN.contains(&word)) {
+            return true;
+        }
+        asks |= ASKING.contains(&word);
+    }
+    false
+}
+
+/// Returns the words of a name in lower case: of `createFile`, `create-file` and `HTTPCreate_file2`.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut chars = name.chars().peekable();
+    let mut before = ' ';
+    while let Some(c) = chars.next() {
+        if c.is_alphanumeric() {
+            let is_hump =
+                c.is_uppercase() && (!before.is_uppercase() || chars.peek().is_some_and(|next| next.is_lowercase()));
+            if is_hump || !before.is_alphanumeric() {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        before = c;
+    }
+    words
+}
+
+/// Arguments that name a file, the usual ones first.
+pub const PATH_KEYS: [&str; 9] =
+    ["path", "file_path", "filepath", "filename", "file", "filePath", "target_file", "absolute_path", "notebook_path"];
+
+/// Arguments that say what a call is about: a file, an address, a command line; `name` and `input`, all that some have.
+pub const SUBJECT_KEYS: [&str; 13] = [
+    "path",
+    "file_path",
+    "filepath",
+    "filename",
+    "file",
+    "filePath",
+    "target_file",
+    "absolute_path",
+    "notebook_path",
+    "url",
+    "command",
+    "name",
+    "input",
+];
+
+/// Returns the file that the arguments of a call name, without a leading `./`.
+pub fn path_in(arguments: &Value) -> Option<&str> {
+    let path = PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str());
+    path.map(|path| path.trim_start_matches("./"))
+}
+
+/// Returns whether a result says at its start that the call failed.
+pub fn has_failed(result: &str) -> bool {
+    let start = result.trim_start().as_bytes();
+    let starts = |word: &str| start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
+    starts("error") || starts("failed") || starts("traceback")
+}
+
+/// Returns what a result says at its end of how the command ended, from `exit code` to the end of the line.
+pub fn exit_code(result: &str) -> Option<&str> {
+    let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(EXIT_CODE_BYTES))..];
+    // ASCII letters change case in place, so that indexes hold.
+    let at = tail.to_ascii_lowercase().rfind("exit code")?;
+    tail[at..].lines().next()
+}
+
+/// Bytes at the end of a result in which an exit code stands: what was printed before is not how the command ended.
+const EXIT_CODE_BYTES: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_what_a_tool_does_in_whatever_case() {
+        use Effect::{Changes, LooksUp, ReadsFile, RunsCommand, Unknown, WritesFile};
+        let cases = [
+            (ReadsFile, "read_file readFile ReadFile Read view_file open_file cat_file mcp_filesystem_read_file"),
+            (WritesFile, "write_file createFile edit_file append_file apply_patch str_replace Write Edit MultiEdit"),
+            (WritesFile, "mcp-fs-delete-file NotebookEdit search_replace"),
+            (RunsCommand, "exec shell bash Bash execute_shell run_shell run_command runCommand run_terminal_cmd"),
+            (
+                LooksUp,
+                "list_dir list_directory glob grep Grep find_files web_search search_web WebFetch codebase_search",
+            ),
+            (
+                Changes,
+                "send_message book_reservation cancel_order create_issue cron message spawn setTimer return_order",
+            ),
+            (Changes, "mcp_github_create_issue update_user exchange_delivered_order_items run_tests"),
+            (Unknown, "get_return_policy getMessage list_posts get_order_details find_exchange_rate calculate think"),
+            (Unknown, "check_schedule describe_commit  __ 天气"),
+        ];
+        for (effect, tools) in cases {
+            for tool in tools.split(' ') {
+                assert_eq!(Effect::of(tool), effect, "{tool}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_end_at_humps_and_marks() {
+        assert_eq!(words("createFile"), ["create", "file"]);
+        assert_eq!(words("HTTPGet-URL2_x"), ["http", "get", "url2", "x"]);
+        assert_eq!(words("__"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths_are_found_whatever_the_argument_is_called() {
+        let named = |arguments: &str| -> Option<String> {
+            path_in(&serde_json::from_str(arguments).unwrap_or_default()).map(str::to_owned)
+        };
+        for key in PATH_KEYS {
+            assert_eq!(named(&format!(r#"{{"x": 1, "{key}": "./src/a.py"}}"#)).as_deref(), Some("src/a.py"));
+        }
+        assert_eq!(named(r#"{"path": 3}"#), None);
+        assert_eq!(named("not json"), None);
+    }
+
+    #[test]
+    fn a_result_says_how_the_call_ended() {
+        for failure in ["Error: no such file", "  failed: timeout", "Traceback (most recent call last):", "ERROR"] {
+            assert!(has_failed(failure), "{failure}");
+        }
+        assert!(!has_failed("no error") && !has_failed("err"));
+        assert_eq!(exit_code("make\nExit code: 2\n"), Some("Exit code: 2"));
+        assert_eq!(exit_code(&format!("exit code: 1\n{}", "x".repeat(500))), None);
+        assert_eq!(exit_code(&"字".repeat(100)), None);
+    }
+}
