@@ -29,10 +29,8 @@ export CARGO_TERM_COLOR ?= auto
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/terminal tests/docs tests/examples tests/browser)
-TYPED := $(wildcard python tests/python tests/conformance tests/terminal tests/browser scripts benches evaluation training)
-# By themselves: they take tests/nanobot's server, whose modules have names of those of the benches.
-TYPED_SHOWN := $(wildcard tests/docs tests/examples/test_*.py tests/examples/run_example.py examples/litellm_client.py)
-# With what they show, which is in the environment of the examples.
+TYPED := $(wildcard python tests scripts benches evaluation training examples/litellm_client.py)
+# In the environment of the examples, with the frameworks that they show.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
 # Tests of the package in one process each, without those that take long.
 FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
@@ -145,18 +143,14 @@ lint: lint-rust lint-python
 
 lint-rust: setup
 	cargo fmt --check
-	cargo clippy --all-targets --locked -- -D warnings
 	cargo clippy --all-targets --locked --features python -- -D warnings
 
 lint-python: setup $(VENV)/.docs.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	MYPYPATH=tests/conformance:tests/nanobot:tests/python/support:benches $(BIN)/mypy --explicit-package-bases $(TYPED)
-	# By themselves: one run takes one `conftest.py`.
-	MYPYPATH=python:tests/conformance:tests/nanobot:tests/python/support $(BIN)/mypy --explicit-package-bases tests/nanobot
-	MYPYPATH=python:examples:tests/docs:tests/examples:tests/nanobot $(BIN)/mypy --explicit-package-bases $(TYPED_SHOWN)
+	$(BIN)/mypy $(TYPED)
 	$(PY) -m scripts.examples_env --pins
-	MYPYPATH=python:examples $(BIN)/mypy --explicit-package-bases --cache-dir .mypy_cache/examples \
+	$(BIN)/mypy --cache-dir .mypy_cache/examples \
 		--python-executable .cache/examples/bin/python $(EXAMPLES)
 
 check: lint test

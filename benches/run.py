@@ -11,7 +11,7 @@ from collections.abc import Callable
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # litellm: no look at the network
 
 import compressing
-import counting
+import counters
 import detecting
 import fitting
 import footprint
@@ -30,11 +30,11 @@ def main() -> int:
     quick: bool = options.quick
     n = 1 if quick else 5
     sections: dict[str, Callable[[], None]] = {
-        "cold": lambda: counting.cold(
+        "cold": lambda: counters.cold(
             report, repetitions=n, total_bytes=100_000 if quick else 1_000_000
         ),
-        "worst": lambda: counting.worst(report, repetitions=1 if quick else 3),
-        "warm": lambda: counting.warm(report, repetitions=n),
+        "worst": lambda: counters.worst(report, repetitions=1 if quick else 3),
+        "warm": lambda: counters.warm(report, repetitions=n),
         "growing": lambda: compressing.growing(report, passes=1 if quick else 3),
         "unchanged": lambda: compressing.unchanged(report, samples=5 if quick else 40),
         "fit": lambda: fitting.fit(

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-import counted_texts as texts
 import nanobot_context
+
+from . import counted_texts as texts
 
 MODELS = {
     "count_deepseek": ["deepseek-chat", "deepseek/deepseek-reasoner"],

@@ -10,8 +10,9 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import counted_texts as texts
 import nanobot_context
+
+from . import counted_texts as texts
 
 OpenAI = tuple[str, tiktoken.Encoding]
 

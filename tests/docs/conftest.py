@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "nanobot"))
-
 from counting import offline_ranks
-from reader import Reader, install, make_environment, set_up_nanobot, wheel
 from server import ModelServer, Request
+
+from .reader import Reader, install, make_environment, set_up_nanobot, wheel
 
 
 @pytest.fixture(scope="session")

@@ -13,11 +13,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from blocks import ROOT, Block
 from nanobot_context.settings import load_settings
 from scenario import script
 from server import Call, ModelServer
 from stage import write_config
+
+from .blocks import ROOT, Block
 
 RELEASE = "0.3.5"
 MODEL = "openai/gpt-4o-mini"

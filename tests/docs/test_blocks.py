@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import nanobot_context
-from blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, fixtures_of, name_of, pages
-from reader import Reader
+
+from .blocks import DOCS, LANGUAGES, ROOT, Block, blocks_of, fixtures_of, name_of, pages
+from .reader import Reader
 
 START = DOCS / "start-nanobot.md"  # followed by test_newcomer.py
 RUN = ("python", "sh", "console", "json")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from blocks import DOCS, ROOT, Block, blocks_of
 from nanobot_context import Settings, count_tokens, detect_overflow
 from nanobot_context.settings import camel_case, env_name
+
+from .blocks import DOCS, ROOT, Block, blocks_of
 
 SETTINGS_PAGES = sorted(DOCS.glob("settings*.md"))
 CHINESE_PAGES = sorted(DOCS.glob("chinese*.md"))

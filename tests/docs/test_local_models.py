@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from reader import Reader, set_up_nanobot
 from server import ModelServer
+
+from .reader import Reader, set_up_nanobot
 
 TOO_SMALL = "The conversation is too long for the model"
 ROW = "GET /orders/"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from blocks import DOCS, Block, blocks_of
-from reader import Reader, make_environment, set_up_nanobot
 from server import ModelServer
+
+from .blocks import DOCS, Block, blocks_of
+from .reader import Reader, make_environment, set_up_nanobot
 
 WINDOW = 14_000
 STEPS = [block for block in blocks_of(DOCS / "start-nanobot.md") if not block.not_run]

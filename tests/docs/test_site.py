@@ -17,8 +17,9 @@ import pytest
 import typer
 
 import nanobot_context
-from blocks import DOCS, ROOT
 from nanobot_context.cli.app import app
+
+from .blocks import DOCS, ROOT
 
 # No socket but to this machine, whatever a plugin would like to load.
 OFFLINE = """
