@@ -27,6 +27,8 @@ export PYO3_PYTHON := $(CURDIR)/$(PY)
 export CARGO_TERM_COLOR ?= auto
 # litellm: the table of models in its wheel, not from the network.
 export LITELLM_LOCAL_MODEL_COST_MAP := True
+# Else each of the many processes that tests start compiles nanobot and its libraries anew: 3.2 s in place of 1.4 s.
+unexport PYTHONDONTWRITEBYTECODE
 
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/terminal tests/docs tests/examples tests/browser)
 TYPED := $(wildcard python tests scripts benches evaluation training examples/litellm_client.py)
