@@ -5,7 +5,7 @@
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
 #   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/select/scoring.tsv, from the same recordings
-#   make test     all tests, the real loops with one nanobot release of each generation
+#   make test     all tests, the real loops with one nanobot release of each generation, the main ones with six more
 #   make test-fast  the quick ones: the core but for its stores, the package but for command lines, processes and generated cases;
 #                 no token counts of others, documentation, examples or real loops
 #   make matrix   the real loops with all sixteen releases
@@ -126,7 +126,7 @@ PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadfile
 test: ready
 	cargo test --locked
 	$(PYTEST) --durations 10 $(TESTED)
-	@echo "Left out: the tests listed as SKIPPED above; $(words $(wildcard tests/nanobot/locks/*.txt)) nanobot releases are played by \`make matrix\`;"
+	@echo "Left out: the tests listed as SKIPPED above; all real loops with all $(words $(wildcard tests/nanobot/locks/*.txt)) nanobot releases: \`make matrix\`;"
 	@echo "10,000 cases a property are tried with NANOBOT_CONTEXT_SLOW=1; recorded conversations are read by \`make eval\`."
 
 # With the core of the dev profile, in .cache/fast: `make build` takes minutes.

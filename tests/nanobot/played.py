@@ -20,9 +20,24 @@ TESTED = (
     *("0.1.3.post7", "0.1.4", "0.1.4.post4", "0.1.4.post5"),
     *("0.1.4.post6", "0.1.5.post3", "0.2.2", "0.3.0", "0.3.5"),
 )
-"""One release of each generation, for every run; NANOBOT_CONTEXT_MATRIX=1 plays all sixteen."""
+"""Releases that differ in what the package touches, for every run."""
 RELEASES = (*LITELLM, *OPENAI) if os.environ.get("NANOBOT_CONTEXT_MATRIX") == "1" else TESTED
-"""What the tests play."""
+"""What the tests play; NANOBOT_CONTEXT_MATRIX=1 plays all sixteen, each in full."""
+FULL = ("0.1.4.post4", "0.1.4.post5", "0.3.5") if RELEASES == TESTED else RELEASES
+"""One release of each generation that `detect_generation` tells apart. The others play `SMOKE`."""
+SMOKE = frozenset(
+    (
+        *("A:on", "C:on", "C:off", "G:on", "memory:on", "readback:on", "talk-short:on"),
+        *("wrong-openai:on", "cut:on", "mute:on", "sub-refused:on", "errors:off", "errors:on"),
+        *("custom:on", "wrong-custom:on", "azure:on", "wrong-azure:on", "wrong-responses:on"),
+        *("idle:on", "fallback:on", "small:off", "small:on", "console"),
+        *("switched-off:off", "switched-off:on", "switched-off:removed"),
+    )
+)
+"""What goes through each part of nanobot once: the loop, subagents, parallel calls, consolidation,
+sessions, each provider class, an overflow, an error, the console command, and off again. It leaves
+out other windows, texts, error texts and vocabularies, which only the generation's code meets, and
+broken connections."""
 FITTING = (
     "A",
     "A2",
@@ -117,7 +132,20 @@ def jobs(release: str) -> list[str]:
             protected += [provider, *REFUSED[provider]]
     protected += ["talk-short", *TALKS.get(release, ())]
     plan += [f"{name}:on" for name in protected]
-    return [*plan, *(f"switched-off:{mode}" for mode in SWITCHES), "console"]
+    plan += [*(f"switched-off:{mode}" for mode in SWITCHES), "console"]
+    return [job for job in plan if release in FULL or job in SMOKE]
+
+
+def each(*names: str) -> pytest.MarkDecorator:
+    """Try a test with every scenario of `names`, on the releases that play it."""
+    cases = [
+        (release, name) for release in RELEASES for name in names if f"{name}:on" in jobs(release)
+    ]
+    return pytest.mark.parametrize(("release", "scenario"), cases)
+
+
+full = pytest.mark.parametrize("release", FULL)
+"""Tries a test on the releases that play everything."""
 
 
 class Played:

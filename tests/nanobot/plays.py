@@ -45,9 +45,10 @@ def main(releases: Sequence[str]) -> None:
         seconds = time.perf_counter() - begun
         print(f"{release:12} {len(results):3} plays {seconds:5.0f} s", *broken, flush=True)
 
-    # The newest first: they have the most to play.
+    # Those with the most to play first.
+    order = sorted(reversed(played.RELEASES), key=lambda release: -len(played.jobs(release)))
     with ThreadPoolExecutor(max_workers=2) as pool:
-        list(pool.map(play, releases or reversed(played.RELEASES)))
+        list(pool.map(play, releases or order))
     print(f"plays        {time.perf_counter() - start:9.0f} s")
 
 

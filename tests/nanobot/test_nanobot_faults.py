@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faults import FAULTS
-from played import Played
+from played import Played, full
 from plays import Result
 
 faults = pytest.mark.parametrize("fault", FAULTS)
@@ -32,6 +32,7 @@ def met(result: Result, fault: str, *fields: str) -> list[tuple[str, str, list[s
     ]
 
 
+@full
 @faults
 def test_the_server_gets_the_same_bytes_and_the_user_sees_the_same(
     played: Played, release: str, fault: str
@@ -41,12 +42,14 @@ def test_the_server_gets_the_same_bytes_and_the_user_sees_the_same(
     assert met(played.of(release, "faults"), fault, "sha256") == plain
 
 
+@full
 def test_the_same_is_saved(played: Played, release: str) -> None:
     plain = played.of(release, "faults", "off")["saved"]
     assert plain
     assert played.of(release, "faults")["saved"] == plain
 
 
+@full
 @faults
 def test_shortened_requests_are_as_many_and_the_user_sees_the_same(
     played: Played, release: str, fault: str
@@ -58,6 +61,7 @@ def test_shortened_requests_are_as_many_and_the_user_sees_the_same(
     assert all(short["prompt_tokens"] < whole["prompt_tokens"] for short, whole in pairs)
 
 
+@full
 def test_the_same_messages_are_saved_although_requests_were_shortened(
     played: Played, release: str
 ) -> None:
@@ -72,6 +76,7 @@ def test_the_same_messages_are_saved_although_requests_were_shortened(
     assert protected == plain
 
 
+@full
 def test_the_fault_lasts_as_long_as_nanobot_repeats(played: Played, release: str) -> None:
     turns = played.of(release, "faults")["turns"]
     answers = {turn["answer"] for turn in turns if turn["said"].startswith("[429-thrice]")}
@@ -79,6 +84,7 @@ def test_the_fault_lasts_as_long_as_nanobot_repeats(played: Played, release: str
     assert {turn["answer"] for turn in turns if "[ping]" in turn["said"]} == {"pong"}
 
 
+@full
 def test_a_fault_behind_a_repaired_overflow_is_reported_as_nanobot_does(
     played: Played, release: str
 ) -> None:

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from played import BASELINE, FITTING, GOES_ON, LOSES_REPORTS, OTHER_PROVIDERS, Played
+from played import BASELINE, FITTING, GOES_ON, LOSES_REPORTS, OTHER_PROVIDERS, Played, each
 from plays import Result
 
-scenarios = pytest.mark.parametrize("scenario", FITTING)
+scenarios = each(*FITTING)
 PREVIEWS = ("0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3", "0.2.0", "0.2.1")
 READS_IN_FULL = ("0.2.2", "0.3.0", "0.3.5")
 PREVIEWED = {
@@ -76,9 +76,7 @@ def test_the_list_that_nanobot_keeps_is_not_touched(
     assert result["session_faults"] == []
 
 
-@pytest.mark.parametrize(
-    "scenario", ["A", "A2", "A-deepseek", "A-table", "A-gateway", "C", "E2", "F"]
-)
+@each("A", "A2", "A-deepseek", "A-table", "A-gateway", "C", "E2", "F")
 def test_the_model_sees_head_middle_and_tail_of_every_result(
     played: Played, release: str, scenario: str
 ) -> None:
@@ -135,7 +133,7 @@ def test_thoughts_that_are_in_no_message_are_kept_within_the_window(played: Play
     assert result["requests_without_the_goal"] == 0
 
 
-@scenarios
+@pytest.mark.parametrize("scenario", FITTING)
 def test_without_the_package_the_scenario_fails(played: Played, scenario: str) -> None:
     result = played.of(BASELINE, scenario, "off")
     assert unanswered(result) != []

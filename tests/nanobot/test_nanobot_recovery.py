@@ -16,6 +16,8 @@ from played import (
     REFUSED,
     RETRIES_DIGITS,
     Played,
+    each,
+    full,
 )
 from plays import Result
 from refusals import MISCOUNTED, WRONG
@@ -42,7 +44,7 @@ def overflow_chains(result: Result) -> list[list[int]]:
     return chains
 
 
-@pytest.mark.parametrize("scenario", REPAIRED)
+@each(*REPAIRED)
 def test_an_overflow_is_repaired_and_answered(played: Played, release: str, scenario: str) -> None:
     result = played.of(release, scenario)
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
@@ -52,7 +54,7 @@ def test_an_overflow_is_repaired_and_answered(played: Played, release: str, scen
     assert result["session_faults"] == []
 
 
-@pytest.mark.parametrize("scenario", REPAIRED)
+@each(*REPAIRED)
 def test_one_smaller_request_is_enough(played: Played, release: str, scenario: str) -> None:
     chains = overflow_chains(played.of(release, scenario))
     assert chains, "the server refused nothing: the scenario proves nothing"
@@ -61,6 +63,7 @@ def test_one_smaller_request_is_enough(played: Played, release: str, scenario: s
         assert chain[1] < chain[0]
 
 
+@full
 def test_a_provider_that_counts_more_tokens_is_known_by_its_counts(
     played: Played, release: str
 ) -> None:
@@ -71,11 +74,11 @@ def test_a_provider_that_counts_more_tokens_is_known_by_its_counts(
     assert result["malformed"] == []
 
 
-@pytest.mark.parametrize("form", MISCOUNTED)
+@each(*(f"miscounted-{form}" for form in MISCOUNTED))
 def test_after_the_first_refusal_of_a_provider_that_counts_half_as_much_again_none_follows(
-    played: Played, release: str, form: str
+    played: Played, release: str, scenario: str
 ) -> None:
-    result = played.of(release, f"miscounted-{form}")
+    result = played.of(release, scenario)
     assert [turn["answer"] for turn in result["turns"]] == ["The work is DONE.", "pong"]
     assert result["overflows"] == 1
     assert result["malformed"] == []
@@ -92,12 +95,12 @@ def test_a_prompt_that_the_server_cut_is_sent_again_and_the_next_are_smaller(
     assert result["session_faults"] == []
 
 
-@pytest.mark.parametrize("form", [form for form in WRONG if form not in STATES_NO_NUMBER])
-def test_a_limit_that_was_stated_is_remembered(played: Played, release: str, form: str) -> None:
-    assert played.of(release, f"wrong-{form}")["overflows"] == 1
+@each(*(f"wrong-{form}" for form in WRONG if form not in STATES_NO_NUMBER))
+def test_a_limit_that_was_stated_is_remembered(played: Played, release: str, scenario: str) -> None:
+    assert played.of(release, scenario)["overflows"] == 1
 
 
-@pytest.mark.parametrize("scenario", ["twice", "mute"])
+@each("twice", "mute")
 @pytest.mark.parametrize("chinese", [False, True], ids=["english", "chinese"])
 def test_when_nothing_helps_the_user_is_told_in_his_language(
     played: Played, release: str, scenario: str, chinese: bool
@@ -110,7 +113,7 @@ def test_when_nothing_helps_the_user_is_told_in_his_language(
     assert next_turn["answer"] == "pong", "the session is poisoned"
 
 
-@pytest.mark.parametrize("scenario", ["twice", "mute", "sub-refused"])
+@each("twice", "mute", "sub-refused")
 def test_attempts_are_few_and_each_is_smaller(played: Played, release: str, scenario: str) -> None:
     result = played.of(release, scenario)
     assert result["malformed"] == []
@@ -120,6 +123,7 @@ def test_attempts_are_few_and_each_is_smaller(played: Played, release: str, scen
         assert chain == sorted(set(chain), reverse=True)
 
 
+@full
 def test_a_refused_max_tokens_is_lowered_once_and_no_prompt_is_cut(
     played: Played, release: str
 ) -> None:

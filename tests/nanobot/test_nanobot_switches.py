@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from played import LITELLM, SWITCHES, Played
+from played import LITELLM, RELEASES, SWITCHES, Played, jobs
 from plays import Result
 
 
@@ -18,7 +18,15 @@ def sent_and_seen(result: Result) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("mode", SWITCHES)
+@pytest.mark.parametrize(
+    ("release", "mode"),
+    [
+        (release, mode)
+        for release in RELEASES
+        for mode in SWITCHES
+        if f"switched-off:{mode}" in jobs(release)
+    ],
+)
 def test_switched_off_every_byte_is_that_of_nanobot(
     played: Played, release: str, mode: str
 ) -> None:
