@@ -68,8 +68,8 @@ class Report:
 
     @property
     def protected(self) -> bool:
-        """Whether a nanobot started in this environment would be protected."""
-        return self.status.installed and bool(self.hook_files)
+        """Whether every model call of a nanobot started in this environment would be protected."""
+        return self.status.protected and bool(self.hook_files)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
@@ -97,6 +97,7 @@ def examine() -> Report:
     findings: list[Finding] = []
     checks: tuple[Callable[[], list[Finding]], ...] = (
         lambda: _check_installed(state),
+        lambda: _check_calls(state),
         lambda: _check_hook(hook_files),
         lambda: _check_litellm(_version("litellm")),
         _check_command,
@@ -104,6 +105,7 @@ def examine() -> Report:
         lambda: _check_window(state),
         lambda: _check_store(config, state),
         lambda: _check_events(config, state),
+        lambda: _check_fuses(state),
     )
     for check in checks:
         findings += check()
@@ -137,6 +139,25 @@ def _check_installed(state: Status) -> list[Finding]:
     if state.settings is not None and not state.settings.context_compression:
         return [Finding(problem, "remove that setting, or leave nanobot as it is")]
     return [Finding(problem, hint or "correct what the message names")]
+
+
+def _check_calls(state: Status) -> list[Finding]:
+    """Look for model calls that nothing protects."""
+    newer = (
+        "use a newer nanobot-context, or a nanobot release that `nanobot-context` was tested with"
+    )
+    return [Finding(f"not protected are {calls}", newer) for calls in state.unguarded]
+
+
+def _check_fuses(state: Status) -> list[Finding]:
+    """Look for mistakes of the package's while it was installed."""
+    return [
+        Finding(
+            f"nanobot-context could not {fuse.what} ({fuse.error}); nanobot goes on without",
+            "please report it, with the error in nanobot's log",
+        )
+        for fuse in state.fuses
+    ]
 
 
 def _check_hook(hook_files: list[Path]) -> list[Finding]:

@@ -1,7 +1,7 @@
-"""The nanobot shim: every model call of a running nanobot fits its window.
+"""Puts the package into a running nanobot, and takes it out again.
 
-`install()` replaces a handful of attributes on nanobot's classes, `uninstall()` puts them back,
-`status()` tells what is replaced. Importing this package imports no nanobot and changes nothing.
+`install()` replaces what the table in `patches` declares, `uninstall()` puts it back, `status()`
+says what is replaced. Importing this package imports no nanobot and changes nothing.
 
     model call -> guard: copy, compress -> nanobot's own method -> provider
                   refused as too long: compress harder, once more -> else a friendly error
@@ -10,15 +10,14 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nanobot_context import activation
 from nanobot_context.caches import set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.guard import fuse, log
-from nanobot_context.guard import telemetry as live
 from nanobot_context.guard.archives import (
     DEFAULT_WORKSPACE,
     Archives,
@@ -27,31 +26,28 @@ from nanobot_context.guard.archives import (
 from nanobot_context.guard.counters import Counters, counters_file
 from nanobot_context.guard.guard import Guard
 from nanobot_context.guard.limits import Learned, learned_file
-from nanobot_context.guard.status import PatchPoint, Status
+from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
 from nanobot_context.guard.telemetry import Live
 from nanobot_context.guard.windows import Windows
 from nanobot_context.host.config import nanobot_config_path, provider_prefixes
-from nanobot_context.host.detect import Detection, detect_generation, load_classes, nanobot_version
+from nanobot_context.host.detect import TESTED, NanobotClasses, load_classes, nanobot_version
 from nanobot_context.host.messages import own_prompts
-from nanobot_context.patches import governor as governance
-from nanobot_context.patches import provider as safe_chat
-from nanobot_context.patches import provider_chat
-from nanobot_context.patches import window as own_window
+from nanobot_context.patches.declaration import Context, Part
 from nanobot_context.patches.patching import PatchSet
-from nanobot_context.patches.session import wrap_get_history
-from nanobot_context.patches.subagents import wrap_run_subagent
+from nanobot_context.patches.plan import Plan, make_plan
 from nanobot_context.settings import LoadedSettings, Settings, load_settings
 
-__all__ = ["PatchPoint", "Status", "install", "status", "uninstall"]
+__all__ = ["BlownFuse", "PatchPoint", "Status", "install", "status", "uninstall"]
+
+# The command that clears a session, in every release.
+_CLEAR_COMMAND = "/new"
 
 
 @dataclass(frozen=True, slots=True)
 class _Installation:
-    patches: PatchSet
-    detection: Detection
+    context: Context
+    plan: Plan
     loaded: LoadedSettings
-    windows: Windows
-    live: Live
 
 
 _lock = threading.RLock()
@@ -63,34 +59,27 @@ def install(settings: Settings | None = None) -> Status:
     """Patch the nanobot of this process and return what was done; the second call changes nothing.
 
     Imports nanobot's agent loop if that has not happened. It never stops nanobot: with settings
-    that cannot be read, a release that is not known, or no nanobot at all, one warning is logged
-    and nanobot stays exactly as it is. The same, without a warning, when the settings switch
-    compression off.
+    that cannot be read, a release whose model calls cannot be reached, or no nanobot at all, one
+    warning is logged and nanobot stays exactly as it is. The same, without a warning, when the
+    settings switch compression off.
 
     Args:
-        settings: The settings to use; `None` reads nanobot's config file, `nanobot-context.json`
-            beside it and the environment, see `nanobot_context.settings`.
+        settings: The settings to use, in place of those in `nanobot-context.json` and the
+            environment; the model and its window are still read from nanobot's config file. `None`
+            reads them all, see `nanobot_context.settings`.
     """
     global _installation, _last_refusal
     with _lock:
         if _installation is not None:
             return status()
         # The start-up hook would call this function again from inside the import of the agent loop.
-        activation.disarm()
-        refusal = Status(False, nanobot_version=nanobot_version())
+        sys.meta_path[:] = [
+            finder for finder in sys.meta_path if not hasattr(finder, "nanobot_context_hook")
+        ]
+        version = nanobot_version()
+        refusal = Status(False, nanobot_version=version, is_tested=_is_tested(version))
         try:
-            loaded = load_settings(nanobot_config_path())
-            if settings is not None:
-                names = settings.to_dict()
-                sources = {name: "install(settings=...)" for name in names}
-                loaded = replace(loaded, settings=settings, sources=sources)
-            store_url = loaded.settings.session_store
-            if store_url is not None:
-                from nanobot_context.plugins import session_store  # only then: it takes 70 ms
-
-                # From here on the settings are shown, in `status` and in messages.
-                shown = session_store.without_credentials(store_url)
-                loaded = replace(loaded, settings=replace(loaded.settings, session_store=shown))
+            loaded, store_url = _load(settings)
         except SettingsError as error:
             return _refuse(replace(refusal, reason=f"the settings cannot be used: {error}"))
         refusal = replace(refusal, settings=loaded.settings, sources=loaded.sources)
@@ -103,70 +92,25 @@ def install(settings: Settings | None = None) -> Status:
             classes = load_classes()
         except (ImportError, AttributeError) as error:
             return _refuse(replace(refusal, reason=f"nanobot cannot be imported here: {error}"))
-        detection = detect_generation(classes)
-        refusal = replace(refusal, points=detection.points)
-        if detection.generation is None:
-            return _refuse(replace(refusal, reason=detection.reason))
-
         fuse.reset()
-        generation = provider_chat if detection.generation == "provider-chat" else safe_chat
-        learned = Learned.load(learned_file(nanobot_config_path()))
-        windows = Windows(loaded, provider_prefixes(), learned)
-
-        def error_response(text: str) -> Any:
-            known = inspect.signature(classes.response).parameters
-            final = {"error_should_retry": False} if "error_should_retry" in known else {}
-            return classes.response(content=text, finish_reason="error", **final)
-
-        archives = None
-        if loaded.settings.archive:
-            workspace = loaded.agent_defaults.get("workspace")
-            archives = Archives(
-                loaded.settings.archive_max_bytes,
-                read_file_knows_the_workspace(),
-                workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
-            )
-        telling = Live(Counters(counters_file(nanobot_config_path())))
-        guard = Guard(
-            loaded.settings,
-            windows,
-            generation.CLEAR_COMMAND,
-            error_response,
-            archives,
-            own_prompts(),
-            telling,
-        )
-        patches = PatchSet()
+        plan = make_plan(classes, _parts(loaded.settings))
+        refusal = replace(refusal, points=plan.broken(version))
+        if plan.generation is None:
+            return _refuse(replace(refusal, reason=_unknown(version, plan)))
+        context = _context(loaded, classes, store_url)
+        is_guarded = False
         try:
-            generation.patch(classes.provider, guard, patches)
-            patches.replace(
-                classes.subagents,
-                "_run_subagent",
-                lambda original: wrap_run_subagent(original, patches),
-            )
-            history = classes.session.__dict__["get_history"]
-            if "max_tokens" not in inspect.signature(history).parameters:
-                patches.replace(
-                    classes.session,
-                    "get_history",
-                    lambda original: wrap_get_history(original, patches),
-                )
-            governance.patch(classes.provider, windows, patches)
-            own_window.patch(windows, patches)
-            live.patch(patches)
-            # Before the summaries, which save sessions, too.
-            if store_url is not None:
-                session_store.patch(store_url, patches)
-            if loaded.settings.enable_history_summarization:
-                from nanobot_context.plugins import summaries  # the same
-
-                summaries.patch(classes.session, windows, loaded.settings, patches, telling)
-        except BaseException:
-            patches.restore()
-            telling.close()
-            raise
-        telling.open_file(loaded.settings, nanobot_config_path().parent)
-        _installation = _Installation(patches, detection, loaded, windows, telling)
+            is_guarded = plan.apply(context)
+        finally:
+            if not is_guarded:
+                context.patches.restore()
+                context.telemetry.close()
+        if not is_guarded:
+            reason = "model calls cannot be patched; the log has the error"
+            return _refuse(replace(refusal, reason=reason))
+        _warn(plan, loaded.settings)
+        context.telemetry.open_file(loaded.settings, nanobot_config_path().parent)
+        _installation = _Installation(context, plan, loaded)
         return status()
 
 
@@ -180,8 +124,11 @@ def uninstall() -> None:
     with _lock:
         if _installation is None:
             return
-        stuck = _installation.patches.restore()
-        _installation.live.close()
+        context = _installation.context
+        stuck = context.patches.restore()
+        if context.summaries is not None:
+            context.summaries.is_stopped = True
+        context.telemetry.close()
         _installation = None
         _last_refusal = Status(False, "uninstalled", nanobot_version=nanobot_version())
         if stuck:
@@ -194,67 +141,116 @@ def status() -> Status:
         current = _installation
     if current is None:
         return _last_refusal
+    context, version = current.context, nanobot_version()
     model = current.loaded.agent_defaults.get("model")
-    window = current.windows.of(model) if isinstance(model, str) else None
-    patched = list(dict.fromkeys(current.patches.names()))
-    points = tuple(
-        replace(point, state="patched")
-        for point in current.detection.points
-        # A point of its own only where the attribute itself is replaced: `chat` is, in each
-        # subclass.
-        if point.name in patched
-    )
-    extra = tuple(
-        PatchPoint(name, "patched", "every model call")
-        for name in patched
-        if name not in {point.name for point in points} and name.endswith(".chat")
-    )
-    later = tuple(
-        PatchPoint(name, "patched", "providers that are loaded later")
-        for name in patched
-        if name.endswith(".__init_subclass__")
-    )
-    own = tuple(
-        PatchPoint(name, "patched", "nanobot's own window follows a larger model")
-        for name in patched
-        if name.endswith(f".{own_window.NAME}")
-    )
-    own += tuple(
-        PatchPoint(name, "patched", "events name the session")
-        for name in patched
-        if name.endswith(live.NAME)
-    )
-    if current.loaded.settings.enable_history_summarization:
-        from nanobot_context.plugins import summaries
-
-        own += tuple(
-            PatchPoint(name, "patched", "summaries of what was said long ago")
-            for name in patched
-            if name.endswith(summaries.NAMES)
-        )
-    store = current.loaded.settings.session_store
-    if store is not None:
-        from nanobot_context.plugins import session_store
-
-        own += session_store.points(store, patched)
+    window = context.windows.of(model) if isinstance(model, str) else None
+    patched = (PatchPoint(name, "patched", why) for name, why in context.patches.named())
     return Status(
         installed=True,
-        nanobot_version=nanobot_version(),
-        generation=current.detection.generation,
-        points=extra + later + points + own,
+        nanobot_version=version,
+        is_tested=_is_tested(version),
+        generation=current.plan.generation,
+        unguarded=current.plan.unguarded,
+        points=(*patched, *current.plan.broken(version)),
+        fuses=fuse.blown_fuses(),
         settings=current.loaded.settings,
         sources=current.loaded.sources,
         window_tokens=window.tokens if window else None,
         window_source=window.source if window else "each request's model",
         model=model if isinstance(model, str) else None,
-        learned=current.windows.learned.to_dict(),
-        counters=current.live.counters.total(),
+        learned=context.windows.learned.to_dict(),
+        counters=context.telemetry.counters.total(),
     )
+
+
+def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
+    """Return the settings as they may be shown, and the session store's URL as it is."""
+    loaded = load_settings(nanobot_config_path())
+    if settings is not None:
+        sources = dict.fromkeys(settings.to_dict(), "install(settings=...)")
+        loaded = replace(loaded, settings=settings, sources=sources)
+    url = loaded.settings.session_store
+    if url is not None:
+        from nanobot_context.plugins.session_store import without_credentials  # it takes 70 ms
+
+        shown = replace(loaded.settings, session_store=without_credentials(url))
+        loaded = replace(loaded, settings=shown)
+    return loaded, url
+
+
+def _parts(settings: Settings) -> list[Part]:
+    parts: list[Part] = ["guard", "own cuts", "own window", "events"]
+    if settings.session_store is not None:
+        parts.append("session store")
+    if settings.enable_history_summarization:
+        parts.append("summaries")
+    return parts
+
+
+def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | None) -> Context:
+    """Return what replacements work with."""
+    settings, config = loaded.settings, nanobot_config_path()
+    windows = Windows(loaded, provider_prefixes(), Learned.load(learned_file(config)))
+    telemetry = Live(Counters(counters_file(config)))
+
+    def error_response(text: str) -> Any:
+        known = inspect.signature(classes.response).parameters
+        final = {"error_should_retry": False} if "error_should_retry" in known else {}
+        return classes.response(content=text, finish_reason="error", **final)
+
+    archives = None
+    if settings.archive:
+        workspace = loaded.agent_defaults.get("workspace")
+        archives = Archives(
+            settings.archive_max_bytes,
+            read_file_knows_the_workspace(),
+            workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
+        )
+    guard = Guard(
+        settings, windows, _CLEAR_COMMAND, error_response, archives, own_prompts(), telemetry
+    )
+    context = Context(PatchSet(), guard, windows, telemetry, settings)
+    if settings.enable_history_summarization:
+        from nanobot_context.plugins.summaries import Jobs
+
+        context.summaries = Jobs(windows, settings, telemetry)
+    if store_url is not None:
+        from nanobot_context.plugins.session_store import Opened
+
+        context.store = Opened(store_url)
+    return context
+
+
+def _warn(plan: Plan, settings: Settings) -> None:
+    """Log what was asked for and cannot be done with this nanobot."""
+    if "session store" in plan.lacking:
+        from nanobot_context.plugins.session_store import NO_EFFECT
+
+        log.warning("{}", NO_EFFECT)
+    if lacking := plan.lacking.get("summaries"):
+        names = ", ".join(point.attribute for point in lacking)
+        log.warning("sessions are not summarised: this nanobot has no {}", names)
+    for calls in plan.unguarded:
+        log.warning("not protected are {}", calls)
+
+
+def _unknown(version: str | None, plan: Plan) -> str:
+    lacking = "; ".join(f"`{point.name}` {point.problem}" for point in plan.lacking["guard"])
+    return (
+        f"nanobot {version or '(unknown version)'} is not known to this version of "
+        f"nanobot-context and was left untouched: {lacking}\n"
+        f"hint: supported are nanobot {TESTED[0]} to {TESTED[-1]}; a newer nanobot-context may "
+        "know more"
+    )
+
+
+def _is_tested(version: str | None) -> bool:
+    return version is None or version in TESTED
 
 
 def _refuse(refusal: Status) -> Status:
     """Log why nanobot was left untouched, and remember it for `status()`."""
     global _last_refusal
-    _last_refusal = refusal
+    _last_refusal = replace(refusal, fuses=fuse.blown_fuses())
     log.warning("nanobot runs without protection: {}", refusal.reason)
-    return refusal
+    return _last_refusal

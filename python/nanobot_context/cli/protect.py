@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["disable", "doctor", "enable", "forget", "status"]
 
-_STYLES = {"patched": "green", "ready": "yellow", "missing": "red"}
+_STYLES = {"patched": "green", "changed": "yellow", "missing": "red"}
 
 
 def enable(as_json: Json = False) -> None:
@@ -132,13 +132,20 @@ def forget(as_json: Json = False) -> None:
 
 def _print_status(report: Report) -> None:
     shim = report.status
-    generation = f" (generation {shim.generation})" if shim.generation else ""
+    known = [f"generation {shim.generation}"] if shim.generation else []
+    if not shim.is_tested:
+        known.append("a release that this version was not tested with")
+    about = f" ({'; '.join(known)})" if known else ""
     if report.protected:
         labelled("protected", "yes", "bold green")
+    elif report.hook_files and shim.installed:
+        labelled("protected", "in part", "bold red")
     else:
         labelled("protected", "no", "bold red")
+    for calls in shim.unguarded:
+        labelled("not protected", calls, "bold red")
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
-    labelled("nanobot", f"{shim.nanobot_version or 'not found'}{generation}")
+    labelled("nanobot", f"{shim.nanobot_version or 'not found'}{about}")
     labelled("window", f"{_window(shim.window_tokens)} ({shim.window_source})")
     labelled("config", ", ".join(report.config_files) or "no files; defaults")
     for name, source in (shim.sources or {}).items():
@@ -153,8 +160,10 @@ def _print_status(report: Report) -> None:
     for name, point in zip(names, shim.points, strict=True):
         text = f"{name:<{room}}  {point.why}"
         # What is missing is said in full.
-        shown = text if point.state == "missing" else output.fitting(text)
+        shown = output.fitting(text) if point.state == "patched" else text
         labelled(point.state, shown, _STYLES[point.state])
+    for fuse in shim.fuses:
+        labelled("failed", f"could not {fuse.what}: {fuse.error}, {fuse.times} times", "bold red")
     if shim.counters is not None and shim.counters.since is not None:
         for label, text in _counted(shim.counters, shim.counters.since):
             labelled(label, text)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
 from nanobot_context.guard import log
+from nanobot_context.guard.status import BlownFuse
 
-__all__ = ["NOT_OURS", "blown", "fused", "reset"]
+__all__ = ["NOT_OURS", "blown", "blown_fuses", "fused", "reset"]
 
 T = TypeVar("T")
 
@@ -17,7 +20,8 @@ NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError
 """What ends a program or a task, and must. Everything else is caught: a panic of the core is a
 `BaseException`, too."""
 
-_logged: set[tuple[str, type[BaseException]]] = set()
+_blown: Counter[tuple[str, str]] = Counter()
+_lock = threading.Lock()
 
 
 def fused(what: str, run: Callable[[], T], otherwise: T) -> T:
@@ -32,14 +36,26 @@ def fused(what: str, run: Callable[[], T], otherwise: T) -> T:
 
 
 def blown(what: str, error: BaseException) -> None:
-    """Log the exception that is being handled, the first of its class for each `what`."""
-    failure = what, type(error)
-    if failure not in _logged:
-        _logged.add(failure)
+    """Count a failure to do `what`, and log the exception that is being handled.
+
+    Only the first of its class is logged.
+    """
+    failure = what, type(error).__name__
+    with _lock:
+        _blown[failure] += 1
+        is_first = _blown[failure] == 1
+    if is_first:
         with contextlib.suppress(Exception):
             log.exception("could not {}; nanobot goes on. This is logged once", what)
 
 
+def blown_fuses() -> tuple[BlownFuse, ...]:
+    """Return what has failed since the package was installed, the first failure first."""
+    with _lock:
+        return tuple(BlownFuse(*failure, times) for failure, times in _blown.items())
+
+
 def reset() -> None:
-    """Log each failure anew."""
-    _logged.clear()
+    """Forget every failure, and log each anew."""
+    with _lock:
+        _blown.clear()

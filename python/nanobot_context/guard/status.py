@@ -1,4 +1,4 @@
-"""What the shim has done to nanobot, as data."""
+"""What the package has done to nanobot, as data."""
 
 from __future__ import annotations
 
@@ -8,34 +8,54 @@ from typing import Any, Literal
 from nanobot_context.guard.counters import Counts
 from nanobot_context.settings import Settings
 
-__all__ = ["PatchPoint", "Status"]
+__all__ = ["BlownFuse", "PatchPoint", "Status"]
 
 
 @dataclass(frozen=True, slots=True)
 class PatchPoint:
-    """One attribute of nanobot's that the shim replaces.
+    """One attribute of nanobot's that the package replaces, or cannot replace.
 
     Attributes:
         name: `module.Class.attribute`.
-        state: "patched", "ready" (as expected, but nothing is installed) or "missing".
-        why: What it is for, or what is missing.
+        state: "patched", "missing" (there is no such attribute) or "changed" (it is there, but not
+            as expected).
+        why: What it is for, or what is not as expected.
     """
 
     name: str
-    state: Literal["patched", "ready", "missing"]
+    state: Literal["patched", "missing", "changed"]
     why: str
 
 
 @dataclass(frozen=True, slots=True)
+class BlownFuse:
+    """A mistake of the package's, which cost nanobot nothing.
+
+    Attributes:
+        what: What could not be done, such as "compress a request".
+        error: The class of the exception; the log has all of it.
+        times: How often.
+    """
+
+    what: str
+    error: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The shim in this process.
+    """The package in this process.
 
     Attributes:
         installed: Whether nanobot is patched.
         reason: Why it is not; empty when it is.
         nanobot_version: The installed version of `nanobot-ai`; `None` when there is none.
-        generation: The name of the matching generation of nanobot; `None` when none matches.
-        points: Every patch point that was looked at.
+        is_tested: Whether this version of the package was tested with that release.
+        generation: How model calls of this nanobot are reached: "provider-chat", "safe-chat" or
+            "safe-chat-stream"; `None` where they are not.
+        unguarded: Model calls that nothing protects, and why; empty when all are protected.
+        points: What is patched, and what is not as expected.
+        fuses: Mistakes of the package's in this process.
         settings: The settings in force; `None` when they could not be read.
         sources: For each setting that is not at its default, the key that set it.
         window_tokens: The window for the configured model; `None` when no model is configured, 0
@@ -50,8 +70,11 @@ class Status:
     installed: bool
     reason: str = ""
     nanobot_version: str | None = None
+    is_tested: bool = True
     generation: str | None = None
+    unguarded: tuple[str, ...] = ()
     points: tuple[PatchPoint, ...] = ()
+    fuses: tuple[BlownFuse, ...] = ()
     settings: Settings | None = None
     sources: dict[str, str] | None = None
     window_tokens: int | None = None
@@ -59,6 +82,11 @@ class Status:
     model: str | None = None
     learned: dict[str, dict[str, Any]] | None = None
     counters: Counts | None = None
+
+    @property
+    def protected(self) -> bool:
+        """Whether every model call of this process is protected."""
+        return self.installed and not self.unguarded
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""

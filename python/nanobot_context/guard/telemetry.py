@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import inspect
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -23,7 +22,6 @@ from nanobot_context.events import (
     OverflowEvent,
     RetryEvent,
     SummarisedEvent,
-    current_session,
     emit,
     is_wanted,
     subscribe,
@@ -32,7 +30,6 @@ from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.event_file import EventFile
 from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Usage
-from nanobot_context.patches.patching import PatchSet, find
 
 if TYPE_CHECKING:
     from nanobot_context.errors import ContextOverflowError
@@ -41,11 +38,7 @@ if TYPE_CHECKING:
     from nanobot_context.settings import Settings
     from nanobot_context.summary import Summary
 
-__all__ = ["NAME", "Live", "events_file", "patch"]
-
-_LOOP = ("nanobot.agent.loop", "AgentLoop")
-NAME = "AgentLoop._process_message"
-"""How the attribute ends that says whose turn it is."""
+__all__ = ["Live", "events_file"]
 
 # Under these names nanobot hands on what a provider says of its cache; its own since 0.1.5.
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
@@ -228,53 +221,6 @@ def events_file(setting: str, folder: Path) -> Path:
     """Return the file that the setting `events` means, for a config file in `folder`."""
     # Not `Path.expanduser`, which raises for a user that nobody knows.
     return folder / os.path.expanduser(setting)  # noqa: PTH111
-
-
-def patch(patches: PatchSet) -> None:
-    """Have each turn of nanobot's loop know its session; without that method it stays unknown."""
-    loop = find(*_LOOP)
-    method = NAME.rpartition(".")[2]
-    if inspect.iscoroutinefunction(getattr(loop, "__dict__", {}).get(method)):
-        patches.replace(loop, method, lambda original: _wrap_process(original, patches))
-
-
-def _wrap_process(original: Callable[..., Any], patches: PatchSet) -> Callable[..., Any]:
-    signature = inspect.signature(original)
-
-    @functools.wraps(original)
-    async def process_message(*args: Any, **kwargs: Any) -> Any:
-        if not patches.active:
-            return await original(*args, **kwargs)
-
-        def key() -> str | None:
-            given = signature.bind(*args, **kwargs).arguments
-            return _key(given.get("msg"), given.get("session_key"))
-
-        token = current_session.set(fused("name the session", key, None))
-        try:
-            return await original(*args, **kwargs)
-        finally:
-            current_session.reset(token)
-
-    return process_message
-
-
-def _key(message: Any, session_key: str | None) -> str | None:
-    """Return the session that a message is for, as nanobot itself finds it.
-
-    Source: `AgentLoop._process_message` of 0.1.3.post7 to 0.3.5. A message of nanobot's own, such
-    as a subagent's report, has the session as the place where it goes to.
-    """
-    channel = getattr(message, "channel", None)
-    chat = getattr(message, "chat_id", None)
-    if session_key:
-        return session_key
-    if getattr(message, "is_user_input", channel != "system"):
-        key = getattr(message, "session_key", None)
-        return key if isinstance(key, str) else None
-    if override := getattr(message, "session_key_override", None):
-        return str(override)
-    return None if chat is None else chat if ":" in chat else f"cli:{chat}"
 
 
 def _not_in(other: list[Message], messages: list[Message]) -> list[Message]:

@@ -44,6 +44,9 @@ class Windows:
     learned: Learned = field(default_factory=Learned)
     _assumed: dict[str, tuple[int, float]] = field(default_factory=dict)
     _most_read: dict[str, int] = field(default_factory=dict)
+    _defaults: dict[int, int] = field(
+        default_factory=lambda: {window: window for window in NANOBOT_DEFAULT_WINDOWS}
+    )
 
     def of(self, model: str | None, endpoint: str = "") -> Window:
         """Return the window for requests to `model` at a provider's address."""
@@ -73,6 +76,21 @@ class Windows:
         windows = [self.of(model, "" if n else endpoint) for n, model in enumerate(models)]
         known = [window for window in windows if window.tokens]
         return min(known, key=lambda window: window.tokens) if known else windows[0]
+
+    def in_place_of(self, own: Any, model: str | None, endpoint: str = "") -> Any:
+        """Return the window that nanobot is to go by instead of its `own`: never a smaller one.
+
+        Only a default of nanobot's is replaced. nanobot copies what it reads into new records, also
+        for other models, so a number that was returned here stands for the same default.
+        """
+        default = self._defaults.get(own)
+        if default is None:
+            return own
+        window = self.of(model, endpoint).tokens
+        if window <= default:
+            return default
+        self._defaults.setdefault(window, default)
+        return window
 
     def ratio(self, model: str | None, messages: list[Any], endpoint: str = "") -> float:
         """Return how many tokens the provider counts where we count one of `messages`."""

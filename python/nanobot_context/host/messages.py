@@ -23,7 +23,7 @@ import importlib
 import re
 from collections.abc import Callable, Sequence
 
-from nanobot_context.guard.request import Message
+from nanobot_context.types import Message
 
 __all__ = ["REFLECTION_TOKENS", "is_consolidation", "lift_reflections", "restore_reflections"]
 __all__ += ["lift_prompts", "own_prompts", "restore_prompts", "shorten_consolidation"]

@@ -19,8 +19,8 @@ from dataclasses import replace
 from typing import Any
 
 from nanobot_context.errors import InvalidArgumentError
-from nanobot_context.guard.request import Message
 from nanobot_context.summary import Summary
+from nanobot_context.types import Message
 
 __all__ = ["Mark", "forget", "mark_of", "position", "read", "version_of", "write"]
 

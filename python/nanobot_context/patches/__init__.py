@@ -1,1 +1,29 @@
-"""What is replaced on nanobot's classes. Only the installer imports from here."""
+"""What is replaced on nanobot's classes: one table of declarations. Only the installer reads it."""
+
+from __future__ import annotations
+
+from nanobot_context.patches import (
+    context_builder,
+    governor,
+    loop,
+    provider,
+    session,
+    session_manager,
+    subagents,
+    window,
+)
+from nanobot_context.patches.declaration import Patch
+
+__all__ = ["TABLE"]
+
+TABLE: tuple[Patch, ...] = (
+    *provider.PATCHES,
+    *subagents.PATCHES,
+    *session.PATCHES,
+    *governor.PATCHES,
+    *window.PATCHES,
+    *loop.PATCHES,
+    *session_manager.PATCHES,
+    *context_builder.PATCHES,
+)
+"""Every patch, in the order in which they are applied."""

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PatchSet", "find"]
-
-
-def find(module: str, name: str) -> Any:
-    """Return what this release of nanobot has under `name` of `module`, or `None`."""
-    try:
-        return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        return None
+__all__ = ["PatchSet"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Patch:
+class _Replaced:
     owner: type
-    name: str
+    attribute: str
+    why: str
     original: Any
     replacement: Any
     was_own: bool  # the class had the attribute itself, rather than from a parent
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner.__module__}.{self.owner.__qualname__}.{self.attribute}"
 
 
 @dataclass(slots=True)
@@ -37,38 +32,29 @@ class PatchSet:
     """
 
     active: bool = True
-    _patches: list[_Patch] = field(default_factory=list)
+    _replaced: list[_Replaced] = field(default_factory=list)
 
-    def replace(self, owner: type, name: str, make: Callable[[Any], Any]) -> None:
-        """Set `owner.name` to `make(original)`, the original as it stands in the class."""
+    def replace(self, owner: type, name: str, replacement: Any, why: str = "") -> None:
+        """Set `owner.name` to `replacement`."""
         was_own = name in owner.__dict__
-        original = owner.__dict__[name] if was_own else getattr(owner, name, None)
-        replacement = make(original)
+        original = owner.__dict__.get(name)
         setattr(owner, name, replacement)
-        self._patches.append(_Patch(owner, name, original, replacement, was_own))
+        self._replaced.append(_Replaced(owner, name, why, original, replacement, was_own))
 
-    def covers(self, owner: type, name: str) -> bool:
-        """Return whether `owner.name` was replaced by this set."""
-        return any(patch.owner is owner and patch.name == name for patch in self._patches)
-
-    def names(self) -> list[str]:
-        """Return the replaced attributes as `module.Class.attribute`."""
-        return [_name(patch) for patch in self._patches]
+    def named(self) -> list[tuple[str, str]]:
+        """Return each replaced attribute as `module.Class.attribute`, and why it was replaced."""
+        return [(one.name, one.why) for one in self._replaced]
 
     def restore(self) -> list[str]:
         """Put everything back, newest first; return what was wrapped again and had to stay."""
         self.active = False
         stuck: list[str] = []
-        for patch in reversed(self._patches):
-            if patch.owner.__dict__.get(patch.name) is not patch.replacement:
-                stuck.append(_name(patch))
-            elif patch.was_own:
-                setattr(patch.owner, patch.name, patch.original)
+        for one in reversed(self._replaced):
+            if one.owner.__dict__.get(one.attribute) is not one.replacement:
+                stuck.append(one.name)
+            elif one.was_own:
+                setattr(one.owner, one.attribute, one.original)
             else:
-                delattr(patch.owner, patch.name)
-        self._patches.clear()
+                delattr(one.owner, one.attribute)
+        self._replaced.clear()
         return stuck
-
-
-def _name(patch: _Patch) -> str:
-    return f"{patch.owner.__module__}.{patch.owner.__qualname__}.{patch.name}"

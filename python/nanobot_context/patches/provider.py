@@ -1,10 +1,15 @@
-"""Generations "safe-chat" (nanobot 0.1.4.post5) and "safe-chat-stream" (0.1.4.post6 and later).
+"""`LLMProvider`: every model call comes through here, and the guard with it.
 
-Every model call goes through `LLMProvider._safe_chat(**kwargs)` or, from 0.1.4.post6 on, its twin
-`_safe_chat_stream(**kwargs)`, which no provider overrides. They stand inside `chat_with_retry`,
-whose check for transient errors looks for "429", "503" and the like anywhere in an error's text: a
-refusal of "70503 tokens" was sent four times. Seen from there a recovered request has never failed,
-and the friendly text of a request that was given up has no digits.
+From 0.1.4.post5 on every model call goes through `_safe_chat(**kwargs)` or, from 0.1.4.post6 on,
+its twin `_safe_chat_stream(**kwargs)`. They stand inside `chat_with_retry`, whose check for
+transient errors looks for "429", "503" and the like anywhere in an error's text: a refusal of
+"70503 tokens" was sent four times. Seen from there a recovered request has never failed, and the
+friendly text of a request that was given up has no digits.
+
+Before, the loop, the subagents, the memory consolidation and the heartbeat all call `chat`
+directly, and each provider class has its own `chat` with its own `except Exception`. So it is
+replaced in every class: in those that are loaded, and through `__init_subclass__` in those that
+will be (`CustomProvider` is imported only when the configuration names it).
 """
 
 from __future__ import annotations
@@ -13,37 +18,99 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from nanobot_context._core import count_tokens
 from nanobot_context.guard.fuse import fused
-from nanobot_context.guard.guard import Guard, in_flight
-from nanobot_context.guard.request import Call
-from nanobot_context.patches.patching import PatchSet
+from nanobot_context.guard.guard import in_flight
+from nanobot_context.guard.request import Call, positional_names
+from nanobot_context.host.detect import PROVIDER, RESPONSE
+from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["CLEAR_COMMAND", "METHODS", "patch"]
+__all__ = ["PATCHES", "SUBCLASSES"]
 
-CLEAR_COMMAND = "/new"
-
-SafeChat = Callable[..., Awaitable[Any]]
-
-
-METHODS = ("_safe_chat", "_safe_chat_stream")
+Chat = Callable[..., Awaitable[Any]]
 
 
-def patch(provider: type, guard: Guard, patches: PatchSet) -> None:
-    """Protect those of `METHODS` that this release has, which serve every subclass."""
-    for name in METHODS:
-        if name in provider.__dict__:
-            patches.replace(provider, name, lambda original: _wrap(original, guard, patches))
+def _wrap_call(original: Chat, context: Context) -> Chat:
+    names, defaults = positional_names(original)
 
-
-def _wrap(original: SafeChat, guard: Guard, patches: PatchSet) -> SafeChat:
     @functools.wraps(original)
-    async def safe_chat(self: Any, **kwargs: Any) -> Any:
-        if patches.active and not in_flight():
-            call = Call((), {}, (), kwargs)
+    async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if context.active and not in_flight():
+            given = Call(names, defaults, args, kwargs)
             send = functools.partial(original, self)
-            request = fused("read a request", lambda: call.request(send, provider=self), None)
+            request = fused("read a request", lambda: given.request(send, provider=self), None)
             if request is not None:
-                return await guard.run(request)
-        return await original(self, **kwargs)
+                return await context.guard.run(request)
+        return await original(self, *args, **kwargs)
 
-    return safe_chat
+    return call
+
+
+def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:
+    def estimate_prompt_tokens(
+        self: Any,
+        messages: list[dict[str, Any]],
+        tools: list[dict[str, Any]] | None = None,
+        model: str | None = None,
+    ) -> tuple[int, str]:
+        """Return the tokens of a prompt and who counted them; 0 leaves it to nanobot."""
+        if not context.active:
+            return 0, "none"
+
+        def counted() -> tuple[int, str]:
+            default = None if model else self.get_default_model()
+            name = model or (default if isinstance(default, str) else None)
+            return count_tokens(messages, name, tools=tools), "nanobot-context"
+
+        return fused("count a prompt", counted, (0, "none"))
+
+    return estimate_prompt_tokens
+
+
+PATCHES = (
+    Patch(
+        owner=PROVIDER,
+        attribute="_safe_chat",
+        formerly="chat",
+        kind="async",
+        parameters=("messages",),
+        why="every model call",
+        wrap=_wrap_call,
+        needed=True,
+        guards="model calls",
+        spreads=True,
+    ),
+    Patch(
+        owner=PROVIDER,
+        attribute="_safe_chat_stream",
+        kind="async",
+        parameters=("messages",),
+        why="every streamed answer",
+        wrap=_wrap_call,
+        only_with="chat_stream",
+        guards="streamed answers",
+        spreads=True,
+        since="0.1.4.post6",
+    ),
+    Patch(
+        owner=RESPONSE,
+        attribute="__init__",
+        parameters=("content", "finish_reason"),
+        why="nanobot's own error response",
+        wrap=None,
+    ),
+    # nanobot's own estimate downloads a vocabulary, and counts nothing where that fails. This is
+    # the hook that it looks for on a provider.
+    Patch(
+        owner=PROVIDER,
+        attribute="estimate_prompt_tokens",
+        kind="new",
+        why="prompts are counted without a download",
+        wrap=_estimate,
+        only_with="nanobot.utils.helpers:estimate_prompt_tokens_chain",
+        since="0.1.4.post5",
+    ),
+)
+
+SUBCLASSES = "providers that are loaded later"
+"""Why `__init_subclass__` is replaced wherever a patch spreads."""

@@ -1,39 +1,127 @@
-"""`Session.get_history` with a token budget, for releases that have none of their own."""
+"""`Session`: a history within a token budget, and what a summary covers is left out of it."""
 
 from __future__ import annotations
 
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import select_history
 from nanobot_context.guard.fuse import fused
-from nanobot_context.patches.patching import PatchSet
+from nanobot_context.host import stored_summary
+from nanobot_context.host.detect import SESSION
+from nanobot_context.patches.declaration import Context, Patch
+from nanobot_context.types import Message
 
-__all__ = ["wrap_get_history"]
+if TYPE_CHECKING:
+    from nanobot_context.summary import Summary
 
-GetHistory = Callable[..., list[dict[str, Any]]]
+__all__ = ["PATCHES"]
+
+GetHistory = Callable[..., list[Message]]
 
 
-def wrap_get_history(original: GetHistory, patches: PatchSet) -> GetHistory:
+def _wrap_budget(original: GetHistory, context: Context) -> GetHistory:
     """Return `get_history` that takes `max_tokens` too.
 
     Without it, or with `None` or 0 as later releases of nanobot mean "no limit", the result is
     nanobot's own. With it, the newest whole rounds of that result which fit into `max_tokens`.
     """
-    default = inspect.signature(original).parameters["max_messages"].default
+    own = inspect.signature(original)
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    positional = sum(one.kind is kind for one in own.parameters.values()) - 1
 
-    # Not the annotations and not `__wrapped__`: `inspect` is to show the signature with
-    # `max_tokens`.
+    # Not `__wrapped__`: `inspect` is to show the signature with `max_tokens`.
     @functools.wraps(original, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     def get_history(
-        self: Any, max_messages: int = default, max_tokens: int | None = None
-    ) -> list[dict[str, Any]]:
-        history = original(self, max_messages)
-        if not patches.active or not max_tokens:
+        self: Any, *args: Any, max_tokens: int | None = None, **kwargs: Any
+    ) -> list[Message]:
+        if len(args) > positional:
+            args, max_tokens = args[:positional], args[positional]
+        history = original(self, *args, **kwargs)
+        if not context.active or not max_tokens:
             return history
         return fused("choose history", lambda: select_history(history, max_tokens), history)
 
     del get_history.__dict__["__wrapped__"]
+    limit = inspect.Parameter("max_tokens", kind, default=None)
+    parameters = sorted([*own.parameters.values(), limit], key=lambda one: one.kind)
+    shown = own.replace(parameters=parameters)
+    get_history.__signature__ = shown  # type: ignore[attr-defined]
     return get_history
+
+
+def _wrap_summarised(original: GetHistory, context: Context) -> GetHistory:
+    from nanobot_context.plugins.summaries import History, view_of
+
+    @functools.wraps(original)
+    def get_history(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
+        if not context.active:
+            return original(self, *args, **kwargs)
+        without: tuple[Any, Summary | None] = self, None
+        view, summary = fused("read a summary", lambda: view_of(self), without)
+        return History(original(view, *args, **kwargs), self, summary)
+
+    return get_history
+
+
+def _wrap_clear(original: Callable[..., None], context: Context) -> Callable[..., None]:
+    @functools.wraps(original)
+    def clear(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        if context.active:
+            fused("forget a summary", lambda: stored_summary.forget(self), None)
+
+    return clear
+
+
+def _added(name: str) -> Callable[[Any, Context], Any]:
+    def add(_: object, context: Context) -> Any:
+        from nanobot_context.plugins.summaries import added
+
+        return added(context.settings)[name]
+
+    return add
+
+
+_ADDED = "programs summarise a session by hand"
+
+PATCHES = (
+    Patch(
+        owner=SESSION,
+        attribute="get_history",
+        parameters=("max_messages",),
+        why="history within `max_tokens`",
+        wrap=_wrap_budget,
+        unless="max_tokens",
+        until="0.1.5.post2",
+    ),
+    Patch(
+        owner=SESSION,
+        attribute="get_history",
+        why="what a summary covers is not sent again",
+        wrap=_wrap_summarised,
+        part="summaries",
+        needed=True,
+    ),
+    Patch(
+        owner=SESSION,
+        attribute="clear",
+        why="a cleared session has no summary",
+        wrap=_wrap_clear,
+        part="summaries",
+        needed=True,
+    ),
+    *(
+        Patch(
+            owner=SESSION,
+            attribute=name,
+            kind="new",
+            why=_ADDED,
+            wrap=_added(name),
+            part="summaries",
+        )
+        for name in ("trim_if_needed", "update_summary", "summary")
+    ),
+)

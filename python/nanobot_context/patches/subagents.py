@@ -12,21 +12,33 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nanobot_context.guard.guard import subagent
-from nanobot_context.patches.patching import PatchSet
+from nanobot_context.host.detect import SUBAGENTS
+from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["wrap_run_subagent"]
+__all__ = ["PATCHES"]
 
 
-def wrap_run_subagent(
-    original: Callable[..., Awaitable[Any]], patches: PatchSet
+def _wrap_run_subagent(
+    original: Callable[..., Awaitable[Any]], context: Context
 ) -> Callable[..., Awaitable[Any]]:
     """Return `_run_subagent` that marks its task while it runs."""
 
     @functools.wraps(original)
     async def run_subagent(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not patches.active:
+        if not context.active:
             return await original(self, *args, **kwargs)
         with subagent():
             return await original(self, *args, **kwargs)
 
     return run_subagent
+
+
+PATCHES = (
+    Patch(
+        owner=SUBAGENTS,
+        attribute="_run_subagent",
+        kind="async",
+        why="a subagent's overflow is a failure",
+        wrap=_wrap_run_subagent,
+    ),
+)

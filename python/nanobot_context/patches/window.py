@@ -8,53 +8,20 @@ never gets smaller: then nanobot would call a model for summaries of what the gu
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
-from nanobot_context.guard.windows import NANOBOT_DEFAULT_WINDOWS, Windows
-from nanobot_context.patches.patching import PatchSet, find
+from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["patch"]
+__all__ = ["PATCHES"]
 
 NAME = "context_window_tokens"
-# Where it is kept: the loop and what archives for it, and since 0.3.0 one record for both.
-_OWNERS = (
-    ("nanobot.agent.loop", "AgentLoop"),
-    ("nanobot.agent.memory", "MemoryConsolidator"),
-    ("nanobot.agent.memory", "Consolidator"),
-    ("nanobot.utils.llm_runtime", "LLMRuntime"),
-)
 
 
-def patch(windows: Windows, patches: PatchSet) -> None:
-    """Let the window of nanobot's own parts follow the model."""
-    defaults = {window: window for window in NANOBOT_DEFAULT_WINDOWS}
-    for owner in _owners():
-        patches.replace(owner, NAME, lambda slot: _following(slot, windows, defaults, patches))
-
-
-def _owners() -> list[type]:
-    """Return the classes of this release that are made with a window and a model."""
-    found = []
-    for module, name in _OWNERS:
-        owner = find(module, name)
-        if owner is None:
-            continue
-        own = owner.__dict__.get(NAME)
-        is_kept_there = own is None or inspect.ismemberdescriptor(own)
-        if is_kept_there and {NAME, "model"} <= set(inspect.signature(owner).parameters):
-            found.append(owner)
-    return found
-
-
-def _following(
-    slot: Any, windows: Windows, defaults: dict[int, int], patches: PatchSet
-) -> property:
+def _following(slot: Any, context: Context) -> property:
     """Return the attribute that follows the model.
 
     Instances keep their own value where they always had it, so that nothing is left behind.
-    nanobot copies what it reads into new records: `defaults` knows which default a number was.
     """
 
     def read(self: Any) -> Any:
@@ -73,18 +40,36 @@ def _following(
 
     def follow(self: Any) -> Any:
         own = read(self)
-        default = defaults.get(own) if patches.active else None
-        if default is None:
-            return own
-        return fused("follow the model's window", lambda: larger(self, default), default)
 
-    def larger(self: Any, default: int) -> int:
-        endpoint = getattr(getattr(self, "provider", None), "api_base", None)
-        model = getattr(self, "model", None)
-        window = windows.of(model, endpoint if isinstance(endpoint, str) else "")
-        if window.tokens <= default:
-            return default
-        defaults.setdefault(window.tokens, default)
-        return window.tokens
+        def larger() -> Any:
+            endpoint = getattr(getattr(self, "provider", None), "api_base", None)
+            where = endpoint if isinstance(endpoint, str) else ""
+            return context.windows.in_place_of(own, getattr(self, "model", None), where)
+
+        return fused("follow the model's window", larger, own) if context.active else own
 
     return property(follow, write)
+
+
+# Where it is kept: the loop and what archives for it, and since 0.3.0 one record for both.
+_OWNERS = (
+    ("nanobot.agent.loop:AgentLoop", "0.1.4.post5", "0.2.2"),
+    ("nanobot.agent.memory:MemoryConsolidator", "0.1.4.post5", "0.1.4.post6"),
+    ("nanobot.agent.memory:Consolidator", "0.1.5", "0.2.2"),
+    ("nanobot.utils.llm_runtime:LLMRuntime", "0.3.0", ""),
+)
+
+PATCHES = tuple(
+    Patch(
+        owner=owner,
+        attribute=NAME,
+        kind="value",
+        parameters=("model",),
+        why="nanobot's own window follows a larger model",
+        wrap=_following,
+        part="own window",
+        since=since,
+        until=until,
+    )
+    for owner, since, until in _OWNERS
+)

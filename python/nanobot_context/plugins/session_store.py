@@ -14,11 +14,9 @@ at, under the gateway's name: to another one it would look like a turn that was 
 from __future__ import annotations
 
 import copy
-import functools
 import hashlib
 import itertools
 import threading
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -35,8 +33,7 @@ from nanobot_context.errors import (
     StoreDataError,
 )
 from nanobot_context.guard import log
-from nanobot_context.guard.status import PatchPoint
-from nanobot_context.patches.patching import PatchSet, find
+from nanobot_context.host.detect import find
 from nanobot_context.plugins.shared_session import (
     MODULE,
     Known,
@@ -60,19 +57,15 @@ from nanobot_context.sessions.service import SessionService
 
 __all__ = [
     "NO_EFFECT",
+    "Opened",
     "SharedSessions",
     "is_supported",
-    "patch",
-    "points",
     "without_credentials",
 ]
 
 NO_EFFECT = (
     "`sessionStore` has no effect, sessions stay files: nanobot has stores from release 0.3.5 on"
 )
-NAMES = ("SessionManager.__init__", "SessionManager._cached")
-"""How the attributes that only shared sessions need end."""
-
 # nanobot removes the oldest of these by their files, and they are of one gateway's workspace.
 # Source: nanobot 0.3.5, `agent/memory.py`, `prune_dream_sessions`.
 _OWN_PREFIX = "dream:"
@@ -98,57 +91,6 @@ def without_credentials(url: str) -> str:
     return f"{scheme}://{rest.partition('?')[0]}"
 
 
-def points(shown_url: str, patched: Sequence[str]) -> tuple[PatchPoint, ...]:
-    """Return what `status` says of the setting."""
-    names = [name for name in patched if name.endswith(NAMES)]
-    if names:
-        why = f"sessions are in `{shown_url}`"
-        return tuple(PatchPoint(name, "patched", why) for name in names)
-    return (PatchPoint(f"{MODULE}.SessionStore", "missing", NO_EFFECT),)
-
-
-def patch(url: str, patches: PatchSet) -> None:
-    """Have every session manager of this nanobot keep its sessions in the store at `url`.
-
-    One that has been given a store of its own keeps that. Managers that were made meanwhile keep
-    the shared store when the patches are restored.
-    """
-    if not is_supported():
-        log.warning("{}", NO_EFFECT)
-        return
-    manager: Any = find(MODULE, "SessionManager")
-    opened = Opened(url)
-    patches.replace(manager, "__init__", lambda original: _wrap_init(original, opened, patches))
-    patches.replace(manager, "_cached", _wrap_cached)
-
-
-def _wrap_init(
-    original: Callable[..., None], opened: Opened, patches: PatchSet
-) -> Callable[..., None]:
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        is_own = self._store is self._jsonl_store
-        if patches.active and is_own and (service := opened.service()):
-            name, lease = opened.gateway(self.sessions_dir)
-            self._store = SharedSessions(service, self._jsonl_store, name, lease)
-
-    return init
-
-
-def _wrap_cached(original: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def cached(self: Any, key: str) -> Any:
-        session = original(self, key)
-        store = self._store
-        if session is None or not isinstance(store, SharedSessions) or store.bring_up(session):
-            return session
-        self.invalidate(key)
-        return None
-
-    return cached
-
-
 class Opened:
     """The store of this process: opened with the first session manager, or given up once."""
 
@@ -169,6 +111,14 @@ class Opened:
                 shown = without_credentials(self._url)
                 log.warning("sessions stay files, `{}` cannot be opened: {}", shown, error)
         return self._service
+
+    def take(self, manager: Any) -> None:
+        """Have a session manager of nanobot's keep its sessions here, if it has no other store."""
+        if manager._store is not manager._jsonl_store:
+            return
+        if service := self.service():
+            name, lease = self.gateway(manager.sessions_dir)
+            manager._store = SharedSessions(service, manager._jsonl_store, name, lease)
 
     def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
         """Return what this process is called, also after a restart, and what keeps the name for it.
@@ -292,9 +242,16 @@ class SharedSessions:
         raise last
 
     def list_sessions(self) -> list[dict[str, Any]]:
-        """Return what nanobot lists of each session, the one that was used last first."""
-        shared = {head.id: head for head in self._service.list(APP, USER)}
-        gone = shared.keys() | self._taken_files()
+        """Return what nanobot lists of each session, the one that was used last first.
+
+        nanobot lists its sessions when it starts, which a store that is down does not stop.
+        """
+        try:
+            shared = {head.id: head for head in self._service.list(APP, USER)}
+            gone = shared.keys() | self._taken_files()
+        except SessionStoreError as error:
+            log.warning("could not list the sessions of the store: {}", error)
+            return list(self._files.list_sessions())
         found = [item for item in self._files.list_sessions() if item["key"] not in gone]
         title = find(MODULE, "_metadata_title")
         for head in shared.values():

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from nanobot_context.guard.request import Message
-from nanobot_context.patches.patching import find
+from nanobot_context.host.detect import find
 from nanobot_context.sessions.nanobot_files import (
     META,
     METADATA,
@@ -26,6 +25,7 @@ from nanobot_context.sessions.nanobot_files import (
     lines_among,
 )
 from nanobot_context.sessions.records import SessionHead, StoredSession
+from nanobot_context.types import Message
 
 __all__ = [
     "MODULE",

@@ -17,22 +17,18 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
-import inspect
 import time
-from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from nanobot_context.guard import log
-from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.guard import unguarded
-from nanobot_context.guard.request import Message
 from nanobot_context.guard.telemetry import Live
 from nanobot_context.guard.windows import Windows
 from nanobot_context.host import stored_summary
-from nanobot_context.patches.patching import PatchSet, find
+from nanobot_context.host.detect import find
 from nanobot_context.settings import Settings
 from nanobot_context.summary import (
     Summarizer,
@@ -41,21 +37,12 @@ from nanobot_context.summary import (
     static_buffer_cut,
     summary_section,
 )
+from nanobot_context.types import Message
 
-__all__ = ["NAMES", "patch"]
+__all__ = ["History", "Jobs", "added", "show", "view_of"]
 
-_LOOP = ("nanobot.agent.loop", "AgentLoop")
-_MANAGER = ("nanobot.session.manager", "SessionManager")
-_BUILDER = ("nanobot.agent.context", "ContextBuilder")
 # Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
 _PUBLIC = ("nanobot.runtime_context", "public_history_message")
-
-NAMES = (
-    *("SessionManager.save", "AgentLoop._process_message", "Session.clear"),
-    *("Session.trim_if_needed", "Session.update_summary", "Session.summary"),
-    *("ContextBuilder.build_messages", "ContextBuilder.build_transcript"),
-)
-"""How the attributes that only summaries need end."""
 
 # What is remembered of a session: the version that its last turn was shown, and how many messages
 # it had when a summary of it failed beyond repair.
@@ -77,37 +64,7 @@ class History(list[Message]):
         self.summary = summary
 
 
-def patch(
-    session: type, windows: Windows, settings: Settings, patches: PatchSet, live: Live
-) -> None:
-    """Have the sessions of this nanobot summarised; a nanobot of another shape stays as it is."""
-    manager, loop, builder = find(*_MANAGER), find(*_LOOP), find(*_BUILDER)
-    build = "build_transcript" if hasattr(builder, "build_transcript") else "build_messages"
-    wanted = (
-        *((session, "get_history"), (session, "clear"), (manager, "save")),
-        *((loop, "_process_message"), (builder, build)),
-    )
-    missing = [name for owner, name in wanted if name not in getattr(owner, "__dict__", {})]
-    if missing:
-        log.warning("sessions are not summarised: this nanobot has no {}", ", ".join(missing))
-        return
-    for name, made in _methods(settings).items():
-        # Of a later release that has one of its own, that one stays.
-        if not hasattr(session, name):
-            patches.replace(session, name, functools.partial(_added, made))
-    jobs = Jobs(windows, settings, patches, live)
-    patches.replace(session, "get_history", lambda original: _wrap_history(original, patches))
-    patches.replace(session, "clear", lambda original: _wrap_clear(original, patches))
-    patches.replace(manager, "save", lambda original: _wrap_save(original, jobs, patches))
-    patches.replace(loop, "_process_message", lambda original: _wrap_process(original, jobs))
-    patches.replace(builder, build, lambda original: _wrap_build(original, patches))
-
-
-def _added(made: Any, _: object) -> Any:
-    return made
-
-
-def _methods(settings: Settings) -> dict[str, Any]:
+def added(settings: Settings) -> dict[str, Any]:
     """Return what document 000 adds to nanobot's session, for programs that summarise by hand."""
 
     def trim_if_needed(
@@ -140,31 +97,28 @@ def _methods(settings: Settings) -> dict[str, Any]:
         stored_summary.write(self, Summary(text, covers=cut, version=version, reason="buffer"))
         return True
 
-    def summary(self: Any) -> str:
-        found = stored_summary.read(self)
-        return found.text if found else ""
-
-    doc = "The text of the summary; empty without one."
     return {
         "trim_if_needed": trim_if_needed,
         "update_summary": update_summary,
-        "summary": property(summary, doc=doc),
+        "summary": _SummaryText(),
     }
 
 
-def _wrap_history(original: Callable[..., list[Message]], patches: PatchSet) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def get_history(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
-        if not patches.active:
-            return original(self, *args, **kwargs)
-        without: tuple[Any, Summary | None] = self, None
-        view, summary = fused("read a summary", lambda: _view(self), without)
-        return History(original(view, *args, **kwargs), self, summary)
+class _SummaryText:
+    """The text of a session's summary, empty without one.
 
-    return get_history
+    It has no setter, so that a field of that name, which a later nanobot may have, works as ever:
+    what an instance has of its own comes first.
+    """
+
+    def __get__(self, session: Any, owner: type | None = None) -> Any:
+        if session is None:
+            return self
+        found = stored_summary.read(session)
+        return found.text if found else ""
 
 
-def _view(session: Any) -> tuple[Any, Summary | None]:
+def view_of(session: Any) -> tuple[Any, Summary | None]:
     """Return what nanobot is to take its history from, and the summary of what came before."""
     summary = stored_summary.read(session)
     _drop_stale_state(session, summary)
@@ -190,66 +144,23 @@ def _drop_stale_state(session: Any, summary: Summary | None) -> None:
         session.provider_state = None
 
 
-def _wrap_build(original: Callable[..., list[Message]], patches: PatchSet) -> Callable[..., Any]:
-    first = next(iter(list(inspect.signature(original).parameters)[1:]))
-
-    @functools.wraps(original)
-    def build(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
-        messages = original(self, *args, **kwargs)
-        if patches.active:
-            given: Any = kwargs.get(first, args[0] if args else None)
-            fused("show a summary", lambda: show(messages, given), None)
-        return messages
-
-    def show(messages: list[Message], given: Any) -> None:
-        # In 0.3.5 a record that holds the history.
-        history = getattr(given, "history", given)
-        if isinstance(history, History):
-            summary = history.summary
-            section = summary_section(summary.text) if summary else ""
-            _notes(history.session)[_SHOWN] = summary.version if summary else None
-            _section.set(section)
-        elif not history and given is not history and given.current_message is None:
-            # The system prompt anew within a turn of 0.3.5, whose history became a checkpoint.
-            section = _section.get()
-        else:
-            section = ""
-        if section:
-            system = messages[0]
-            messages[0] = {**system, "content": system["content"] + section}
-
-    return build
-
-
-def _wrap_clear(original: Callable[..., None], patches: PatchSet) -> Callable[..., None]:
-    @functools.wraps(original)
-    def clear(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if patches.active:
-            fused("forget a summary", lambda: stored_summary.forget(self), None)
-
-    return clear
-
-
-def _wrap_save(original: Callable[..., Any], jobs: Jobs, patches: PatchSet) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
-        saved = original(self, session, *args, **kwargs)
-        if patches.active:
-            fused("begin a summary", lambda: jobs.begin_if_due(self, session), None)
-        return saved
-
-    return save
-
-
-def _wrap_process(original: Callable[..., Any], jobs: Jobs) -> Callable[..., Any]:
-    # Not `__init__`: the package may be installed when the loop has been made.
-    @functools.wraps(original)
-    def process_message(self: Any, *args: Any, **kwargs: Any) -> Any:
-        fused("know the loop of a session", lambda: jobs.know(self), None)
-        return original(self, *args, **kwargs)
-
-    return process_message
+def show(messages: list[Message], given: Any) -> None:
+    """Put the summary behind the system prompt of `messages`, which nanobot built of `given`."""
+    # In 0.3.5 a record that holds the history.
+    history = getattr(given, "history", given)
+    if isinstance(history, History):
+        summary = history.summary
+        section = summary_section(summary.text) if summary else ""
+        _notes(history.session)[_SHOWN] = summary.version if summary else None
+        _section.set(section)
+    elif not history and given is not history and given.current_message is None:
+        # The system prompt anew within a turn of 0.3.5, whose history became a checkpoint.
+        section = _section.get()
+    else:
+        section = ""
+    if section:
+        system = messages[0]
+        messages[0] = {**system, "content": system["content"] + section}
 
 
 @dataclass(slots=True)
@@ -257,14 +168,15 @@ class Jobs:
     """The summaries that are being made, one at a time for each session.
 
     Attributes:
+        is_stopped: Whether what is being made is to be thrown away.
         loops: The agent loop of every session manager; its provider and model are asked.
         running: The task of each session.
     """
 
     windows: Windows
     settings: Settings
-    patches: PatchSet
     live: Live
+    is_stopped: bool = False
     loops: WeakKeyDictionary[Any, ref[Any]] = field(default_factory=WeakKeyDictionary)
     running: WeakKeyDictionary[Any, dict[str, asyncio.Task[None]]] = field(
         default_factory=WeakKeyDictionary
@@ -320,7 +232,7 @@ class Jobs:
         try:
             with unguarded():
                 made = await self._make(job)
-            if self.patches.active:
+            if not self.is_stopped:
                 stored = job.store(made)
         except Exception as error:
             failure = error

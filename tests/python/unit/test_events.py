@@ -685,7 +685,8 @@ def test_the_session_of_a_turn_is_the_one_that_nanobot_takes(
     monkeypatch.setattr(sys.modules["nanobot.agent.loop"], "AgentLoop", AgentLoop, raising=False)
     original = AgentLoop._process_message
     status = install(classes)
-    assert [p.state for p in status.points if p.name.endswith(live.NAME)] == ["patched"]
+    named = {point.name.rpartition(".")[2]: point.state for point in status.points}
+    assert named["_process_message"] == "patched"
     provider = make_provider(classes, Script(*[LLMResponse("fine")] * 3))
 
     async def scene() -> None:

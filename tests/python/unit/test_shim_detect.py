@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from nanobot_context import installer
-from nanobot_context.host.detect import NanobotClasses, detect_generation
+from nanobot_context.host.detect import NanobotClasses
+from nanobot_context.patches.plan import Plan, make_plan
 from shim_classes import (
     WINDOW,
     Script,
@@ -25,16 +26,20 @@ from shim_classes import (
 )
 
 
+def planned(classes: NanobotClasses) -> Plan:
+    return make_plan(classes, ["guard", "own cuts", "own window", "events"])
+
+
 def test_the_shape_without_safe_chat_is_the_provider_chat_generation(
     classes: NanobotClasses,
 ) -> None:
-    found = detect_generation(classes)
+    found = planned(classes)
     assert found.generation == "provider-chat"
-    assert {point.state for point in found.points} == {"ready"}
+    assert {point.state for point in found.points if point.patch.needed} == {"ready"}
 
 
 def test_the_shape_with_safe_chat_is_the_safe_chat_generation(classes: NanobotClasses) -> None:
-    assert detect_generation(with_safe_chat(classes)).generation == "safe-chat"
+    assert planned(with_safe_chat(classes)).generation == "safe-chat"
 
 
 def test_the_shape_with_a_streaming_twin_is_the_safe_chat_stream_generation(
@@ -42,35 +47,27 @@ def test_the_shape_with_a_streaming_twin_is_the_safe_chat_stream_generation(
 ) -> None:
     def get_history(self: Any, max_messages: int = 120, *, max_tokens: int = 0) -> None: ...
 
-    classes.session.get_history = get_history  # type: ignore[attr-defined]
+    classes.session.get_history = get_history
     state = install(with_stream(classes))
     assert state.generation == "safe-chat-stream"
     patched = {point.name.rpartition(".")[2] for point in state.points if point.state == "patched"}
-    assert patched == {"_safe_chat", "_safe_chat_stream", "_run_subagent"}
-    assert classes.session.get_history is get_history  # type: ignore[attr-defined]
-
-
-def _stream_not_async(classes: NanobotClasses) -> None:
-    with_stream(classes)
-    classes.provider._safe_chat_stream = lambda self: None  # type: ignore[attr-defined]
+    own = {"_safe_chat", "_safe_chat_stream", "_run_subagent"}
+    assert patched == {*own, "__init_subclass__"}
+    assert classes.session.get_history is get_history
 
 
 def _chat_not_async(classes: NanobotClasses) -> None:
     classes.provider.chat = lambda self, messages: None  # type: ignore[attr-defined]
 
 
-def _no_run_subagent(classes: NanobotClasses) -> None:
-    del classes.subagents._run_subagent  # type: ignore[attr-defined]
+def _chat_of_another_form(classes: NanobotClasses) -> None:
+    async def chat(self: Any, request: Any) -> None: ...
+
+    classes.provider.chat = chat  # type: ignore[attr-defined]
 
 
-def _other_history(classes: NanobotClasses) -> None:
-    def get_history(self: Any, limit: int = 120, *, max_tokens: int = 0) -> None: ...
-
-    classes.session.get_history = get_history  # type: ignore[attr-defined]
-
-
-def _positional_safe_chat(classes: NanobotClasses) -> None:
-    async def _safe_chat(self: Any, messages: Any) -> None: ...
+def _safe_chat_of_another_form(classes: NanobotClasses) -> None:
+    async def _safe_chat(self: Any, request: Any) -> None: ...
 
     classes.provider._safe_chat = _safe_chat  # type: ignore[attr-defined]
 
@@ -78,14 +75,12 @@ def _positional_safe_chat(classes: NanobotClasses) -> None:
 @pytest.mark.parametrize(
     ("bend", "named"),
     [
-        (_stream_not_async, "_safe_chat_stream` is not `async`"),
         (_chat_not_async, "chat` is not `async`"),
-        (_no_run_subagent, "_run_subagent` does not exist"),
-        (_other_history, "get_history` takes (self"),
-        (_positional_safe_chat, "_safe_chat` takes (self"),
+        (_chat_of_another_form, "chat` takes no `messages`"),
+        (_safe_chat_of_another_form, "_safe_chat` takes no `messages`"),
     ],
 )
-def test_one_point_that_is_not_as_expected_leaves_nanobot_untouched(
+def test_a_nanobot_whose_calls_cannot_be_reached_is_left_untouched(
     classes: NanobotClasses,
     install: Callable[..., installer.Status],
     bend: Callable[[NanobotClasses], None],
@@ -145,10 +140,10 @@ def test_what_somebody_else_wrapped_stays_and_passes_calls_on(
     classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     install(classes)
-    ours = classes.session.get_history  # type: ignore[attr-defined]
-    classes.session.get_history = theirs = lambda self, **kw: ours(self, **kw)  # type: ignore[attr-defined]
+    ours = classes.session.get_history
+    classes.session.get_history = theirs = lambda self, **kw: ours(self, **kw)
     installer.uninstall()
-    assert classes.session.get_history is theirs  # type: ignore[attr-defined]
+    assert classes.session.get_history is theirs
     session = classes.session(messages=conversation(9, 50))
     assert theirs(session, max_tokens=10) == conversation(9, 50)
 

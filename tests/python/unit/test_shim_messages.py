@@ -36,7 +36,7 @@ def test_history_without_a_budget_is_nanobots_own(
     classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
     session = classes.session(messages=conversation(9, 5))
-    own = classes.session.get_history  # type: ignore[attr-defined]
+    own = classes.session.get_history
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
         ((), {}),
         ((3,), {}),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from nanobot_context import installer
+from nanobot_context.guard.windows import Windows
 from nanobot_context.host.detect import NanobotClasses
-from nanobot_context.patches import window
+from nanobot_context.settings import LoadedSettings, Settings
 
 LARGE, SMALL = "gemini-2.5-pro", "gpt-4"
 LARGE_WINDOW = 1_048_576
@@ -81,12 +82,11 @@ def test_a_copy_for_another_model_has_that_ones_window(make: type) -> None:
 
 
 def test_a_window_that_was_learned_counts() -> None:
-    windows = SimpleNamespace(of=lambda model, endpoint: SimpleNamespace(tokens=90_000))
-    patches = SimpleNamespace(active=True)
-    following = window._following(None, windows, {65_536: 65_536}, patches)  # type: ignore[arg-type]
-    loop = SimpleNamespace(context_window_tokens=65_536)
-    assert following.fget is not None
-    assert following.fget(loop) == 90_000
+    windows = Windows(LoadedSettings(Settings()))
+    assert windows.in_place_of(65_536, LARGE) == LARGE_WINDOW
+    windows.learn(LARGE, 90_000)
+    assert windows.in_place_of(65_536, LARGE) == 90_000
+    assert windows.in_place_of(200_000, LARGE) == 200_000
 
 
 def test_status_names_it(make: type) -> None:

@@ -7,6 +7,8 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -16,13 +18,9 @@ from hypothesis import strategies as st
 
 from nanobot_context import installer
 from nanobot_context.events import LiveEvent, SummarisedEvent, subscribe
-from nanobot_context.guard.telemetry import Live
-from nanobot_context.guard.windows import Windows
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import NanobotClasses
-from nanobot_context.patches.patching import PatchSet
-from nanobot_context.plugins import summaries
-from nanobot_context.settings import LoadedSettings, Settings
+from nanobot_context.settings import Settings
 from nanobot_context.summary import Summary, summary_section
 from nanobot_sessions import (
     KEY,
@@ -34,7 +32,7 @@ from nanobot_sessions import (
     TranscriptBuilder,
     TranscriptInput,
 )
-from shim_classes import LLMResponse, Message, error
+from shim_classes import LLMResponse, Message, error, make_classes
 
 LIMIT, KEEP = 12, 4
 SETTINGS = {
@@ -644,13 +642,18 @@ def test_a_state_is_dropped_when_another_summary_is_shown_than_the_one_it_was_ma
 
 
 def test_another_nanobot_is_left_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
 ) -> None:
     place_classes(monkeypatch, ContextBuilder)
     monkeypatch.delattr(AgentLoop, "_process_message")
-    patches = PatchSet()
-    summaries.patch(Session, Windows(LoadedSettings(Settings())), Settings(), patches, Live())
-    assert patches.names() == []
+    before = dict(SessionManager.__dict__)
+    state = install(replace(classes, session=Session), **SETTINGS)
+    assert state.installed
+    assert dict(SessionManager.__dict__) == before
+    assert not hasattr(Session, "summary")
     assert "no _process_message" in caplog.text
 
 
@@ -701,13 +704,16 @@ STEPS = st.lists(
 def test_each_message_is_covered_or_shown_whatever_happens_meanwhile(steps: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patching:
         place_classes(patching, ContextBuilder)
-        patches = PatchSet()
-        settings = Settings(**SETTINGS)  # type: ignore[arg-type]
-        summaries.patch(Session, Windows(LoadedSettings(settings)), settings, patches, Live())
-        try:
-            asyncio.run(schedule(steps))
-        finally:
-            patches.restore()
+        classes = replace(make_classes(), session=Session)
+        patching.setattr(installer, "load_classes", lambda: classes)
+        with TemporaryDirectory() as folder:
+            config = Path(folder) / "config.json"
+            patching.setattr(installer, "nanobot_config_path", lambda: config)
+            installer.install(Settings(**SETTINGS))  # type: ignore[arg-type]
+            try:
+                asyncio.run(schedule(steps))
+            finally:
+                installer.uninstall()
 
 
 async def schedule(steps: list[str]) -> None:

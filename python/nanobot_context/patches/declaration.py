@@ -1,0 +1,191 @@
+"""What a patch is: one declaration, from which it is applied, reported, documented and tested."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from nanobot_context.host.detect import NanobotClasses, find, is_between
+from nanobot_context.patches.patching import PatchSet
+
+if TYPE_CHECKING:
+    from nanobot_context.guard.guard import Guard
+    from nanobot_context.guard.telemetry import Live
+    from nanobot_context.guard.windows import Windows
+    from nanobot_context.plugins.session_store import Opened
+    from nanobot_context.plugins.summaries import Jobs
+    from nanobot_context.settings import Settings
+
+__all__ = ["Context", "Part", "Patch", "Point"]
+
+Part = Literal["guard", "own cuts", "own window", "events", "summaries", "session store"]
+"""What a patch belongs to. A part works whole or not at all; what it cannot do without is `needed`.
+"""
+
+
+@dataclass(slots=True)
+class Context:
+    """What replacements work with."""
+
+    patches: PatchSet
+    guard: Guard
+    windows: Windows
+    telemetry: Live
+    settings: Settings
+    summaries: Jobs | None = None
+    store: Opened | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether replacements are to do anything: not after `uninstall`."""
+        return self.patches.active
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """One attribute of nanobot's that is replaced.
+
+    Attributes:
+        owner: The class, as `module:Class`.
+        attribute: Its name; empty for a class that only has to be there.
+        why: What a user has of it.
+        wrap: Makes the replacement of the original; `None` where nothing is replaced, and the
+            attribute is only used.
+        part: What it belongs to.
+        needed: Whether its part works without it.
+        kind: A function, a coroutine function, a value of instances (whose constructor takes the
+            parameters), or one that nanobot does not have.
+        parameters: Those behind `self` that the replacement relies on.
+        formerly: The name in earlier releases, used where there is none of the present name.
+        former_parameters: Its parameters where they were others.
+        unless: A parameter of the attribute, or an attribute of the owner, that makes it needless.
+        only_with: An attribute of the owner, or `module:name`, without which it may be missing.
+        guards: The model calls that are not protected without it.
+        spreads: Whether subclasses that have an attribute of their own are patched, too.
+        since: The first release that has it.
+        until: The last one; empty for the newest.
+    """
+
+    owner: str
+    attribute: str
+    why: str
+    wrap: Callable[[Any, Context], Any] | None
+    part: Part = "guard"
+    needed: bool = False
+    kind: Literal["function", "async", "value", "new"] = "function"
+    parameters: tuple[str, ...] = ()
+    formerly: str = ""
+    former_parameters: tuple[str, ...] = ()
+    unless: str = ""
+    only_with: str = ""
+    guards: str = ""
+    spreads: bool = False
+    since: str = "0.1.3.post7"
+    until: str = ""
+
+    def look(self, classes: NanobotClasses) -> Point:
+        """Return what this nanobot has of it."""
+        owner = classes.find(self.owner)
+        own = getattr(owner, "__dict__", {})
+        is_former = self.attribute not in own and self.formerly in own
+        name = self.formerly if is_former else self.attribute
+        if owner is None or self._is_needless(owner, own.get(name)):
+            state: State = "missing" if owner is None and not self.only_with else "needless"
+            return Point(self, owner, name, state, "does not exist")
+        problem = self._problem(owner, name, own)
+        if not problem:
+            return Point(self, owner, name, "ready")
+        is_gone = problem == "does not exist"
+        return Point(self, owner, name, "missing" if is_gone else "changed", problem)
+
+    def _is_needless(self, owner: Any, original: Any) -> bool:
+        if self.only_with and original is None:
+            module, _, name = self.only_with.rpartition(":")
+            if (find(module, name) if module else getattr(owner, name, None)) is None:
+                return True
+        if self.kind == "new" and self.attribute:
+            return _declares(owner, self.attribute)
+        if not self.unless:
+            return False
+        return hasattr(owner, self.unless) or self.unless in _parameters(original)
+
+    def _problem(self, owner: Any, name: str, own: Any) -> str:
+        """Return what is not as expected; nothing where all is."""
+        if not name or self.kind == "new":
+            return ""
+        if self.kind == "value":
+            slot = own.get(name)
+            is_kept = slot is None or inspect.ismemberdescriptor(slot)
+            found = _parameters(owner.__init__)
+            return "" if is_kept and {name, *self.parameters} <= set(found) else "does not exist"
+        original = own.get(name)
+        if original is None:
+            return "does not exist"
+        if self.kind == "async" and not inspect.iscoroutinefunction(original):
+            return "is not `async`"
+        taken = _parameters(original)
+        is_former = name != self.attribute and bool(self.former_parameters)
+        wanted = self.former_parameters if is_former else self.parameters
+        lacking = [name for name in wanted if name not in taken and "**" not in taken]
+        return f"takes no `{'`, `'.join(lacking)}`" if lacking else ""
+
+
+State = Literal["ready", "missing", "changed", "needless"]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What one nanobot has of a patch.
+
+    Attributes:
+        patch: The patch.
+        owner: The class; `None` where there is none.
+        attribute: What the attribute is called in this release.
+        state: "ready" as expected, "missing", "changed", or "needless" in this release.
+        problem: What is not as expected.
+    """
+
+    patch: Patch
+    owner: Any
+    attribute: str
+    state: State
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """`module.Class.attribute`."""
+        module, _, name = self.patch.owner.partition(":")
+        if self.owner is not None:
+            module, name = self.owner.__module__, self.owner.__qualname__
+        return ".".join(filter(None, (module, name, self.attribute)))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is not as expected."""
+        return self.state in ("missing", "changed")
+
+    def is_expected_of(self, version: str | None) -> bool:
+        """Return whether this release should have it."""
+        return version is not None and is_between(version, self.patch.since, self.patch.until)
+
+
+def _declares(owner: Any, name: str) -> bool:
+    """Return whether a class, or its instances, have an attribute of this name."""
+    fields = {**getattr(owner, "__annotations__", {}), **getattr(owner, "__dataclass_fields__", {})}
+    return hasattr(owner, name) or name in fields
+
+
+def _parameters(function: Any) -> tuple[str, ...]:
+    """Return the names of the parameters behind `self`; `**` for any other name."""
+    try:
+        found = list(inspect.signature(function).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return ()
+    kinds = inspect.Parameter
+    return tuple(
+        "**" if one.kind is kinds.VAR_KEYWORD else one.name
+        for one in found
+        if one.kind is not kinds.POSITIONAL_ONLY
+    )
