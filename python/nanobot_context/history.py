@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from nanobot_context._core import wrap_summary
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.types import Message
 
@@ -87,8 +88,6 @@ def assemble_history(
 
 def summary_message(text: str) -> Message:
     """Return the system message that shows a summary."""
-    from nanobot_context.summary import wrap_summary
-
     return {"role": "system", "content": wrap_summary(text)}
 
 

@@ -24,6 +24,7 @@ from nanobot_context.guard.archives import (
     read_file_knows_the_workspace,
 )
 from nanobot_context.guard.counters import Counters, counters_file
+from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.guard import Guard
 from nanobot_context.guard.limits import Learned, learned_file
 from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
@@ -206,9 +207,8 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
             read_file_knows_the_workspace(),
             workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
         )
-    guard = Guard(
-        settings, windows, _CLEAR_COMMAND, error_response, archives, own_prompts(), telemetry
-    )
+    fitter = Fitter(settings, windows, archives, own_prompts())
+    guard = Guard(fitter, _CLEAR_COMMAND, error_response, telemetry)
     context = Context(PatchSet(), guard, windows, telemetry, settings)
     if settings.enable_history_summarization:
         from nanobot_context.plugins.summaries import Jobs

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import select_history
+from nanobot_context._core import select_history, static_buffer_cut
 from nanobot_context.errors import InvalidArgumentError, InvalidMessageError
 from nanobot_context.history import check_covers, newest
 from nanobot_context.types import Message
@@ -134,8 +134,6 @@ class Session:
                 there are.
             InvalidMessageError: A message is of a shape that no provider accepts.
         """
-        from nanobot_context.summary import static_buffer_cut
-
         if self.summary_in_progress:
             return [], False
         covered = 0

@@ -14,8 +14,9 @@ from nanobot_context.overflow import Overflow, Usage, detect_overflow
 from nanobot_context.recovery import Attempt, Refused, is_answer
 
 if TYPE_CHECKING:
-    from nanobot_context.guard.guard import Guard
+    from nanobot_context.guard.fitting import Fitter
     from nanobot_context.guard.request import Message, Request
+    from nanobot_context.guard.telemetry import Live
 
 __all__ = ["Exchange"]
 
@@ -29,7 +30,8 @@ class Exchange:
         raised: The exception that nanobot's own provider raised, which is handed on.
     """
 
-    guard: Guard
+    fitter: Fitter
+    live: Live
     request: Request
     last: Refused | None = field(default=None, init=False)
     raised: BaseException | None = field(default=None, init=False)
@@ -37,7 +39,7 @@ class Exchange:
     _capped: bool = field(default=False, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
-        live = self.guard.live
+        live = self.live
         self.attempts += 1
         if self.attempts > 1:
             live.retried(
@@ -82,24 +84,24 @@ class Exchange:
                     self.request.model,
                     tools=self.request.tools,
                     newest_only=newest_only,
-                    archive=self.guard.archive_of(self.request),
+                    archive=self.fitter.archive_of(self.request),
                 )
             except ContextOverflowError as floor:
                 floor.needed_tokens += reserved
                 raise
             return reduced.messages
 
-        return self.guard.shorten(self.request, max_tokens, reduce)
+        return self.fitter.shorten(self.request, max_tokens, reduce)
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         fused("learn from a refusal", lambda: self._learn(refused, attempt, prompt_tokens), None)
 
     def _learn(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         prompt_tokens = self._sent_tokens(attempt, prompt_tokens)
-        overflow, request, windows = refused.overflow, self.request, self.guard.windows
+        overflow, request, windows = refused.overflow, self.request, self.fitter.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
-        self.guard.live.overflowed(request, overflow, refused.refusal, prompt_tokens)
-        window = self.guard.window(request)
+        self.live.overflowed(request, overflow, refused.refusal, prompt_tokens)
+        window = self.fitter.window(request)
         log.warning(
             "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "
             "limit {})",
@@ -130,13 +132,13 @@ class Exchange:
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens of what an attempt sends: of the messages, or of a state instead."""
         state = self.request.state if self.request.goes_on(attempt.messages) else None
-        return self.guard.state_tokens(self.request, state) if state else message_tokens
+        return self.fitter.state_tokens(self.request, state) if state else message_tokens
 
     def _learn_output(self, attempt: Attempt) -> None:
         """Remember the limit for the answer that was accepted after a longer one was refused."""
         if self._capped and attempt.max_tokens:
             model, endpoint = self.request.model, self.request.endpoint
-            self.guard.windows.learn_output(model, attempt.max_tokens, endpoint)
+            self.fitter.windows.learn_output(model, attempt.max_tokens, endpoint)
 
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
@@ -153,7 +155,7 @@ class Exchange:
 
     def _silent(self, attempt: Attempt, response: Any) -> Overflow | None:
         """Return the overflow that the usage of an answer gives away, and learn from the usage."""
-        request, windows = self.request, self.guard.windows
+        request, windows = self.request, self.fitter.windows
         usage = Usage.of(response)
         if usage.input_tokens is None or getattr(response, "finish_reason", None) == "error":
             return None

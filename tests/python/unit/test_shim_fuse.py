@@ -26,12 +26,13 @@ from shim_classes import (
 
 ANSWER = LLMResponse("fine", usage={"prompt_tokens": 3_000, "completion_tokens": 9})
 GUARD, EXCHANGE = "nanobot_context.guard.guard.", "nanobot_context.guard.exchange."
+FITTING = "nanobot_context.guard.fitting."
 WINDOWS, LIVE = "nanobot_context.guard.windows.Windows.", "nanobot_context.guard.telemetry."
 
 BEFORE = (
-    f"{GUARD}compress",
-    f"{GUARD}lift_reflections",
-    f"{GUARD}Guard.window",
+    f"{FITTING}compress",
+    f"{FITTING}lift_reflections",
+    f"{FITTING}Fitter.window",
     f"{WINDOWS}of",
     f"{WINDOWS}ratio",
     f"{WINDOWS}output_of",
@@ -61,8 +62,8 @@ REFUSED = (
     f"{EXCHANGE}detect_overflow",
     f"{EXCHANGE}reduce_messages",
     f"{EXCHANGE}log.warning",
-    f"{GUARD}lift_reflections",
-    f"{GUARD}Guard.window",
+    f"{FITTING}lift_reflections",
+    f"{FITTING}Fitter.window",
     f"{GUARD}log.error",
     f"{WINDOWS}learn",
     f"{WINDOWS}counted",

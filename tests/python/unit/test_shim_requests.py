@@ -143,7 +143,7 @@ def test_a_mistake_of_ours_sends_nanobots_own_request(
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise ValueError("a bug")
 
-    monkeypatch.setattr("nanobot_context.guard.guard.compress", broken)
+    monkeypatch.setattr("nanobot_context.guard.fitting.compress", broken)
     install(classes)
     script = Script(LLMResponse("fine"))
     messages = conversation(20, 300)

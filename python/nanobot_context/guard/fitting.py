@@ -1,0 +1,185 @@
+"""What goes into a request: its messages within the window, and the limit for its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from nanobot_context._core import count_tokens, fits, reduce_messages
+from nanobot_context.errors import ContextOverflowError
+from nanobot_context.guard.windows import Window, Windows
+from nanobot_context.host.messages import (
+    REFLECTION_TOKENS,
+    is_consolidation,
+    lift_prompts,
+    lift_reflections,
+    restore_prompts,
+    restore_reflections,
+    shorten_consolidation,
+)
+from nanobot_context.recovery import compress
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
+    from nanobot_context.guard.archives import Archives
+    from nanobot_context.guard.request import Request, State
+    from nanobot_context.settings import Settings
+
+__all__ = ["Fitter", "is_same"]
+
+# What is kept free for nanobot's reflection lines grows by this share of the window at a time: a
+# window that changes with every request would move every cut.
+_RESERVE_STEPS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Fitter:
+    """Makes requests fit with one set of settings.
+
+    Attributes:
+        settings: The settings in force.
+        windows: The window of every model.
+        archives: Where originals of tool results are kept; `None` where the settings say no.
+        prompts: How nanobot's own prompts in the user's name begin.
+    """
+
+    settings: Settings
+    windows: Windows
+    archives: Archives | None = None
+    prompts: tuple[str, ...] = ()
+
+    def compressed(self, request: Request) -> tuple[list[Message], int]:
+        """Return the messages to send, and the budget that they were fitted to.
+
+        They are the caller's own list when nothing has to be cut.
+        """
+        window = self.window(request)
+        if window.tokens == 0:
+            return request.messages, 0
+        max_tokens = _prompt_first(self.output_limit(request), window.tokens)
+        budget = self._budget(window.tokens, max_tokens)
+        state_fits = request.state is None or self.state_tokens(request, request.state) <= budget
+        if request.state and state_fits and not request.fallbacks:
+            # The messages are not what goes out; another model would get them.
+            return request.messages, budget
+
+        def first(messages: list[Message], reserved: int) -> list[Message]:
+            step = max(window.tokens // _RESERVE_STEPS, 1)
+            kept_free = min(-(-reserved // step) * step, window.tokens)
+            return compress(
+                messages,
+                window.tokens - kept_free,
+                request.model,
+                tools=request.tools,
+                max_output_tokens=max_tokens,
+                settings=self.settings,
+                archive=self.archive_of(request),
+            )
+
+        try:
+            compressed = self.shorten(request, budget, first)
+        except ContextOverflowError as floor:
+            compressed = self._smallest(request, floor)
+        if is_same(compressed, request.messages):
+            # Another list drops the state.
+            compressed = request.messages if state_fits else list(request.messages)
+        return compressed, budget
+
+    def _smallest(self, request: Request, floor: ContextOverflowError) -> list[Message]:
+        """Return a request of which nothing is left to cut, though it is larger than the window.
+
+        It is sent all the same: the window may have been misread, or be larger than the table has
+        it, and only the provider knows.
+        """
+
+        def reduce(messages: list[Message], _: int) -> list[Message]:
+            reduced = reduce_messages(
+                messages,
+                floor.needed_tokens,
+                request.model,
+                tools=request.tools,
+                newest_only=True,
+                archive=self.archive_of(request),
+            )
+            return reduced.messages
+
+        try:
+            return self.shorten(request, floor.needed_tokens, reduce)
+        except ContextOverflowError:
+            return request.messages
+
+    def shorten(
+        self,
+        request: Request,
+        budget: int,
+        shorten: Callable[[list[Message], int], list[Message]],
+    ) -> list[Message]:
+        """Apply `shorten` without what nanobot says as the user, and know its consolidation."""
+        lifted, reflection = lift_reflections(request.messages)
+        if reflection is not None:
+            lines = len(request.messages) - len(lifted)
+            shorter = shorten(lifted, lines * REFLECTION_TOKENS)
+            if is_same(shorter, lifted):
+                return request.messages
+            return restore_reflections(shorter, reflection)
+        lifted, asked = lift_prompts(request.messages, self.prompts)
+        if asked:
+            prompts = [prompt for _, prompt in asked]
+            shorter = shorten(lifted, count_tokens(prompts, request.model))
+            if is_same(shorter, lifted):
+                return request.messages
+            return restore_prompts(shorter, asked, lifted[-1])
+        try:
+            return shorten(request.messages, 0)
+        except ContextOverflowError:
+            if not is_consolidation(request.messages):
+                raise
+
+            def is_short(messages: list[Message]) -> bool:
+                return fits(messages, budget, request.model, tools=request.tools)
+
+            shortened = shorten_consolidation(request.messages, is_short)
+            if shortened is None:
+                raise
+            return shortened
+
+    def archive_of(self, request: Request) -> Archive | None:
+        """Return where originals of the request's tool results are kept."""
+        return self.archives.of(request.messages) if self.archives else None
+
+    def window(self, request: Request) -> Window:
+        """Return the window of a request, in our own counting."""
+        window = self.windows.smallest(request.models, request.endpoint)
+        return replace(window, tokens=int(window.tokens / self._ratio(request)))
+
+    def state_tokens(self, request: Request, state: State) -> int:
+        """Return the tokens of a request that goes on from a state, in our own counting."""
+        tokens = int(state.tokens / self._ratio(request))
+        return tokens + count_tokens(state.pending, request.model)
+
+    def _ratio(self, request: Request) -> float:
+        return self.windows.ratio(request.model, request.messages, request.endpoint)
+
+    def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
+        reserve = int(window_tokens * self.settings.context_reserve_ratio)
+        return max(window_tokens - max(reserve, max_tokens or 0), 0)
+
+    def output_limit(self, request: Request) -> int | None:
+        """Return the output limit of `request`, lowered to what the model is known to accept."""
+        learned = self.windows.output_of(request.model, request.endpoint)
+        if request.max_tokens is None:
+            return learned
+        half = self.windows.half_of(request.model, request.endpoint)
+        return min(limit for limit in (request.max_tokens, learned, half) if limit is not None)
+
+
+def _prompt_first(max_tokens: int | None, window_tokens: int) -> int | None:
+    """Return what to keep free for the answer: as asked for, but at most half the window."""
+    return None if max_tokens is None else max(min(max_tokens, window_tokens // 2), 0)
+
+
+def is_same(left: list[Message], right: list[Message]) -> bool:
+    """Return whether two lists hold the same objects."""
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
