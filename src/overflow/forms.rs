@@ -540,6 +540,51 @@ const OTHERS: &[(u16, &str)] = &[
     (400, "输入图片过大，超过 10MB"),
     (500, "Internal server error"),
     (400, ""),
+    (400, "Your token exceeds the maximum length of 255"),
+    (400, "You have reached the maximum number of tokens for your free trial"),
+    (400, "You exceeded the maximum number of tokens allowed for your free trial account."),
+    (400, "JWT token is too long: maximum length is 4096"),
+    (400, "The access token exceeds the maximum size of 8192 bytes"),
+    (400, "Bearer token too long"),
+    (400, "The provided token exceeds the maximum allowed length."),
+    (400, "Your session token is longer than the limit of 2048 characters"),
+    (400, "id_token exceeds max length 8192"),
+    (400, "API token length must not exceed 64"),
+    (400, "The refresh token has exceeded its maximum lifetime"),
+    (400, "Token limit for this API key has been exceeded"),
+    (400, "CSRF token length exceeds limit"),
+    (400, "Device token exceeds the maximum length of 255"),
+    (400, "token exceeds the maximum length of 255 characters"),
+    (400, "You have exceeded your monthly token allowance"),
+    (400, "Your organization has used 1000000 tokens of its 1000000 token budget for this billing period"),
+    (400, "Daily token limit exceeded: 500000 tokens per day"),
+    (400, "Free tier users may use at most 10000 tokens; you have exceeded this limit"),
+    (400, "Token quota exceeded for model gpt-4o"),
+    (400, "You've hit your token limit for this week. Please wait until Monday."),
+    (400, "Insufficient tokens: your wallet has 0 tokens left, the request needs 2048 tokens"),
+    (400, "You have exceeded the number of tokens included in your subscription"),
+    (400, "Token usage exceeds the spending limit of your workspace"),
+    (400, "Rate limit exceeded: 40000 tokens in the last 60 seconds"),
+    (400, "Too many tokens requested in a short period, slow down"),
+    (400, "Invalid 'stop': array too long. Expected an array with maximum length 4, but got 5 instead."),
+    (400, "stop sequence exceeds the maximum of 16 tokens"),
+    (400, "Stop sequences must have fewer than 64 tokens"),
+    (
+        400,
+        "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 70 instead.",
+    ),
+    (400, "function description exceeds the maximum length of 1024 characters"),
+    (400, "tool name too long: maximum length is 64"),
+    (400, "metadata value exceeds maximum length of 512"),
+    (400, "The conversation title is too long (maximum is 200 characters)"),
+    (400, "user field is too long: maximum length 64"),
+    (400, "image exceeds 5 MB maximum: 6291456 bytes > 5242880 bytes"),
+    (400, "The image size exceeds the maximum of 8000 pixels in one dimension"),
+    (400, "Audio input exceeds the maximum duration of 1500 seconds"),
+    (400, "Too many images in request: 120 > 100"),
+    (400, "File is too large: the limit is 512 MB"),
+    (400, "batch size 300 is larger than the maximum allowed batch size 256"),
+    (400, "The number of inputs exceeds the maximum of 2048 per embedding request"),
 ];
 
 #[test]
@@ -548,6 +593,46 @@ fn other_errors_are_no_overflow_however_they_are_wrapped() {
         for text in wrapped(text) {
             assert_eq!(kind(status, &text), None, "{status} {text}");
         }
+    }
+}
+
+#[test]
+fn an_overflow_in_words_near_those_of_other_errors_is_one() {
+    for text in [
+        "This model's maximum context length is 8192 tokens, however you requested 9000 tokens (9000 in your prompt; 0 for the completion).",
+        "Your prompt has 9000 tokens, more than the limit of 8192",
+        "The request exceeds the model's context window",
+        "Input token count 140000 exceeds the maximum of 131072",
+        "Your token count exceeds the maximum of 8192 for this model",
+        "The number of tokens in your messages exceeds the limit of 32768",
+        "The input is too long: 9000 tokens, the maximum is 8192",
+        "Total tokens 9000 exceed context size 8192",
+        "Requested tokens (9000) exceed context window of 8192",
+        "the session has 9000 tokens, which exceeds the context window of 8192",
+        "this conversation exceeds the token limit of the model, start a new one",
+        "Your session exceeds the context length",
+        "input tokens exceed the maximum allowed input tokens of 30720",
+        "The free tier of this model has a context window of 8192 tokens; your prompt has 9000 tokens",
+        "prompt is too long: 204857 tokens > 200000 maximum",
+        "API request failed: the prompt contains 9000 tokens, maximum context is 8192",
+        "Your messages are too long for the model: 9000 tokens",
+        "tokens in request: 9000, allowed: 8192; reduce the prompt",
+        "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
+    ] {
+        assert_eq!(kind(400, text), Some(Input), "{text}");
+    }
+    for text in [
+        "tokens_to_generate should be less than 4096",
+        "invalid params, tokens_to_generate should be less than 4096",
+        "max_tokens_to_sample: 100000 > 4096, which is the maximum allowed",
+        "num_predict must be at most 4096",
+        "max_tokens is too large: 100000. This model supports at most 16384 completion tokens",
+        "maxOutputTokens must be at most 8192",
+        "max_new_tokens must be <= 1024, got 4096",
+        "The requested number of output tokens exceeds the maximum of 8192",
+        "completion token limit exceeded: max_completion_tokens is 100000, the model allows at most 65536",
+    ] {
+        assert_eq!(kind(400, text), Some(OutputCap), "{text}");
     }
 }
 

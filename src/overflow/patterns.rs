@@ -174,6 +174,10 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Output, r"@\W*\n[^\n]*less than or equal"),
     (Output, r"range (?:of|for) max_?(?:\w+_)?tokens|maximum value (?:for|of) max_?(?:\w+_)?tokens"),
     (Output, r"(?:at most|maximum|up to)[^\n]*\b(?:completion|output) tokens\b|maximum tokens you requested exceeds"),
+    (
+        Output,
+        r"\b(?:output|completion) tokens? (?:exceeds? (?:the )?(?:max|limit|allow|number)|(?:is|are) too (?:large|many|high)|limit (?:was |has been )?(?:exceeded|reached))",
+    ),
     (Output, r"max_?(?:\w+_)?tokens…(?:范围|超过|超出|大于|过大|超限|非法|不合法|无效|最大|上限|不能|小于|以下)"),
     (Output, r"最大输出…(?:超过|超出|大于|不能|限制|上限)"),
     (
@@ -191,15 +195,25 @@ const PATTERNS: &[(Sign, &str)] = &[
         Other,
         r"rate[ _-]?limit|too many requests|throttl|\bquota|per (?:min|day|hour|second|month)|\b(?:dai|month)ly\b|this month|\b[tr]p[md]\b|concurren",
     ),
-    (Other, r"please wait|(?:try|retry) again (?:in|later|tomorrow)|please retry after|overloaded|service unavailable"),
-    (Other, r"billing|credit|payment|balance|usage limit|\bplan\b|subscription|insufficient_quota|extra usage"),
+    (
+        Other,
+        r"please wait|slow down|short period|(?:try|retry) again (?:in|later|tomorrow)|please retry after|overloaded|service unavailable",
+    ),
+    (
+        Other,
+        r"billing|credit|payment|balance|usage limit|\bplan\b|subscription|insufficient_quota|extra usage|\btrial\b|allowance|spend",
+    ),
+    (
+        Other,
+        r"(?:limit|exceed|reach|allow|number)…\bfree[ -](?:tier|account)|\bfree[ -](?:tier|account)…(?:limit|exceed|reach|allow|at most)",
+    ),
     (
         Other,
         r"un(?:supported|known|recognized|expected) (?:parameter|argument|keyword|request|value)|not supported (?:with|by|for) this model",
     ),
     (
         Other,
-        r"string_above_max_length|array_above|array too long|invalid (?:user|metadata|tools?|functions?|stop|model|name)\b|user id\b|\bnames?\b…(?:length|too long|exceed)",
+        r"string_above_max_length|array_above|array too long|invalid (?:user|metadata|tools?|functions?|stop|model|name)\b|user id\b|\b(?:names?|titles?|descriptions?)\b…(?:length|too long|exceed)",
     ),
     (
         Other,
@@ -215,7 +229,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Other,
-        r"api[ _]key|unauthori[sz]ed|authenticat|forbidden|access denied|permission|(?:access|auth|bearer|refresh|id|security|csrf|invalid|expired) token|token (?:has |is )?(?:expired|invalid|revoked)|\bjwt\b",
+        r"api[ _]key|unauthori[sz]ed|authenticat|forbidden|access denied|permission|(?:access|auth|bearer|refresh|id|security|csrf|invalid|expired) token|token (?:has |is )?(?:expired|invalid|revoked)|\bjwt\b|\b(?:your|this|provided|device|push|session|api|reset) token (?:exceed|is\b|has\b|must|size)|\btoken exceed…\b(?:char|bytes)",
     ),
     (
         Other,
@@ -265,12 +279,10 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str =
-    r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|entity|max_|maxoutput|reduce|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|entity|max_|maxoutput|predict|reduce|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
-const OUTPUT_PARAMETER: &str =
-    r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len)\b";
+const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";
 
 static SET: LazyLock<RegexSet> = LazyLock::new(|| {
     let sources = PATTERNS.iter().map(|(_, pattern)| pattern.replace('…', r"[^\n]*").replace('@', OUTPUT_PARAMETER));
