@@ -131,8 +131,9 @@ pub fn after_fork() {
     FORKING.fetch_sub(1, SeqCst);
 }
 
-/// Lets work go on in the child, which no other thread of the parent came along to.
+/// Lets work go on in the child, which no other thread of the parent came along to: not those that were about to begin.
 pub fn after_fork_in_child() {
+    RUNNING.store(0, SeqCst);
     FORKING.store(0, SeqCst);
 }
 
@@ -196,6 +197,16 @@ mod tests {
             after_fork();
         });
         assert!(is_done.load(SeqCst));
+    }
+
+    #[test]
+    fn a_child_forgets_the_threads_that_were_about_to_begin() {
+        let _one = ONE_AT_A_TIME.lock();
+        before_fork();
+        RUNNING.fetch_add(1, SeqCst);
+        after_fork_in_child();
+        before_fork();
+        after_fork();
     }
 
     #[test]

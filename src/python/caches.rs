@@ -8,6 +8,7 @@ use pyo3::types::PyDict;
 use crate::cache::{self, CONVERSATIONS, STRINGS, Share};
 
 use super::arguments::whole;
+use super::convert::detached_whole;
 use super::{convert, known};
 
 /// The caches of the binding: they hold objects of the interpreter.
@@ -42,7 +43,7 @@ pub fn cache_limit_bytes() -> usize {
 #[pyfunction]
 pub fn clear_caches(py: Python<'_>) -> usize {
     let bytes = sizes(py).map(|(_, bytes)| bytes).sum();
-    py.detach(|| {
+    detached_whole(py, || {
         for (_, cache) in cache::all() {
             cache.clear();
         }
@@ -60,7 +61,7 @@ pub fn clear_caches(py: Python<'_>) -> usize {
 #[pyfunction]
 pub fn set_cache_limit(py: Python<'_>, megabytes: &Bound<'_, PyAny>) -> PyResult<()> {
     let megabytes = whole(megabytes, "megabytes")?;
-    py.detach(|| cache::set_limit_mb(usize::try_from(megabytes).unwrap_or(usize::MAX)));
+    detached_whole(py, || cache::set_limit_mb(usize::try_from(megabytes).unwrap_or(usize::MAX)));
     for (share, bytes, clear) in OF_BINDING {
         if bytes(py) > share.max_bytes() {
             clear(py);

@@ -11,7 +11,7 @@ use crate::tokens::TokenCounter;
 use crate::{Error, Result};
 
 use super::arguments::{model, optional_whole, whole};
-use super::convert::{detached, without_surrogates};
+use super::convert::{detached, detached_whole, without_surrogates};
 use super::errors::OrRaise;
 use super::functions::Call;
 use super::receipt::Reduced;
@@ -431,7 +431,7 @@ impl SummaryRun {
     /// Return the call that it waits for; `None` when nothing is left to ask.
     fn next_call(&mut self, py: Python<'_>) -> Option<SummaryCall> {
         let run = self.run.as_mut()?;
-        let summary::Call { messages, max_tokens, temperature, depth } = py.detach(|| run.next_call())?;
+        let summary::Call { messages, max_tokens, temperature, depth } = detached_whole(py, || run.next_call())?;
         Some(SummaryCall { messages, max_tokens, temperature, depth })
     }
 

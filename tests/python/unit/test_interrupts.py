@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from nanobot_context import compress_messages, count_tokens, fit_messages
+from nanobot_context.caches import clear_caches
 
 pytestmark = [
     pytest.mark.timeout(180),
@@ -123,11 +124,16 @@ def test_children_forked_beside_busy_threads_count_and_fit() -> None:
             messages.append({"role": "user", "content": "go on"})
             fit_messages(messages, 5_000, "gpt-4o")
 
+    def clearing() -> None:
+        while not done.is_set():
+            clear_caches()
+
     threads = [threading.Thread(target=busy, args=(seed,)) for seed in range(1, 3)]
+    threads.append(threading.Thread(target=clearing))
     for thread in threads:
         thread.start()
     try:
-        for number in range(20):
+        for number in range(40):
             child = os.fork()
             if child == 0:
                 text = words(-number - 1, 8_000)
