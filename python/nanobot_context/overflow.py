@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nanobot_context._core import Overflow, classify_error, classify_usage
+from nanobot_context._core import MAX_WHOLE, Overflow, classify_error, classify_usage
+from nanobot_context.arguments import check_instance, check_whole, invalid
 
 __all__ = ["Overflow", "Usage", "detect_overflow"]
 
@@ -21,7 +22,7 @@ class Usage:
     Attributes:
         input_tokens: Tokens of the prompt, `None` where the provider reports none.
         cache_tokens: Tokens of the prompt that went through a cache and are not in `input_tokens`
-            (Anthropic); 0 for providers that include them.
+            (Anthropic, and who else reports only the rest); 0 for providers that include them.
         output_tokens: Tokens of the answer, `None` where the provider reports none.
         finish_reason: Why the answer ended, in the provider's word.
         window_tokens: The model's window; 0 where it is not known.
@@ -35,6 +36,14 @@ class Usage:
     window_tokens: int = 0
     counted_tokens: int = 0
 
+    def __post_init__(self) -> None:
+        check_whole("input_tokens", self.input_tokens, optional=True)
+        check_whole("cache_tokens", self.cache_tokens)
+        check_whole("output_tokens", self.output_tokens, optional=True)
+        check_instance("finish_reason", self.finish_reason, str, optional=True)
+        check_whole("window_tokens", self.window_tokens)
+        check_whole("counted_tokens", self.counted_tokens)
+
     @classmethod
     def of(cls, response: Any, *, window_tokens: int = 0, counted_tokens: int = 0) -> Usage:
         """Read a response of OpenAI's, Anthropic's or Google's client, litellm or nanobot.
@@ -47,7 +56,12 @@ class Usage:
         if _field(usage, "estimated_tokens"):
             usage = None  # nanobot 0.3.5 fills in its own estimate
         prompt = _tokens(usage, "prompt_tokens", "input_tokens", "prompt_token_count")
-        cached = sum(_tokens(usage, name) or 0 for name in _CACHE_FIELDS)
+        details = _field(usage, "prompt_tokens_details", "input_tokens_details")
+        cached = max(
+            sum(_tokens(usage, name) or 0 for name in _CACHE_FIELDS),
+            _tokens(usage, "cached_tokens", "prompt_cache_hit_tokens") or 0,
+            _tokens(details, "cached_tokens") or 0,
+        )
         return cls(
             input_tokens=prompt,
             # Of a prompt that holds them it could not be more than all.
@@ -63,8 +77,6 @@ class Usage:
         )
 
 
-# No prompt has more; a number above it is none that a provider counted.
-_MAX_TOKENS = 2**53
 _CACHE_FIELDS = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
@@ -89,8 +101,17 @@ def detect_overflow(
             (no body)" or a bare number for what others say in words.
         usage: What was reported of a call that was answered. It gives away an overflow of kind
             `silent`: a prompt that was cut to less than half of our count, one above the window, or
-            one that filled the window and left no answer.
+            one that filled the window and left no answer. No window has fewer than 1,024 tokens: a
+            smaller report is not of what was read.
+
+    Raises:
+        InvalidArgumentError: An argument cannot be used.
     """
+    if not isinstance(error_or_text, BaseException | str | None):
+        raise invalid("error_or_text", "an exception, a text or None", error_or_text)
+    check_whole("status", status, optional=True)
+    check_instance("provider", provider, str, optional=True)
+    check_instance("usage", usage, Usage, optional=True)
     if isinstance(error_or_text, str):
         found = classify_error(error_or_text, status=status, provider=_name(provider))
     else:
@@ -102,7 +123,7 @@ def detect_overflow(
         input_tokens=usage.input_tokens,
         cache_tokens=usage.cache_tokens,
         output_tokens=usage.output_tokens,
-        finish_reason=usage.finish_reason,
+        finish_reason=_name(usage.finish_reason),
         window_tokens=usage.window_tokens,
         counted_tokens=usage.counted_tokens,
     )
@@ -130,7 +151,7 @@ def _classify(error: BaseException, status: int | None, provider: str | None) ->
     response = _get(error, "response")
     known = (status, _get(error, "status_code"), _get(error, "code"), _status(response))
     fields: dict[str, Any] = {
-        "status": next((one for one in known if isinstance(one, int) and 0 < one < 1000), None),
+        "status": next((one for one in known if _is_status(one)), None),
         "code": _name(_get(error, "code")),
         "error_type": _name(_get(error, "type")) or type(error).__name__,
         "provider": _name(provider) or _name(_get(error, "llm_provider")),
@@ -140,6 +161,10 @@ def _classify(error: BaseException, status: int | None, provider: str | None) ->
         if found := classify_error(text, **fields):
             return found
     return None
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1000
 
 
 def _get(value: Any, name: str) -> Any:
@@ -189,4 +214,4 @@ def _tokens(usage: Any, *names: str) -> int | None:
     found = _field(usage, *names)
     if not isinstance(found, int) or isinstance(found, bool):
         return None
-    return found if 0 <= found <= _MAX_TOKENS else None
+    return found if 0 <= found <= MAX_WHOLE else None

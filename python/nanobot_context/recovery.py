@@ -19,11 +19,8 @@ from nanobot_context._core import (
     get_output_limit,
     reduce_messages,
 )
-from nanobot_context.errors import (
-    ContextOverflowError,
-    InvalidArgumentError,
-    InvalidMessageError,
-)
+from nanobot_context.arguments import check_callable, check_instance, check_whole, invalid
+from nanobot_context.errors import ContextOverflowError, InvalidMessageError
 from nanobot_context.overflow import Overflow, Usage, detect_overflow
 from nanobot_context.settings import Settings
 
@@ -155,11 +152,10 @@ async def recover(
             return answer
         if answer.overflow.kind == "silent":
             silent = answer
-        try:
-            prompt_tokens = exchange.count(attempt.messages)
-        except InvalidMessageError:
+        prompt_tokens = _counted(exchange, attempt)
+        if prompt_tokens is None:
             # Nobody can make it smaller; what the provider said is worth more than that.
-            raise GaveUp("unrelated", answer, 0, None) from None
+            raise GaveUp("unrelated", answer, 0, None)
         exchange.refused(answer, attempt, prompt_tokens)
         recovery = recovery or Recovery(
             prompt_tokens,
@@ -181,6 +177,14 @@ async def recover(
             at_floor = floor if repair.reason == "floor" else None
             raise GaveUp(repair.reason, silent or answer, prompt_tokens, at_floor)
         attempt = Attempt(messages, repair.output_tokens)
+
+
+def _counted(exchange: Exchange, attempt: Attempt) -> int | None:
+    """Return the tokens of a prompt; `None` where a message has a shape that we do not know."""
+    try:
+        return exchange.count(attempt.messages)
+    except InvalidMessageError:
+        return None
 
 
 def compress(
@@ -236,11 +240,8 @@ class _Call:
             if overflow is None:
                 raise
             return Refused(overflow, error)
-        try:
-            counted_tokens = self.count(attempt.messages)
-        except InvalidMessageError:
-            # The provider knows more shapes than we do, and its answer is paid for.
-            counted_tokens = 0
+        # The provider may know more shapes than we do, and its answer is paid for.
+        counted_tokens = _counted(self, attempt) or 0
         usage = Usage.of(response, window_tokens=self.window_tokens, counted_tokens=counted_tokens)
         overflow = detect_overflow(None, usage=usage)
         if overflow is None or is_answer(usage, overflow):
@@ -321,15 +322,16 @@ async def call_with_recovery(
         InvalidMessageError: A message is of a shape that cannot be counted; nothing was sent.
         InvalidArgumentError: Another argument cannot be used.
     """
-    if context_window is None:
-        raise InvalidArgumentError(
-            "`context_window` must be a non-negative integer, got None", argument="context_window"
-        )
-    if on_overflow is not None and not callable(on_overflow):
-        raise InvalidArgumentError(
-            f"`on_overflow` must be callable, got {type(on_overflow).__name__}",
-            argument="on_overflow",
-        )
+    if not callable(chat):
+        raise invalid("chat", "callable", chat)
+    check_whole("context_window", context_window)
+    check_whole("max_output_tokens", max_output_tokens, optional=True)
+    check_callable("on_overflow", on_overflow)
+    check_instance("settings", settings, Settings, optional=True)
+    check_instance("messages", messages, list)
+    for index, tool in enumerate(tools if isinstance(tools, list) else ()):
+        check_instance(f"tools[{index}]", tool, dict)
+    count_tokens([], model, tools=tools)  # what cannot be used is said before anything is paid for
     settings = settings or Settings()
     first = messages
     if context_window:

@@ -1,18 +1,20 @@
 //! What to send after a refusal: a state machine that sends nothing itself.
 //!
 //! The caller sends a request, tells [`Recovery`] how it was refused, does what the [`Step`] says and tells the outcome,
-//! until a step says to give up. Every prompt that is sent is smaller than the one before, and no step needs a model.
+//! until a step says to give up: after three attempts at the latest, of which each asks for less than the one before. No
+//! step needs a model.
 
 use super::detect::{Overflow, OverflowKind};
 use crate::tokens::share;
 
-/// Smaller prompts that are tried after the first was refused. Source: hermes and openclaw stop after three.
-const MAX_PROMPTS: usize = 3;
+/// Requests that are sent after the first was refused, smaller prompts and shorter answers together. Source: hermes and
+/// openclaw stop after three.
+const MAX_ATTEMPTS: usize = 3;
 
 /// Of the room that the stated limit leaves for the prompt, what each attempt uses: our count and the provider's differ.
 ///
 /// Source: a tenth is what the counts of the families without a public vocabulary are off by; then as openclaw shrinks.
-const OF_STATED_PERCENT: [u64; MAX_PROMPTS] = [90, 70, 50];
+const OF_STATED_PERCENT: [u64; MAX_ATTEMPTS] = [90, 70, 50];
 
 /// A prompt above this share of the refused one is not smaller by more than the noise of counting.
 const SMALLER_PERCENT: u64 = 95;
@@ -20,14 +22,11 @@ const SMALLER_PERCENT: u64 = 95;
 /// Compressions in a row that left the prompt as large as it was, after which no other is tried.
 const MAX_USELESS: u32 = 2;
 
-/// An answer of fewer tokens is of no use, so that an output cap below means that the prompt is too long.
+/// An answer of fewer tokens is of no use, unless the provider itself says that it has no longer one.
 const MIN_OUTPUT_TOKENS: u64 = 256;
 
 /// Most answers are shorter: a prompt that leaves as much, or half of what was asked for, is not cut for a longer one.
 const USUAL_OUTPUT_TOKENS: u64 = 4_096;
-
-/// Lower limits for the answer that are tried: 8,192 may come down to 1,024.
-const MAX_OUTPUTS: u32 = 3;
 
 /// What the caller does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub enum Step {
     Compress {
         /// Tokens that the prompt may have at most, tool schemas and framing included, by the caller's own count.
         prompt_tokens: u64,
-        /// Nothing has to stay but system messages, the last message of the user and the newest group.
+        /// Nothing stays but system messages, the last message of the user and the newest group: more does not fit.
         newest_only: bool,
     },
     /// Send nothing more.
@@ -55,7 +54,7 @@ pub enum Reason {
     Unrelated,
     /// What must stay is as large as what was refused.
     Floor,
-    /// Three smaller prompts were refused as well.
+    /// Three smaller requests were refused as well.
     Refused,
     /// Two compressions in a row freed next to nothing.
     Useless,
@@ -84,8 +83,7 @@ pub struct Recovery {
     listed_output_tokens: u64,
     emergency_ratio: f64,
     stated_limit: Option<u64>,
-    prompts: usize,
-    outputs: u32,
+    attempts: usize,
     useless: u32,
     is_at_floor: bool,
 }
@@ -112,8 +110,7 @@ impl Recovery {
             listed_output_tokens,
             emergency_ratio,
             stated_limit: None,
-            prompts: 0,
-            outputs: 0,
+            attempts: 0,
             useless: 0,
             is_at_floor: false,
         }
@@ -124,13 +121,9 @@ impl Recovery {
         let numbers = overflow.limit_tokens.zip(overflow.used_tokens);
         match overflow.kind {
             OverflowKind::OutputCap => match self.lower_output(overflow) {
-                Some(output_tokens) => {
-                    self.outputs += 1;
-                    self.output_tokens = Some(output_tokens);
-                    Step::Send { output_tokens: self.output_tokens }
-                }
+                Some(output_tokens) => self.answer_within(output_tokens),
                 // The prompt leaves next to nothing for an answer.
-                None if numbers.is_some() && self.outputs < MAX_OUTPUTS => self.compress(overflow),
+                None if numbers.is_some() => self.compress(overflow),
                 None => Step::GiveUp(Reason::Unrelated),
             },
             // Any request that is not above what a minute allows may be sent again later.
@@ -155,7 +148,7 @@ impl Recovery {
         self.useless = 0;
         self.is_at_floor = false;
         self.prompt_tokens = prompt_tokens;
-        Step::Send { output_tokens: self.output_tokens }
+        self.send()
     }
 
     /// Returns what to do where what must stay needs `needed_tokens`, which is more than the step allowed.
@@ -173,15 +166,16 @@ impl Recovery {
     }
 
     fn compress(&mut self, overflow: &Overflow) -> Step {
+        if self.attempts == MAX_ATTEMPTS {
+            return Step::GiveUp(Reason::Refused);
+        }
         self.stated_limit = overflow.limit_tokens;
         if let (Some(limit), Some(output)) = (overflow.limit_tokens, self.output_tokens) {
             // Half of a small window is the prompt's, however long an answer is asked for.
             self.output_tokens = Some(output.min(limit / 2).max(1));
             let room = overflow.used_tokens.map_or(0, |used| limit.saturating_sub(used)).min(limit / 2);
-            if room < output && room >= (output / 2).min(USUAL_OUTPUT_TOKENS) && self.outputs < MAX_OUTPUTS {
-                self.outputs += 1;
-                self.output_tokens = Some(room);
-                return Step::Send { output_tokens: self.output_tokens };
+            if room < output && room >= (output / 2).min(USUAL_OUTPUT_TOKENS) {
+                return self.answer_within(room);
             }
         }
         let emergency = share(self.prompt_tokens, self.emergency_ratio, f64::floor);
@@ -189,19 +183,24 @@ impl Recovery {
         self.compress_to(stated.unwrap_or(emergency))
     }
 
-    fn compress_to(&mut self, prompt_tokens: u64) -> Step {
-        if self.prompts == MAX_PROMPTS {
-            return Step::GiveUp(Reason::Refused);
-        }
-        self.prompts += 1;
-        let prompt_tokens = prompt_tokens.min(self.smaller());
-        Step::Compress { prompt_tokens, newest_only: self.prompts == MAX_PROMPTS }
+    fn compress_to(&self, prompt_tokens: u64) -> Step {
+        Step::Compress { prompt_tokens: prompt_tokens.min(self.smaller()), newest_only: false }
+    }
+
+    fn answer_within(&mut self, output_tokens: u64) -> Step {
+        self.output_tokens = Some(output_tokens);
+        self.send()
+    }
+
+    fn send(&mut self) -> Step {
+        self.attempts += 1;
+        Step::Send { output_tokens: self.output_tokens }
     }
 
     /// Returns the tokens of the prompt, by our own count, that the stated limit leaves room for.
     fn stated_prompt_tokens(&self, overflow: &Overflow) -> Option<u64> {
         let limit = overflow.limit_tokens?;
-        let of_room = OF_STATED_PERCENT[self.prompts.min(MAX_PROMPTS - 1)];
+        let of_room = OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)];
         let room = percent(limit.saturating_sub(self.output_tokens.unwrap_or(0)), of_room);
         // The provider may count more than we do. `used` may also include the answer, or be misread: no vocabulary is
         // wrong by more than a factor of two. One that read less than we sent cut it, and counts as we do.
@@ -218,8 +217,11 @@ impl Recovery {
             let current = self.output_tokens?;
             Some(if self.listed_output_tokens < current { self.listed_output_tokens } else { current / 2 })
         })?;
+        // What a prompt happens to leave can grow with a shorter prompt; a cap of the model's own cannot.
+        let is_own = overflow.output_tokens.is_some() && overflow.used_tokens.is_none();
+        let least = if is_own { 1 } else { MIN_OUTPUT_TOKENS };
         let is_lower = self.output_tokens.is_none_or(|current| lower < current);
-        (is_lower && lower >= MIN_OUTPUT_TOKENS && self.outputs < MAX_OUTPUTS).then_some(lower)
+        (is_lower && lower >= least && self.attempts < MAX_ATTEMPTS).then_some(lower)
     }
 
     /// Returns the most tokens that count as smaller than what was refused.
@@ -279,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn the_third_smaller_prompt_is_the_newest_messages_and_there_is_no_fourth() {
+    fn there_are_three_smaller_prompts_and_no_fourth() {
         let mut recovery = recovery(100_000, None);
-        for (prompt_tokens, newest_only) in [(60_000, false), (36_000, false), (21_600, true)] {
-            assert_eq!(recovery.refused(&input(None, None)), Step::Compress { prompt_tokens, newest_only });
+        for prompt_tokens in [60_000, 36_000, 21_600] {
+            assert_eq!(recovery.refused(&input(None, None)), compress(prompt_tokens));
             assert_eq!(recovery.compressed(prompt_tokens), Step::Send { output_tokens: None });
         }
         assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(Reason::Refused));
@@ -350,6 +352,12 @@ mod tests {
     }
 
     #[test]
+    fn a_cap_that_a_model_has_of_its_own_may_be_small() {
+        let cap = Overflow { output_tokens: Some(100), ..overflow(OverflowKind::OutputCap, None, None) };
+        assert_eq!(recovery(10_000, Some(4_000)).refused(&cap), Step::Send { output_tokens: Some(100) });
+    }
+
+    #[test]
     fn a_cap_that_leaves_no_room_for_an_answer_is_too_long_a_prompt() {
         let cap = overflow(OverflowKind::OutputCap, Some(16_000), Some(15_900));
         let cap = Overflow { output_tokens: Some(100), ..cap };
@@ -408,6 +416,38 @@ mod tests {
                     ends(recovery(prompt, output), prompt, &overflow(kind, limit, used));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn refusals_that_alternate_end_after_three_attempts() {
+        let cap = |output_tokens| Overflow { output_tokens, ..overflow(OverflowKind::OutputCap, None, None) };
+        let errors = [
+            input(None, None),
+            input(Some(16_000), Some(20_000)),
+            input(Some(262_144), Some(22_139)),
+            cap(None),
+            cap(Some(900)),
+            cap(Some(90)),
+            overflow(OverflowKind::Silent, Some(4_096), Some(20_000)),
+            overflow(OverflowKind::RateCeiling, Some(3_000), Some(4_000)),
+        ];
+        for order in 0..errors.len().pow(4) {
+            let mut refusals = (0..4).map(|at| &errors[order / errors.len().pow(at) % errors.len()]);
+            let mut recovery = recovery(100_000, Some(262_144));
+            let mut attempts = 0;
+            while let Some(error) = refusals.next() {
+                let mut step = recovery.refused(error);
+                if let Step::Compress { prompt_tokens, .. } = step {
+                    step = recovery.compressed(prompt_tokens);
+                }
+                match step {
+                    Step::Send { .. } => attempts += 1,
+                    Step::GiveUp(_) => break,
+                    Step::Compress { .. } => panic!("compressed as asked for, and not sent"),
+                }
+            }
+            assert!(attempts <= 3, "{attempts} attempts");
         }
     }
 

@@ -5,6 +5,9 @@ use super::detect::{Overflow, OverflowKind};
 /// Fewer tokens than this are framing and templates, not a cut prompt.
 const MIN_CUT_TOKENS: u64 = 2_048;
 
+/// No model has a smaller window. A smaller number is not of a prompt that was cut, but of what no cache held.
+const MIN_WINDOW_TOKENS: u64 = 1_024;
+
 /// What a provider reported of one call that it counts as answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UsageView<'a> {
@@ -48,7 +51,8 @@ pub fn detect_silent(usage: &UsageView<'_>, window_tokens: u64, counted_tokens: 
         }
     }
     // Half: our own count is within 40 % for every family of model, so less than half was not counted differently but cut.
-    let is_cut = prompt < counted_tokens / 2 && counted_tokens - prompt >= MIN_CUT_TOKENS;
+    let is_cut =
+        prompt >= MIN_WINDOW_TOKENS && prompt < counted_tokens / 2 && counted_tokens - prompt >= MIN_CUT_TOKENS;
     if is_cut { silent(Some(prompt), Some(counted_tokens)) } else { None }
 }
 
@@ -91,6 +95,9 @@ mod tests {
         assert_eq!(detect_silent(&usage(4_096, 200, "stop"), 128_000, 20_000), silent(4_096, 20_000));
         assert_eq!(detect_silent(&usage(10_000, 200, "stop"), 128_000, 20_000), None);
         assert_eq!(detect_silent(&usage(500, 200, "stop"), 128_000, 1_200), None, "framing, not a cut");
+        for uncached in [1, 3, 14, 1_023] {
+            assert_eq!(detect_silent(&usage(uncached, 200, "stop"), 128_000, 20_000), None, "no window is so small");
+        }
         assert_eq!(detect_silent(&UsageView::default(), 128_000, 20_000), None, "no report, no verdict");
         assert_eq!(detect_silent(&usage(0, 0, "stop"), 128_000, 20_000), None);
     }

@@ -8,6 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -77,16 +78,24 @@ def test_the_first_request_fits_the_window_with_room_for_the_answer() -> None:
     assert chat.limits == [3_000]
 
 
-def test_each_attempt_is_smaller_and_the_last_holds_the_newest_only() -> None:
+def test_each_attempt_has_60_percent_of_the_one_before() -> None:
     chat = Chat([*[refused()] * 3, "fine"])
     messages = conversation(20, 300)
     assert run(chat, messages) == "fine"
-    first, second, third, last = chat.sizes
-    assert second <= 0.6 * first
-    assert third <= 0.6 * second
-    assert last < 1_000
+    for before, after in pairwise(chat.sizes):
+        assert 0.5 * before < after <= 0.6 * before
     assert chat.sent[-1][-1] == messages[-1]
     assert chat.sent[-1][0] == messages[0]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_refusals_that_alternate_end_after_three_attempts(first: int) -> None:
+    refusals = [refused(), refused("Range of max_tokens should be [1, 1024]"), refused()]
+    refusals += [refused("Range of max_tokens should be [1, 512]"), refused()] * 3
+    chat = Chat(refusals[first:])
+    with pytest.raises((ContextOverflowError, RuntimeError)):
+        run(chat, conversation(20, 300), max_output_tokens=9_000)
+    assert len(chat.sent) == 4
 
 
 def test_a_window_that_was_wrong_does_not_matter() -> None:
@@ -125,11 +134,12 @@ def test_what_only_lacks_room_for_the_answer_is_sent() -> None:
     assert run(chat, messages, context_window=4_000) == "fine"
 
 
-def test_an_output_cap_lowers_the_limit_only() -> None:
-    cap = "Range of max_tokens should be [1, 1024]"
+@pytest.mark.parametrize("stated", [1_024, 100])
+def test_an_output_cap_lowers_the_limit_only(stated: int) -> None:
+    cap = f"Range of max_tokens should be [1, {stated}]"
     chat = Chat([refused(cap), "fine"])
     run(chat, conversation(4, 100), max_output_tokens=9_000)
-    assert chat.limits == [9_000, 1_024]
+    assert chat.limits == [9_000, stated]
     assert chat.sent[0] == chat.sent[1]
 
 
@@ -171,6 +181,19 @@ def test_a_prompt_that_was_cut_in_silence_is_sent_again() -> None:
     assert [overflow.kind for overflow in heard] == ["silent"]
 
 
+@pytest.mark.parametrize("uncached", [1, 3, 14])
+def test_a_report_of_what_no_cache_held_is_no_cut_prompt(uncached: int) -> None:
+    answer = reported(uncached, 9, "stop")
+    assert run(Chat([answer]), conversation(20, 300)) is answer
+
+
+def test_cached_tokens_that_are_not_in_the_prompt_are_added() -> None:
+    answer = reported(1_500, 9, "stop")
+    answer.usage.prompt_tokens_details = SimpleNamespace(cached_tokens=4_700)
+    assert run(Chat([answer]), conversation(20, 300)) is answer
+    assert Usage.of(answer).cache_tokens == 4_700
+
+
 def test_an_answer_that_nothing_improves_is_the_answer() -> None:
     answers = [reported(tokens, 9, "stop") for tokens in (4_096, 1_100, 400, 90)]
     assert run(Chat(answers), conversation(20, 300)) is not None
@@ -202,6 +225,15 @@ def test_an_answer_that_nothing_improves_is_the_answer() -> None:
             None,
         ),
         ({"usage": {"prompt_tokens": 10, "cache_read_input_tokens": 7}}, 10, None, None),
+        ({"usage": {"prompt_tokens": 10, "cached_tokens": 70}}, 80, None, None),
+        (
+            {"usage": {"input_tokens": 10, "input_tokens_details": {"cached_tokens": 70}}},
+            *(80, None, None),
+        ),
+        (
+            {"usage": {"prompt_tokens": 99, "prompt_tokens_details": {"cached_tokens": 70}}},
+            *(99, None, None),
+        ),
         ({"usage": {"prompt_tokens": -1, "completion_tokens": True}}, None, None, None),
         ({"usage": {"prompt_tokens": 10**40, "completion_tokens": 2**64}}, None, None, None),
         ("text", None, None, None),
@@ -309,10 +341,16 @@ def test_who_listens_costs_no_call(caplog: pytest.LogCaptureFixture) -> None:
     assert "`on_overflow` failed" in caplog.text
 
 
-@pytest.mark.parametrize("arguments", [{"context_window": None}, {"on_overflow": 5}])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"context_window": None}, {"on_overflow": 5}, {"tools": [5]}, {"model": 5}),
+        *({"context_window": 0, "tools": [5]}, {"max_output_tokens": "x"}, {"settings": 5}),
+    ],
+)
 def test_a_wrong_argument_is_named_before_anything_is_sent(arguments: dict[str, Any]) -> None:
     chat = Chat(["fine"])
     with pytest.raises(InvalidArgumentError) as caught:
         run(chat, conversation(2, 10), **arguments)
-    assert caught.value.argument in arguments
+    assert caught.value.argument.partition("[")[0] in arguments
     assert chat.sent == []
