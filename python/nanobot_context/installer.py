@@ -15,7 +15,7 @@ import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nanobot_context.caches import set_cache_limit
+from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.guard import fuse, log
 from nanobot_context.guard.archives import (
@@ -161,6 +161,7 @@ def status() -> Status:
         model=model if isinstance(model, str) else None,
         learned=context.windows.learned.to_dict(),
         counters=context.telemetry.counters.total(),
+        caches=cache_sizes(),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from nanobot_context import activation
+from nanobot_context.caches import cache_limit_bytes
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
 from nanobot_context.cli.output import labelled, line
@@ -164,6 +165,9 @@ def _print_status(report: Report) -> None:
         labelled(point.state, shown, _STYLES[point.state])
     for fuse in shim.fuses:
         labelled("failed", f"could not {fuse.what}: {fuse.error}, {fuse.times} times", "bold red")
+    if shim.caches is not None:
+        taken, limit = sum(shim.caches.values()), cache_limit_bytes()
+        labelled("caches", f"{taken >> 20:,} of {limit >> 20:,} MB in this process")
     if shim.counters is not None and shim.counters.since is not None:
         for label, text in _counted(shim.counters, shim.counters.since):
             labelled(label, text)

@@ -65,6 +65,7 @@ class Status:
         learned: What providers taught, by model: `window_tokens`, `output_tokens`, `ratio`.
         counters: What happened in all processes that share nanobot's config file; `None` where
             nothing is installed.
+        caches: Bytes that each cache of this process takes; `None` where nothing is installed.
     """
 
     installed: bool
@@ -82,6 +83,7 @@ class Status:
     model: str | None = None
     learned: dict[str, dict[str, Any]] | None = None
     counters: Counts | None = None
+    caches: dict[str, int] | None = None
 
     @property
     def protected(self) -> bool:

@@ -171,19 +171,24 @@ class SharedSessions:
                 return loaded(key, stored, self._gateway)
             session = self._files.load(key) if key not in self._taken_files() else None
             if session is not None:
-                self.save(session)
+                self._save(session)
                 self._service.update_user_state(APP, USER, {_FILE + key: True})
             return session
 
     def save(self, session: Any, *, fsync: bool = False) -> None:
         """Store what is new of `session`, and bring it up to date with what others have written.
 
-        Raises:
-            SessionStoreError: It is not stored, or not all of it; the next save goes on from there.
+        Where the store does not take it, nanobot goes on: the next save goes on from there.
         """
         if _is_own(session.key):
             self._files.save(session, fsync=fsync)
             return
+        try:
+            self._save(session)
+        except SessionStoreError as error:
+            log.warning("{} is not stored until its next save: {}", session.key, error)
+
+    def _save(self, session: Any) -> None:
         with self._lock:
             for _ in range(_ATTEMPTS):
                 try:
