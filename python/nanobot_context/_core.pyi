@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol, final
 from nanobot_context.types import Message
 
 __all__ = [
+    "MAX_WHOLE",
     "Compressor",
     "Cut",
     "FileLock",
@@ -27,6 +28,7 @@ __all__ = [
     "archive_name",
     "cache_limit_bytes",
     "cache_sizes",
+    "check_whole",
     "classify_error",
     "classify_message",
     "classify_usage",
@@ -41,6 +43,7 @@ __all__ = [
     "fit_without",
     "fits",
     "format_structured",
+    "format_value",
     "get_context_window",
     "get_output_limit",
     "keep_last_cut",
@@ -61,6 +64,7 @@ __all__ = [
 ]
 
 __version__: Final[str]
+MAX_WHOLE: Final[int]
 
 class _Settings(Protocol):
     @property
@@ -262,6 +266,10 @@ class Recovery:
     def compressed(self, prompt_tokens: int) -> Repair: ...
     def floor(self, needed_tokens: int) -> Repair: ...
 
+def check_whole(
+    argument: str, value: object, *, least: int = 0, optional: bool = False
+) -> int | None: ...
+def format_value(value: object) -> str: ...
 def classify_error(
     text: str,
     *,
@@ -273,11 +281,11 @@ def classify_error(
 def classify_usage(
     *,
     input_tokens: int | None,
-    cache_tokens: int = 0,
+    cache_tokens: int | None = None,
     output_tokens: int | None = None,
     finish_reason: str | None = None,
-    window_tokens: int = 0,
-    counted_tokens: int = 0,
+    window_tokens: int | None = None,
+    counted_tokens: int | None = None,
 ) -> Overflow | None: ...
 def reduce_messages(
     messages: list[Message],

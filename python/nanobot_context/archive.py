@@ -26,6 +26,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from nanobot_context._core import archive_directory, archive_name
+from nanobot_context.arguments import check_callable, check_whole, invalid, text_of
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import is_part, locked, replace_file
 
@@ -76,15 +77,16 @@ class Archive:
             warn: What is told of the first failure; `None` logs it as `nanobot_context`.
 
         Raises:
-            InvalidArgumentError: The cap is no positive integer, or the path cannot stand in a
-                message: it is longer than 256 bytes, or has line breaks or quotes in it.
+            InvalidArgumentError: The cap is no positive integer, or the path is none or cannot
+                stand in a message: it is longer than 256 bytes, or has line breaks or quotes in it.
         """
-        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int) or max_bytes <= 0:
-            raise InvalidArgumentError(
-                f"`max_bytes` must be a positive integer, got {max_bytes!r}", argument="max_bytes"
-            )
+        if not isinstance(directory, str | os.PathLike):
+            raise invalid("directory", "a path", directory)
+        text = text_of("directory", os.fspath(directory)) if shown is None else shown
+        check_callable("warn", warn)
+        check_whole("max_bytes", max_bytes, least=1)
         self.directory = Path(directory).expanduser().absolute()
-        self.shown = archive_directory(os.fspath(directory) if shown is None else shown)
+        self.shown = archive_directory(text_of("shown", text))
         self.max_bytes = max_bytes
         self._warn = warn or logging.getLogger("nanobot_context").warning
         self._has_failed = False

@@ -11,6 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from nanobot_context._core import wrap_summary
+from nanobot_context.arguments import (
+    check_choice,
+    check_instance,
+    check_messages,
+    check_whole,
+    invalid,
+)
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.types import Message
 
@@ -66,15 +73,11 @@ def assemble_history(
             is no list of messages, or the summary covers more messages than there are, and so is of
             another conversation.
     """
-    if mode not in ("summary", "recent"):
-        raise InvalidArgumentError(
-            f"`mode` must be `summary` or `recent`, got {mode!r}", argument="mode"
-        )
+    check_choice("mode", mode, ("summary", "recent"))
+    check_messages("messages", messages)
     given = () if current is None else current
     if not (isinstance(given, Sequence) and all(isinstance(one, Mapping) for one in given)):
-        raise InvalidArgumentError(
-            f"`current` must be a list of messages, got {current!r:.60}", argument="current"
-        )
+        raise invalid("current", "a list of messages", current)
     start = leading_system(messages)
     shown = list(messages[:start])
     if mode == "summary" and summary is not None:
@@ -102,6 +105,9 @@ def check_covers(summary: Summary, messages: Sequence[Message]) -> None:
 
     The messages were cleared and the summary was not; to go on would hide as many new ones.
     """
+    from nanobot_context.summary.record import Summary
+
+    check_instance("summary", summary, Summary)
     if summary.covers > len(messages):
         raise InvalidArgumentError(
             f"the summary covers {summary.covers} messages, but there are {len(messages)}",
@@ -119,10 +125,7 @@ def newest(
     """
     start = 0
     for argument, limit in (("max_messages", max_messages), ("rounds", rounds)):
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
-            raise _not_positive(argument, limit)
-        if limit is not None and limit < 1:
-            raise _not_positive(argument, limit)
+        check_whole(argument, limit, least=1, optional=True)
     if max_messages is not None:
         start = max(len(messages) - max_messages, 0)
     if rounds is not None:
@@ -133,12 +136,6 @@ def newest(
     cuts = [at for at in _places_to_cut(messages) if at >= start]
     at_user = (at for at in cuts if messages[at].get("role") == "user")
     return list(messages[next(at_user, cuts[0] if cuts else len(messages)) :])
-
-
-def _not_positive(argument: str, given: object) -> InvalidArgumentError:
-    return InvalidArgumentError(
-        f"`{argument}` must be a positive integer or None, got {given!r}", argument=argument
-    )
 
 
 def _places_to_cut(messages: Sequence[Message]) -> Iterator[int]:

@@ -14,9 +14,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import compress_messages, fits
+from nanobot_context.arguments import check_whole
 from nanobot_context.errors import (
     ConflictError,
-    InvalidArgumentError,
     SessionExistsError,
     SessionGoneError,
     SessionNotFoundError,
@@ -88,12 +88,7 @@ class OpenAIAgentsSession:
         max_tokens: int | None = None,
         model: str | None = None,
     ) -> None:
-        is_count = isinstance(max_tokens, int) and not isinstance(max_tokens, bool)
-        if max_tokens is not None and not (is_count and max_tokens > 0):
-            raise InvalidArgumentError(
-                f"`max_tokens` must be a positive integer or None, got {max_tokens!r}",
-                argument="max_tokens",
-            )
+        check_whole("max_tokens", max_tokens, least=1, optional=True)
         self._is_owner = isinstance(store, str)
         if isinstance(store, str):
             store = AsyncSessionService(store, event_limit=0)

@@ -12,6 +12,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
+from nanobot_context.arguments import check_callable, check_messages, check_whole
 from nanobot_context.errors import ContextOverflowError, InvalidArgumentError
 from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
 from nanobot_context.settings import Settings
@@ -165,15 +166,9 @@ def replay(
         InvalidArgumentError: The window is no positive number, or a setting is unknown.
         SettingsError: The value of a setting cannot be used.
     """
-    if isinstance(context_window, bool) or not isinstance(context_window, int):
-        raise InvalidArgumentError(
-            f"`context_window` must be an integer, got {context_window!r}",
-            argument="context_window",
-        )
-    if context_window <= 0:
-        raise InvalidArgumentError(
-            f"`context_window` must be positive, got {context_window}", argument="context_window"
-        )
+    check_whole("context_window", context_window, least=1)
+    check_messages("messages", messages)
+    check_callable("on_request", on_request)
     limits = _with_room(_settings(settings), context_window, max_output_tokens)
     run = _Run(list(messages), context_window, model, tools, limits, archive)
     positions = list(_positions(messages))
@@ -447,11 +442,7 @@ def _with_room(settings: Settings, window_tokens: int, max_output_tokens: int | 
     """Return settings that keep free what an answer may have: at most half of the window."""
     if max_output_tokens is None:
         return settings
-    if isinstance(max_output_tokens, bool) or not isinstance(max_output_tokens, int):
-        raise InvalidArgumentError(
-            f"`max_output_tokens` must be an integer or None, got {max_output_tokens!r}",
-            argument="max_output_tokens",
-        )
+    check_whole("max_output_tokens", max_output_tokens, optional=True)
     room = min(max_output_tokens, window_tokens // 2)
     # Rounded up to `room` where it is used.
     ratio = max(settings.context_reserve_ratio, (room - 0.5) / window_tokens)

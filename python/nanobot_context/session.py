@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import select_history, static_buffer_cut
-from nanobot_context.errors import InvalidArgumentError, InvalidMessageError
+from nanobot_context.arguments import check_instance, check_whole, format_value
+from nanobot_context.errors import InvalidMessageError
 from nanobot_context.history import check_covers, newest
 from nanobot_context.types import Message
 
@@ -93,12 +94,8 @@ class Session:
         is_covered = summary is not None or self.summary_in_progress
         if max_messages is None:
             max_messages = 0 if is_covered else _MAX_MESSAGES
-        is_count = isinstance(max_messages, int) and not isinstance(max_messages, bool)
-        if not is_count or max_messages < 0:
-            raise InvalidArgumentError(
-                f"`max_messages` must be a non-negative integer, got {max_messages!r:.60}",
-                argument="max_messages",
-            )
+        check_whole("max_messages", max_messages)
+        check_instance("messages", self.messages, list)
         shown = self.messages
         if summary is not None:
             check_covers(summary, shown)
@@ -159,6 +156,8 @@ class Session:
                 where that has come to its end before: where summaries may be late, hand over a
                 `Summary`, which knows what it covers.
         """
+        from nanobot_context.summary.record import Summary
+
         with _ACCEPTING:
             handed_out, self._handed_out = self._handed_out, None
             self.summary_in_progress = False
@@ -166,6 +165,7 @@ class Session:
                 if handed_out is None:
                     return False
                 summary = self._next_summary(summary, handed_out)
+            check_instance("summary", summary, Summary)
             is_possible = summary.covers <= len(self.messages) and summary.text.strip()
             if not is_possible or not summary.is_newer_than(self.summary):
                 return False
@@ -186,6 +186,12 @@ class Session:
 
 
 def _for_request(message: Message, index: int) -> Message:
+    if not isinstance(message, dict):
+        raise InvalidMessageError(
+            f"`messages[{index}]` must be a dict, got {format_value(message)}",
+            index=index,
+            field="",
+        )
     if "role" not in message:
         raise InvalidMessageError(f"`messages[{index}]` has no `role`", index=index, field="")
     request = {key: message[key] for key in _REQUEST_KEYS if key in message}

@@ -26,6 +26,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from nanobot_context._core import MAX_WHOLE, format_value
+from nanobot_context.arguments import check_instance
 from nanobot_context.errors import SettingsError
 
 __all__ = ["SETTINGS_FILE", "LoadedSettings", "Settings", "load_settings", "read_json_object"]
@@ -175,7 +177,10 @@ def _is_name(value: Any) -> bool:
 
 def _is_store(value: Any) -> bool:
     schemes = ("sqlite:///", "redis://", "rediss://")
-    return value is None or (isinstance(value, str) and value.startswith(schemes))
+    if not isinstance(value, str):
+        return value is None
+    # In memory the sessions would end with the process.
+    return value.startswith(schemes) and value.partition("?")[0] != "sqlite:///:memory:"
 
 
 def _is_path(value: Any) -> bool:
@@ -199,12 +204,8 @@ def _parse_name(text: str) -> str | None:
     return None if text.strip().lower() in {"none", "null"} else text.strip()
 
 
-# Up to which ratios are exact: what the core takes, too.
-_MAX_WHOLE = 2**53
-
-
 def _is_whole(value: Any, lowest: int = 0) -> bool:
-    return _is_int(value) and lowest <= value <= _MAX_WHOLE
+    return _is_int(value) and lowest <= value <= MAX_WHOLE
 
 
 _SWITCH = _Rule("`true` or `false`", lambda value: isinstance(value, bool), _parse_bool)
@@ -227,7 +228,9 @@ _RESERVE = _Rule(
 )
 
 _STORE = _Rule(
-    "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`", _is_store, _parse_name
+    "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`, not in memory",
+    _is_store,
+    _parse_name,
 )
 
 _PATH = _Rule("a file's path or null", _is_path, _parse_name)
@@ -275,9 +278,12 @@ def load_settings(
         environ: The environment to read; `None` is the process's own.
 
     Raises:
+        InvalidArgumentError: An argument is something else.
         SettingsError: A file is no JSON object, a key is unknown or a value cannot be used. The
             message names the key's path (`agents.defaults.contextWindowOverride`).
     """
+    check_instance("nanobot_config", nanobot_config, Path, optional=True)
+    check_instance("environ", environ, Mapping, optional=True)
     config = nanobot_config or Path.home() / ".nanobot" / "config.json"
     settings_file = config.parent / SETTINGS_FILE
     agent_defaults = _agent_defaults(config)
@@ -446,6 +452,9 @@ def _closest(key: str, known: Mapping[str, str], *, cutoff: float = 0.6) -> str 
 
 
 def _show(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=format_value)
+    except (TypeError, ValueError, RecursionError):
+        text = format_value(value)
     text = re.sub(r"(://)\S*@", r"\1***@", text)  # who logs in to a store, and how
     return text if len(text) <= 80 else text[:77] + "..."

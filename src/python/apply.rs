@@ -1,12 +1,16 @@
 //! A plan carried out on Python messages, copy on write.
 
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+
+use crate::Error;
 
 use crate::compress::{CallEdit, Edit, NewMessage, Output, Plan};
 use crate::message::Field;
 
 use super::convert::{Originals, is_text, kind, snapshot};
+use super::errors::to_python;
 
 /// Returns the messages of a request: untouched ones are the very same objects, edited ones new dicts with every other
 /// key kept. `messages` and `originals` are what the plan was made of, whatever the caller's lists hold by now.
@@ -21,14 +25,35 @@ pub fn apply<'py>(
         match output {
             Output::Keep(index) => out.append(messages.get_item(*index)?)?,
             Output::Edit(index, edit) => {
-                let new = messages.get_item(*index)?.cast::<PyDict>()?.copy()?;
-                set(&new, edit, originals.parts(*index), originals.calls(*index))?;
-                out.append(new)?;
+                let message = messages.get_item(*index)?.cast_into::<PyDict>()?;
+                let edited = edited(&message, edit, originals.parts(*index), originals.calls(*index));
+                out.append(edited.map_err(|error| not_copied(py, *index, error))?)?;
             }
             Output::New(message) => out.append(new(py, originals, message)?)?,
         }
     }
     Ok(out)
+}
+
+/// Returns the error for a message whose copy failed: the methods of a subclass of `dict` may raise anything.
+fn not_copied(py: Python<'_>, index: usize, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyException>(py) {
+        return error;
+    }
+    let of_message = to_python(py, &Error::message(index, "", format!("cannot be copied: {}", error.value(py))));
+    of_message.set_cause(py, Some(error));
+    of_message
+}
+
+fn edited<'py>(
+    message: &Bound<'py, PyDict>,
+    edit: &Edit,
+    old_parts: Option<&Bound<'py, PyList>>,
+    old_calls: Option<&Bound<'py, PyList>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let new = message.copy()?;
+    set(&new, edit, old_parts, old_calls)?;
+    Ok(new)
 }
 
 fn set<'py>(

@@ -9,7 +9,7 @@ use crate::compress::{self, Archived, Plan, Request};
 use crate::message::Message;
 use crate::{Error, Result};
 
-use super::arguments::shown;
+use super::arguments::format_value;
 use super::convert::View;
 use super::errors::OrRaise;
 
@@ -26,7 +26,7 @@ impl Archive {
     pub fn of(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Self>> {
         let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
         let directory = value.getattr("shown").and_then(|shown| shown.extract::<String>()).or_else(|_: PyErr| {
-            let problem = format!("must be an `Archive` or None, got {}", shown(value));
+            let problem = format!("must be an `Archive` or None, got {}", format_value(value));
             Err(Error::argument("archive", problem)).or_raise(value.py())
         })?;
         let place = compress::Archive::new(&directory).or_raise(value.py())?;

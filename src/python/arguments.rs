@@ -4,9 +4,9 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList};
 
+use crate::Error;
 use crate::compress::{Limits, check_ratio};
 use crate::error::MAX_WHOLE;
-use crate::{Error, Result};
 
 use super::convert::snapshot;
 use super::errors::OrRaise;
@@ -15,23 +15,45 @@ use super::errors::OrRaise;
 pub fn messages<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     match value.cast::<PyList>() {
         Ok(list) => Ok(snapshot(list)),
-        Err(_) => Err(Error::argument("messages", format!("must be a list of dicts, got {}", shown(value))))
+        Err(_) => Err(Error::argument("messages", format!("must be a list of dicts, got {}", format_value(value))))
             .or_raise(value.py()),
     }
 }
 
 /// Returns a whole number of tokens, characters or messages.
 pub fn whole(value: &Bound<'_, PyAny>, name: &str) -> PyResult<u64> {
-    let py = value.py();
-    let wrong = |problem: String| -> Result<u64> { Err(Error::argument(name, problem)) };
-    if !value.is_instance_of::<PyInt>() || value.is_instance_of::<PyBool>() {
-        return wrong(format!("must be a non-negative integer, got {}", shown(value))).or_raise(py);
+    whole_from(0, value, name, "a non-negative integer")
+}
+
+fn whole_from(least: u64, value: &Bound<'_, PyAny>, name: &str, expected: &str) -> PyResult<u64> {
+    let is_whole = value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>();
+    let checked = match value.extract::<u64>() {
+        Ok(number) if is_whole && number >= least => Error::check_whole(name, number),
+        Err(_) if is_whole && value.gt(0).unwrap_or(false) => {
+            Err(Error::argument(name, format!("must be at most {MAX_WHOLE}, got {}", format_value(value))))
+        }
+        _ => Err(Error::argument(name, format!("must be {expected}, got {}", format_value(value)))),
+    };
+    checked.or_raise(value.py())
+}
+
+/// Return `value` if it is an integer from `least` to `MAX_WHOLE`, or `None` where that is `optional`.
+///
+/// Raises:
+///     InvalidArgumentError: It is not; the message names `argument`.
+#[pyfunction]
+#[pyo3(signature = (argument, value, *, least=0, optional=false))]
+pub fn check_whole(argument: &str, value: &Bound<'_, PyAny>, least: u64, optional: bool) -> PyResult<Option<u64>> {
+    if optional && value.is_none() {
+        return Ok(None);
     }
-    match value.extract::<u64>() {
-        Ok(number) => Error::check_whole(name, number).or_raise(py),
-        Err(_) if value.lt(0)? => wrong(format!("must be a non-negative integer, got {}", shown(value))).or_raise(py),
-        Err(_) => wrong(format!("must be at most {MAX_WHOLE}, got {}", shown(value))).or_raise(py),
-    }
+    let kind = match least {
+        0 => "a non-negative integer".to_owned(),
+        1 => "a positive integer".to_owned(),
+        _ => format!("an integer of {least} or more"),
+    };
+    let expected = if optional { kind + " or None" } else { kind };
+    whole_from(least, value, argument, &expected).map(Some)
 }
 
 /// As [`whole`], for an argument that may be missing.
@@ -43,7 +65,8 @@ pub fn optional_whole(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<
 pub fn model(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
     value.extract().map(Some).or_else(|_: PyErr| {
-        Err(Error::argument("model", format!("must be a string or None, got {}", shown(value)))).or_raise(value.py())
+        Err(Error::argument("model", format!("must be a string or None, got {}", format_value(value))))
+            .or_raise(value.py())
     })
 }
 
@@ -51,7 +74,7 @@ pub fn model(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
 pub fn tools(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
     if !value.is_instance_of::<PyList>() {
-        return Err(Error::argument("tools", format!("must be a list or None, got {}", shown(value))))
+        return Err(Error::argument("tools", format!("must be a list or None, got {}", format_value(value))))
             .or_raise(value.py());
     }
     super::convert::json(value).map(Some).or_else(|problem| Err(Error::argument("tools", problem)).or_raise(value.py()))
@@ -63,7 +86,7 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     let py = settings.py();
     let attribute = |name: &str| {
         settings.getattr(name).or_else(|_: PyErr| {
-            let problem = format!("must have the attributes of `Settings`, got {}", shown(settings));
+            let problem = format!("must have the attributes of `Settings`, got {}", format_value(settings));
             Err(Error::argument("settings", problem)).or_raise(py)
         })
     };
@@ -71,7 +94,7 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
         let value = attribute(name)?;
         let number = if value.is_instance_of::<PyBool>() { Err(PyTypeError::new_err(())) } else { value.extract() };
         let number = number.or_else(|_: PyErr| {
-            Err(Error::argument(format!("settings.{name}"), format!("must be a number, got {}", shown(&value))))
+            Err(Error::argument(format!("settings.{name}"), format!("must be a number, got {}", format_value(&value))))
                 .or_raise(py)
         })?;
         check_ratio(&format!("settings.{name}"), number).or_raise(py)
@@ -91,8 +114,9 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     })
 }
 
-/// Returns a value as an error message shows it: its repr, shortened, or its type where that is no help.
-pub fn shown(value: &Bound<'_, PyAny>) -> String {
+/// Return a value as an error message shows it: its repr, or its type where that is long or cannot be made.
+#[pyfunction]
+pub fn format_value(value: &Bound<'_, PyAny>) -> String {
     const MAX_CHARS: usize = 60;
     match value.repr() {
         Ok(repr) if repr.len().is_ok_and(|length| length <= MAX_CHARS) => repr.to_string_lossy().into_owned(),

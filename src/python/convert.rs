@@ -44,6 +44,13 @@ pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyR
     done.ok_or_else(|| RAISED.take().unwrap_or_else(|| PyKeyboardInterrupt::new_err(())))
 }
 
+/// As [`detached`], for work that must not be left half done: signals wait for its end.
+///
+/// Not `Python::detach` alone: a fork would not wait for the locks of the work.
+pub fn detached_whole<T: Send + Default>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> T {
+    py.detach(|| checkpoint::run(|| false, work)).unwrap_or_default()
+}
+
 fn is_much(messages: &[Message<'_>]) -> bool {
     let (mut all, mut new) = (0, 0);
     for message in messages {
@@ -575,7 +582,10 @@ impl<'a, 'py> Reader<'a, 'py> {
     }
 
     fn wrong(&self, field: &str, expected: &str, got: &Bound<'_, PyAny>) -> Error {
-        Error::message(self.index, field, format!("must be {expected}, got {}", super::arguments::shown(got)))
+        let is_model = expected == "a dict" && got.hasattr("model_dump").unwrap_or(false);
+        let hint = if is_model { "\nhint: pass what its `model_dump(exclude_none=True)` returns" } else { "" };
+        let problem = format!("must be {expected}, got {}{hint}", super::arguments::format_value(got));
+        Error::message(self.index, field, problem)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{Error, conversation, history, window};
 
 use super::apply::apply;
 use super::archive::{self, Archive};
-use super::arguments::{limits, messages, model, optional_whole, shown, tools, whole};
+use super::arguments::{format_value, limits, messages, model, optional_whole, tools, whole};
 use super::convert::{Strings, View, without_surrogates};
 use super::errors::OrRaise;
 use super::known;
@@ -184,7 +184,8 @@ pub fn fits<'py>(
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
 ///         are more than that.
-///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidMessageError: A message is of a shape that no provider accepts, or would have to go and
+///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (
@@ -215,7 +216,8 @@ pub fn compress_messages<'py>(
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
 ///         are more than that.
-///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidMessageError: A message is of a shape that no provider accepts, or would have to go and
+///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, context_window, model=None, *, tools=None, settings=None, archive=None))]
@@ -241,7 +243,8 @@ pub fn emergency_compress<'py>(
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
 ///         are more than that.
-///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidMessageError: A message is of a shape that no provider accepts, or would have to go and
+///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, archive=None))]
@@ -374,7 +377,7 @@ pub fn trim_tool_result<'py>(
     let (head, tail) = crate::TRIM_LINES;
     let lines = (size(head_lines, "head_lines", head)?, size(tail_lines, "tail_lines", tail)?);
     let Ok(string) = result.cast::<PyString>() else {
-        return Err(Error::argument("result", format!("must be a string, got {}", shown(result))))
+        return Err(Error::argument("result", format!("must be a string, got {}", format_value(result))))
             .or_raise(result.py());
     };
     if string.len()? <= max_chars {

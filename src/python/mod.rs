@@ -30,6 +30,8 @@ mod core_module {
     #[pymodule_export]
     use super::archive::{archive_directory, archive_name};
     #[pymodule_export]
+    use super::arguments::{check_whole, format_value};
+    #[pymodule_export]
     use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]
     use super::compressor::Compressor;
@@ -71,6 +73,9 @@ mod core_module {
         os.call_method("register_at_fork", (), Some(&hooks))?;
         Ok(())
     }
+
+    #[pymodule_export]
+    const MAX_WHOLE: u64 = crate::error::MAX_WHOLE;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it

@@ -8,9 +8,12 @@ use pyo3::types::PyString;
 use crate::Error;
 use crate::overflow::{self, ErrorView, UsageView, detect_silent};
 
+use super::arguments::optional_whole;
 use super::convert::without_surrogates;
 use super::errors::OrRaise;
 use super::receipt::{Reduced, reduced};
+
+type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 /// What a provider said was too large.
 #[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context")]
@@ -86,14 +89,16 @@ impl Overflow {
 #[pyo3(signature = (text, *, status=None, code=None, error_type=None, provider=None))]
 pub fn classify_error(
     text: &Bound<'_, PyString>,
-    status: Option<u16>,
+    status: Option<&Bound<'_, PyAny>>,
     code: Option<&str>,
     error_type: Option<&str>,
     provider: Option<&str>,
-) -> Option<Overflow> {
+) -> PyResult<Option<Overflow>> {
+    // More than any status is none that says anything.
+    let status = optional_whole(status, "status")?.and_then(|status| u16::try_from(status).ok());
     let text = text.to_str().map_or_else(|_| Cow::Owned(without_surrogates(text)), Cow::Borrowed);
-    let found = overflow::detect_overflow(&ErrorView { text: &text, status, code, error_type, provider })?;
-    Some(found.into())
+    let found = overflow::detect_overflow(&ErrorView { text: &text, status, code, error_type, provider });
+    Ok(found.map(Into::into))
 }
 
 /// Return the overflow that the usage of an answered request gives away, or `None`.
@@ -102,16 +107,24 @@ pub fn classify_error(
 /// known.
 #[pyfunction]
 #[pyo3(signature = (
-    *, input_tokens, cache_tokens=0, output_tokens=None, finish_reason=None, window_tokens=0, counted_tokens=0
+    *, input_tokens, cache_tokens=None, output_tokens=None, finish_reason=None, window_tokens=None, counted_tokens=None
 ))]
 pub fn classify_usage(
-    input_tokens: Option<u64>,
-    cache_tokens: u64,
-    output_tokens: Option<u64>,
+    input_tokens: Any<'_, '_>,
+    cache_tokens: Any<'_, '_>,
+    output_tokens: Any<'_, '_>,
     finish_reason: Option<&str>,
-    window_tokens: u64,
-    counted_tokens: u64,
-) -> Option<Overflow> {
-    let usage = UsageView { input_tokens, cache_tokens, output_tokens, finish_reason };
-    Some(detect_silent(&usage, window_tokens, counted_tokens)?.into())
+    window_tokens: Any<'_, '_>,
+    counted_tokens: Any<'_, '_>,
+) -> PyResult<Option<Overflow>> {
+    let known = |value, name| Ok::<_, PyErr>(optional_whole(value, name)?.unwrap_or_default());
+    let usage = UsageView {
+        input_tokens: optional_whole(input_tokens, "input_tokens")?,
+        cache_tokens: known(cache_tokens, "cache_tokens")?,
+        output_tokens: optional_whole(output_tokens, "output_tokens")?,
+        finish_reason,
+    };
+    let (window_tokens, counted_tokens) =
+        (known(window_tokens, "window_tokens")?, known(counted_tokens, "counted_tokens")?);
+    Ok(detect_silent(&usage, window_tokens, counted_tokens).map(Into::into))
 }

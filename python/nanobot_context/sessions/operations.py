@@ -22,6 +22,13 @@ from nanobot_context._core import (
     filter_key_belongs,
     summary_due,
 )
+from nanobot_context.arguments import (
+    check_choice,
+    check_flag,
+    check_whole,
+    json_of,
+    text_of,
+)
 from nanobot_context.errors import InvalidArgumentError, SessionExistsError, SessionGoneError
 from nanobot_context.history import assemble_history
 from nanobot_context.responses import to_response_items
@@ -32,10 +39,8 @@ from nanobot_context.sessions.records import (
     StoredSession,
     decode_state,
     encode_state,
-    json_of,
     milliseconds,
     not_found,
-    text_of,
 )
 from nanobot_context.summary import Summarizer, Summary
 from nanobot_context.types import Message
@@ -46,9 +51,6 @@ __all__ = [
     "Summarise",
     "SummaryRules",
     "Wait",
-    "check_choice",
-    "check_flag",
-    "check_number",
     "check_session",
 ]
 
@@ -126,7 +128,7 @@ class Operations:
             session_id,
             uuid.uuid4().hex,
             encode_state({} if state is None else state),
-            json_of(_meta({} if meta is None else meta), "meta"),
+            json_of("meta", _meta({} if meta is None else meta)),
             overwrite,
         )
         return StoredSession.from_store(stored)
@@ -143,8 +145,8 @@ class Operations:
         user_first: str | None = None,
     ) -> Operation[StoredSession | None]:
         _check_key(app, user, session_id)
-        _check_count("last", last)
-        check_number("after", after)
+        check_whole("last", last, optional=True)
+        check_whole("after", after)
         since_ms = None if since is None else milliseconds("since", since)
         first = self.user_first if user_first is None else user_first
         check_choice("user_first", first, USER_FIRST)
@@ -165,8 +167,8 @@ class Operations:
 
     def list(self, app: str, user: str, offset: int, limit: int | None) -> Operation[Heads]:
         _check_key(app, user)
-        check_number("offset", offset)
-        _check_count("limit", limit)
+        check_whole("offset", offset)
+        check_whole("limit", limit, optional=True)
         heads = yield partial(self.handle.list, app, user, offset, limit)
         return [SessionHead(**SessionHead.fields_of(head)) for head in heads]
 
@@ -180,7 +182,7 @@ class Operations:
     ) -> Operation[Events]:
         check_session(session)
         batch = _batch(events)
-        _check_count("expected", expected)
+        check_whole("expected", expected, optional=True)
         appended = yield partial(
             self.handle.append,
             *session.key,
@@ -199,7 +201,7 @@ class Operations:
     ) -> Operation[Events]:
         check_session(session, StoredSession)
         batch = _batch(events)
-        check_number("after", after)
+        check_whole("after", after)
         appended = yield partial(
             self.handle.replace_tail,
             *session.key,
@@ -216,8 +218,8 @@ class Operations:
     ) -> Operation[None]:
         check_session(session)
         check_flag("force", force)
-        expected = None if force else json_of(session.meta, "session.meta")
-        text = json_of(_meta(meta), "meta")
+        expected = None if force else json_of("session.meta", session.meta)
+        text = json_of("meta", _meta(meta))
         yield partial(self.handle.set_meta, *session.key, text, expected)
         session.meta = dict(meta)
 
@@ -259,7 +261,7 @@ class Operations:
             text_of("key", key)
         check_flag("failed", failed)
         check_flag("links", links)
-        _check_count("last", last)
+        check_whole("last", last, optional=True)
         stored = yield partial(self.handle.summaries, *session.key, key, failed, links, last)
         return [SessionSummary.from_store(summary) for summary in stored]
 
@@ -510,39 +512,6 @@ def _placeholder(summary_id: str, summary: Summary) -> str:
 
 
 USER_FIRST = ("prepend", "drop", "off")
-# Above, a number is a mistake, and no store counts so far.
-_MAX_COUNT = 2**53
-
-
-def _check_count(name: str, value: int | None) -> None:
-    if value is not None:
-        check_number(name, value)
-
-
-def check_number(name: str, value: Any) -> None:
-    """Raise `InvalidArgumentError` for what is no number that a store could count to."""
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT
-    if not is_count:
-        raise InvalidArgumentError(
-            f"`{name}` must be a non-negative integer of at most 2**53, got {value!r:.60}",
-            argument=name,
-        )
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raise `InvalidArgumentError` for what is neither `True` nor `False`."""
-    if not isinstance(value, bool):
-        raise InvalidArgumentError(
-            f"`{name}` must be True or False, got {value!r:.60}", argument=name
-        )
-
-
-def check_choice(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Raise `InvalidArgumentError` for what is none of the words `known`."""
-    if not (isinstance(value, str) and value in known):
-        raise InvalidArgumentError(
-            f"`{name}` must be one of {', '.join(known)}, got {value!r:.60}", argument=name
-        )
 
 
 def check_session(session: Any, kind: type[SessionHead] = SessionHead) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from nanobot_context.arguments import check_flag, format_value, invalid, json_of, text_of
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, StoreDataError
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
@@ -56,7 +57,7 @@ class Event:
         if self.time is None:
             self.time = time.time()
         if self.raw is None and self.payload is not None:
-            self.raw = json_of(self.payload, "payload")
+            self.raw = json_of("payload", self.payload)
         elif self.raw is not None and self.payload is None:
             try:
                 self.payload = json.loads(self.raw, parse_constant=_refused)
@@ -77,10 +78,7 @@ class Event:
         """
         if self.raw is not None:
             text_of("raw", self.raw)
-        if not isinstance(self.partial, bool):
-            raise InvalidArgumentError(
-                f"`partial` must be True or False, got {self.partial!r:.60}", argument="partial"
-            )
+        check_flag("partial", self.partial)
         return {
             "id": text_of("id", self.id),
             "time_ms": milliseconds("time", self.time),
@@ -305,7 +303,7 @@ def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:
         elif isinstance(value, bytes):
             encoded[name] = _BYTES + value
         else:
-            encoded[name] = json_of(value, f"state[{name!r}]").encode()
+            encoded[name] = json_of(f"state[{format_value(name)}]", value).encode()
     return encoded
 
 
@@ -324,35 +322,6 @@ def _decoded(name: str, value: bytes) -> Any:
         return value
 
 
-def json_of(value: Any, argument: str) -> str:
-    """Return a value as JSON text; raise `InvalidArgumentError` for one that is none."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidArgumentError(
-            f"`{argument}` cannot be written as JSON: {error}", argument=argument
-        ) from None
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:  # half a character, which JSON can write as an escape
-        return json.dumps(value, allow_nan=False)
-    return text
-
-
-def text_of(argument: str, value: Any) -> str:
-    """Return `value`; raise `InvalidArgumentError` where it is no text that can be stored."""
-    if isinstance(value, str):
-        try:
-            value.encode("utf-8")
-        except UnicodeEncodeError:
-            problem = "must not have half a character (a lone surrogate)"
-        else:
-            return value
-    else:
-        problem = f"must be a string, got {type(value).__name__}"
-    raise InvalidArgumentError(f"`{argument}` {problem}", argument=argument)
-
-
 # The year 33,658 in seconds; beyond, a float does not tell milliseconds apart.
 _LAST_SECOND = 1e12
 
@@ -361,9 +330,7 @@ def milliseconds(argument: str, seconds: Any) -> int:
     """Return seconds since 1970 in milliseconds; raise `InvalidArgumentError` for no such time."""
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not is_number or not -_LAST_SECOND <= seconds <= _LAST_SECOND:
-        raise InvalidArgumentError(
-            f"`{argument}` must be seconds since 1970, got {seconds!r:.60}", argument=argument
-        )
+        raise invalid(argument, "seconds since 1970", seconds)
     moment: float = seconds
     return round(moment * 1_000)
 

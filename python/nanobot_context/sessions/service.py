@@ -13,7 +13,14 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger
-from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.arguments import (
+    check_choice,
+    check_flag,
+    check_instance,
+    check_whole,
+    invalid,
+    text_of,
+)
 from nanobot_context.sessions.driving import adrive, drive
 from nanobot_context.sessions.operations import (
     USER_FIRST,
@@ -21,9 +28,6 @@ from nanobot_context.sessions.operations import (
     Summarise,
     SummaryRules,
     Wait,
-    check_choice,
-    check_flag,
-    check_number,
     check_session,
 )
 from nanobot_context.sessions.records import (
@@ -31,7 +35,6 @@ from nanobot_context.sessions.records import (
     SessionHead,
     SessionSummary,
     StoredSession,
-    text_of,
 )
 from nanobot_context.summary import (
     AsyncSummaryJobs,
@@ -119,21 +122,17 @@ class _Base:
         check_choice("refresh", refresh, ("write", "read_write"))
         check_choice("routing", routing, ("scoped", "raw"))
         check_choice("user_first", user_first, USER_FIRST)
-        check_number("event_limit", event_limit)
+        check_whole("event_limit", event_limit)
         check_flag("placeholder", placeholder)
         check_flag("auto_summary", auto_summary)
-        check_number("summary_workers", summary_workers)
-        check_number("summary_queue", summary_queue)
+        check_whole("summary_workers", summary_workers)
+        check_whole("summary_queue", summary_queue)
         for name, value, kind in (
             ("summarizer", summarizer, Summarizer),
             ("policy", policy, SummaryPolicy),
             ("trigger", trigger, Trigger),
         ):
-            if not isinstance(value, kind | None):
-                raise InvalidArgumentError(
-                    f"`{name}` must be a `{kind.__name__}` or None, got {type(value).__name__}",
-                    argument=name,
-                )
+            check_instance(name, value, kind, optional=True)
         self._handle = SessionStoreHandle(
             url,
             asynchronous=self._is_async,
@@ -666,7 +665,5 @@ class AsyncSessionService(_Base):
 
 def _milliseconds(name: str, seconds: float) -> int:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e12:
-        raise InvalidArgumentError(
-            f"`{name}` must be a number of seconds from 0 on, got {seconds!r}", argument=name
-        )
+        raise invalid(name, "a number of seconds from 0 on", seconds)
     return round(seconds * 1_000)

@@ -26,6 +26,7 @@ from nanobot_context._core import (
     summary_section,
     wrap_summary,
 )
+from nanobot_context.arguments import as_json, check_instance
 from nanobot_context.summary.async_jobs import AsyncSummaryJobs
 from nanobot_context.summary.job_line import JobCounts, JobError
 from nanobot_context.summary.jobs import SummaryJobs
@@ -77,6 +78,7 @@ def parse_structured_summary(raw: str) -> dict[str, Any]:
     JSON alone, in a fence or in prose, cut off at its end, with trailing commas, or with a text
     where a list belongs. What is no such JSON is free text: `{"context": raw}`.
     """
+    check_instance("raw", raw, str)
     fields: dict[str, Any] = json.loads(parse_structured(raw))
     return fields
 
@@ -92,7 +94,7 @@ def merge_structured_summaries(
     Raises:
         InvalidArgumentError: One of them holds something else.
     """
-    texts = [json.dumps(fields, ensure_ascii=False) for fields in (older, newer)]
+    texts = [as_json("older", older), as_json("newer", newer)]
     merged: dict[str, Any] = json.loads(merge_structured(*texts, max_tokens=max_tokens))
     return merged
 
@@ -103,4 +105,4 @@ def format_summary_for_context(summary: dict[str, Any]) -> str:
     Raises:
         InvalidArgumentError: It holds something else.
     """
-    return format_structured(json.dumps(summary, ensure_ascii=False))
+    return format_structured(as_json("summary", summary))

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from typing import Any, Generic, Literal, TypeVar
 
-from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.arguments import check_choice, check_timeout, check_whole
 
 __all__ = [
     "GRACE_SECONDS",
@@ -135,11 +135,7 @@ class JobLine(Generic[TicketT]):
 
     def __init__(self, workers: int, capacity: int) -> None:
         for argument, number in (("workers", workers), ("queue", capacity)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise InvalidArgumentError(
-                    f"`{argument}` must be a non-negative integer, got {number!r}",
-                    argument=argument,
-                )
+            check_whole(argument, number)
         self._workers = workers
         self._capacity = capacity
         self._busy = 0
@@ -260,14 +256,8 @@ class JobLine(Generic[TicketT]):
 
 def check_options(timeout: float | None, on_full: str) -> float | None:
     """Return `timeout`; raise `InvalidArgumentError` for options that cannot be used."""
-    if timeout is not None and not timeout > 0:
-        raise InvalidArgumentError(
-            f"`timeout` must be above 0 or None, got {timeout!r}", argument="timeout"
-        )
-    if on_full not in ("run", "drop"):
-        raise InvalidArgumentError(
-            f"`on_full` must be `run` or `drop`, got {on_full!r}", argument="on_full"
-        )
+    check_timeout("timeout", timeout)
+    check_choice("on_full", on_full, ("run", "drop"))
     return timeout
 
 

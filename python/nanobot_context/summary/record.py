@@ -6,18 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from nanobot_context.arguments import check_choice, check_flag, check_instance, check_whole
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.types import Message
 
 __all__ = ["Summary", "SummaryEvent", "SummaryRequest"]
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "str | None": (str, type(None)),
-    "dict[str, Any] | None": (dict, type(None)),
-}
+_COUNTS = ("covers", "version", "chunks", "max_depth", "input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +51,17 @@ class Summary:
     input_tokens: int = 0
     output_tokens: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("text", "reason"):
+            check_instance(name, getattr(self, name), str)
+        for name in ("error", "model"):
+            check_instance(name, getattr(self, name), str, optional=True)
+        for name in _COUNTS:
+            check_whole(name, getattr(self, name))
+        check_choice("made_by", self.made_by, ("model", "local"))
+        check_instance("data", self.data, dict, optional=True)
+        check_flag("truncated", self.truncated)
+
     def is_newer_than(self, other: Summary | None) -> bool:
         """Return whether this one may take the place of `other`: it never covers less."""
         if other is None:
@@ -73,29 +79,11 @@ class Summary:
         Raises:
             InvalidArgumentError: A key is missing or holds something else.
         """
-        known = {item.name: item for item in fields(cls)}
-        for name, item in known.items():
-            kinds = (str,) if name == "made_by" else _KINDS[str(item.type)]
+        check_instance("data", data, Mapping)
+        for name in ("text", "covers"):
             if name not in data:
-                if name in ("text", "covers"):
-                    raise InvalidArgumentError(f"`{name}` is missing", argument=name)
-            elif not isinstance(data[name], kinds) or (
-                isinstance(data[name], bool) and bool not in kinds
-            ):
-                raise InvalidArgumentError(
-                    f"`{name}` must be {item.type}, got {data[name]!r:.60}", argument=name
-                )
-        for name in ("covers", "version"):
-            if data.get(name, 1) < 0:
-                raise InvalidArgumentError(
-                    f"`{name}` must not be negative, got {data[name]}", argument=name
-                )
-        if data.get("made_by", "model") not in ("model", "local"):
-            raise InvalidArgumentError(
-                f"`made_by` must be `model` or `local`, got {data['made_by']!r:.60}",
-                argument="made_by",
-            )
-        return cls(**{name: data[name] for name in known if name in data})
+                raise InvalidArgumentError(f"`{name}` is missing", argument=name)
+        return cls(**{item.name: data[item.name] for item in fields(cls) if item.name in data})
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nanobot_context._core import SummaryDraft, SummaryPolicy, SummaryRun
-from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.arguments import (
+    as_json,
+    check_callable,
+    check_choice,
+    check_instance,
+    check_timeout,
+    text_of,
+)
 from nanobot_context.overflow import detect_overflow
 from nanobot_context.summary.record import Summary, SummaryEvent, SummaryRequest
 from nanobot_context.types import Message
@@ -73,10 +80,13 @@ class Summarizer:
         timeout: float | None = 30.0,
         on_event: Callable[[SummaryEvent], None] | None = None,
     ) -> None:
-        if timeout is not None and timeout <= 0:
-            raise InvalidArgumentError(
-                f"`timeout` must be above 0 or None, got {timeout}", argument="timeout"
-            )
+        check_callable("call", call)
+        check_callable("on_event", on_event)
+        check_instance("policy", policy, SummaryPolicy, optional=True)
+        check_choice("format", format, ("text", "structured"))
+        if prompt is not None:
+            text_of("prompt", prompt)
+        check_timeout("timeout", timeout)
         self._call = call
         self.timeout = timeout
         self._on_event = on_event
@@ -141,11 +151,13 @@ class Summarizer:
         return job.told(await asyncio.to_thread(job.finish))
 
     def _start(self, messages: list[Message], previous: Summary | None, reason: str) -> _Job:
+        check_instance("previous", previous, Summary, optional=True)
+        check_instance("reason", reason, str)
         data = previous.data if previous else None
         run = SummaryRun(
             messages,
             previous=previous.text if previous else None,
-            previous_data=None if data is None else json.dumps(data, ensure_ascii=False),
+            previous_data=None if data is None else as_json("previous.data", data),
             **self._options,
         )
         if self._call is None:

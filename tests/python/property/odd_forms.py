@@ -16,34 +16,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Broken", "OddMaker"]
+from odd_values import Raising, Text, Unprintable
 
-
-class Broken(Exception):
-    """What the code of odd classes raises; it may come through."""
-
-
-class Text(str):
-    """A string whose methods say something else than its text."""
-
-    def __str__(self) -> str:
-        return "else"
-
-    def __len__(self) -> int:
-        return 0
-
-    def encode(self, *_: Any) -> bytes:
-        raise Broken("no bytes")
-
-
-class Raising(dict[str, Any]):
-    """A dict that cannot be walked through."""
-
-    def items(self) -> Any:
-        raise Broken("no items")
-
-    keys = values = items
-    __iter__ = items
+__all__ = ["OddMaker"]
 
 
 class Changing(dict[str, Any]):
@@ -65,11 +40,6 @@ class Key(str):
     def __eq__(self, other: object) -> bool:
         self.change()
         return str.__eq__(self, other)
-
-
-class Unprintable:
-    def __repr__(self) -> str:
-        raise Broken("no repr")
 
 
 class ClientMessage:

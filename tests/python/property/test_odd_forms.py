@@ -25,7 +25,7 @@ from nanobot_context import (
 from nanobot_context._core import fits, prevailing_script, select_history
 
 from .checks import assert_paired
-from .odd_forms import Broken, OddMaker
+from .odd_forms import OddMaker
 
 FUNCTIONS: dict[str, Callable[[list[Any], int], Any]] = {
     "fit": lambda m, size: fit_messages(m, size, "gpt-4o").messages,
@@ -44,10 +44,10 @@ FITTED = ("fit", "compress", "Compressor", "emergency")
 
 
 def outcome(function: Callable[[list[Any], int], Any], messages: list[Any], size: int) -> Any:
-    """Return what comes back, or `None` for a typed error or one of the input's own code."""
+    """Return what comes back, or `None` for a typed error."""
     try:
         return function(messages, size)
-    except (InvalidInputError, ContextOverflowError, Broken):
+    except (InvalidInputError, ContextOverflowError):
         return None
 
 

@@ -32,30 +32,12 @@ from nanobot_context import (
     get_context_window,
     trim_tool_result,
 )
+from odd_values import HUGE, Text, Unprintable, nested
 
 pytestmark = pytest.mark.timeout(60)
 
 Message = dict[str, Any]
 USER: Message = {"role": "user", "content": "hi"}
-HUGE = 10**5_000  # its repr raises
-
-
-class Unprintable:
-    def __repr__(self) -> str:
-        raise RuntimeError("no repr")
-
-
-class Text(str):
-    """A subclass whose methods say something else than the text."""
-
-    def __str__(self) -> str:
-        return "else"
-
-    def __len__(self) -> int:
-        return 0
-
-    def encode(self, *_: Any) -> bytes:
-        raise RuntimeError("no bytes")
 
 
 class Spy(dict[str, Any]):
@@ -113,13 +95,6 @@ def calling(*calls: Any) -> list[Message]:
 def call(arguments: Any, **fields: Any) -> Message:
     function = {"name": "f", "arguments": arguments}
     return {"id": "a", "type": "function", "function": function, **fields}
-
-
-def nested(depth: int) -> Any:
-    value: Any = 1
-    for _ in range(depth):
-        value = {"a": value}
-    return value
 
 
 def wrong_message(messages: Any, index: int, field: str, problem: str) -> None:

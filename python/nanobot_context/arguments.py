@@ -1,0 +1,111 @@
+"""Checks of arguments, each of which raises `InvalidArgumentError` with the argument's name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nanobot_context._core import check_whole, format_value
+from nanobot_context.errors import InvalidArgumentError, InvalidMessageError
+
+__all__ = [
+    "as_json",
+    "check_callable",
+    "check_choice",
+    "check_flag",
+    "check_instance",
+    "check_messages",
+    "check_timeout",
+    "check_whole",
+    "format_value",
+    "invalid",
+    "json_of",
+    "text_of",
+]
+
+
+def invalid(argument: str, expected: str, value: Any) -> InvalidArgumentError:
+    """Return the error for an argument that is something else than expected."""
+    return InvalidArgumentError(
+        f"`{argument}` must be {expected}, got {format_value(value)}", argument=argument
+    )
+
+
+def check_callable(argument: str, value: Any) -> None:
+    """Raise for what can neither be called nor is `None`."""
+    if value is not None and not callable(value):
+        raise invalid(argument, "callable", value)
+
+
+def check_choice(argument: str, value: Any, known: tuple[str, ...]) -> None:
+    """Raise for what is none of the words `known`."""
+    if not (isinstance(value, str) and value in known):
+        raise invalid(argument, f"one of {', '.join(known)}", value)
+
+
+def check_flag(argument: str, value: Any) -> None:
+    """Raise for what is neither `True` nor `False`."""
+    if not isinstance(value, bool):
+        raise invalid(argument, "True or False", value)
+
+
+def check_instance(argument: str, value: Any, kind: type, *, optional: bool = False) -> None:
+    """Raise for what is no `kind`, nor `None` where that is `optional`."""
+    if not (isinstance(value, kind) or (optional and value is None)):
+        raise invalid(argument, f"a `{kind.__name__}`" + " or None" * optional, value)
+
+
+def check_timeout(argument: str, value: Any) -> None:
+    """Raise for what is no number of seconds to wait for, nor `None`."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and value > 0):
+        raise invalid(argument, "above 0 or None", value)
+
+
+def check_messages(argument: str, value: Any) -> None:
+    """Raise for what is no sequence of messages."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise invalid(argument, "a list of messages", value)
+    for index, message in enumerate(value):
+        if not isinstance(message, Mapping):
+            raise InvalidMessageError(
+                f"`{argument}[{index}]` must be a dict, got {format_value(message)}",
+                index=index,
+                field="",
+            )
+
+
+def as_json(argument: str, value: Any) -> str:
+    """Return a value as JSON text, which may have half a character; raise for one that is none."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArgumentError(
+            f"`{argument}` cannot be written as JSON: {error}", argument=argument
+        ) from None
+
+
+def json_of(argument: str, value: Any) -> str:
+    """Return a value as JSON text that can be stored; raise for one that is none."""
+    text = as_json(argument, value)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a character, which JSON can write as an escape
+        return json.dumps(value, allow_nan=False)
+    return text
+
+
+def text_of(argument: str, value: Any) -> str:
+    """Return `value`; raise where it is no text that can be stored or sent."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(
+            f"`{argument}` must be a string, got {type(value).__name__}", argument=argument
+        )
+    try:
+        str.encode(value, "utf-8")
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(
+            f"`{argument}` must not have half a character (a lone surrogate)", argument=argument
+        ) from None
+    return value
