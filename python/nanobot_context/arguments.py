@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,10 +75,12 @@ def check_messages(argument: str, value: Any) -> None:
             )
 
 
-def as_json(argument: str, value: Any) -> str:
+def as_json(argument: str, value: Any, *, ensure_ascii: bool = False) -> str:
     """Return a value as JSON text, which may have half a character; raise for one that is none."""
+    import json  # only here: importing the package brings in next to nothing
+
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, ensure_ascii=ensure_ascii, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArgumentError(
             f"`{argument}` cannot be written as JSON: {error}", argument=argument
@@ -92,7 +93,7 @@ def json_of(argument: str, value: Any) -> str:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:  # half a character, which JSON can write as an escape
-        return json.dumps(value, allow_nan=False)
+        return as_json(argument, value, ensure_ascii=True)
     return text
 
 

@@ -296,30 +296,36 @@ BY_NAME: dict[str, Any] = {
 }
 
 
+# What methods are called on.
+MADE: dict[str, dict[str, Any]] = {
+    "Recovery": {"prompt_tokens": 5, "listed_output_tokens": 5},
+    "SummaryRun": {"messages": [USER]},
+    "Compressor": {"context_window": 1_000},
+}
+
+
+def method_of(name: str, method: str) -> Callable[..., Any]:
+    class_ = getattr(_core, name)
+    if method == "__new__":
+        return class_  # type: ignore[no-any-return]
+    return lambda **arguments: getattr(class_(**MADE[name]) if name in MADE else class_, method)(
+        **arguments
+    )
+
+
 def functions() -> Iterator[tuple[str, Callable[..., Any], ast.arguments]]:
-    def made(name: str, method: str) -> Callable[..., Any]:
-        def call(**arguments: Any) -> Any:
-            one = getattr(_core, name)
-            if method == "__new__":
-                return one(**arguments)
-            usual = {"Recovery": {"prompt_tokens": 5, "listed_output_tokens": 5}}
-            usual |= {"SummaryRun": {"messages": [USER]}, "Compressor": {"context_window": 1_000}}
-            bound = one(**usual[name]) if name in usual else one
-            return getattr(bound, method)(**arguments)
-
-        return call
-
     for node in ast.parse(STUB.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and node.name not in LEFT_OUT:
             yield node.name, getattr(_core, node.name), node.args
         if not isinstance(node, ast.ClassDef) or not hasattr(_core, node.name):
             continue
+        if node.name in ("SessionStoreHandle", "Trigger", "FileLock"):
+            continue
         for item in node.body:
-            is_method = isinstance(item, ast.FunctionDef) and (
-                item.name == "__new__" or not item.name.startswith("_")
-            )
-            if is_method and node.name not in ("SessionStoreHandle", "Trigger", "FileLock"):
-                yield f"{node.name}.{item.name}", made(node.name, item.name), item.args
+            if not isinstance(item, ast.FunctionDef):
+                continue
+            if item.name == "__new__" or not item.name.startswith("_"):
+                yield f"{node.name}.{item.name}", method_of(node.name, item.name), item.args
 
 
 @pytest.mark.parametrize(
