@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from nanobot_context._core import wrap_summary
 from nanobot_context.arguments import (
     check_choice,
-    check_instance,
     check_messages,
     check_whole,
     invalid,
@@ -100,14 +99,19 @@ def leading_system(messages: Sequence[Message]) -> int:
     return next(others, len(messages))
 
 
+def check_summary(summary: Any) -> None:
+    """Raise `InvalidArgumentError` for what is no `Summary`, as far as it is read here."""
+    covers, text = getattr(summary, "covers", None), getattr(summary, "text", None)
+    if not (isinstance(covers, int) and isinstance(text, str)):
+        raise invalid("summary", "a `Summary`", summary)
+
+
 def check_covers(summary: Summary, messages: Sequence[Message]) -> None:
     """Raise `InvalidArgumentError` where a summary covers more than there is.
 
     The messages were cleared and the summary was not; to go on would hide as many new ones.
     """
-    from nanobot_context.summary.record import Summary
-
-    check_instance("summary", summary, Summary)
+    check_summary(summary)
     if summary.covers > len(messages):
         raise InvalidArgumentError(
             f"the summary covers {summary.covers} messages, but there are {len(messages)}",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from nanobot_context._core import select_history, static_buffer_cut
 from nanobot_context.arguments import check_instance, check_whole, format_value
 from nanobot_context.errors import InvalidMessageError
-from nanobot_context.history import check_covers, newest
+from nanobot_context.history import check_covers, check_summary, newest
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -156,8 +156,6 @@ class Session:
                 where that has come to its end before: where summaries may be late, hand over a
                 `Summary`, which knows what it covers.
         """
-        from nanobot_context.summary.record import Summary
-
         with _ACCEPTING:
             handed_out, self._handed_out = self._handed_out, None
             self.summary_in_progress = False
@@ -165,7 +163,7 @@ class Session:
                 if handed_out is None:
                     return False
                 summary = self._next_summary(summary, handed_out)
-            check_instance("summary", summary, Summary)
+            check_summary(summary)
             is_possible = summary.covers <= len(self.messages) and summary.text.strip()
             if not is_possible or not summary.is_newer_than(self.summary):
                 return False
