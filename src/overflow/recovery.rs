@@ -433,10 +433,10 @@ mod tests {
             overflow(OverflowKind::RateCeiling, Some(3_000), Some(4_000)),
         ];
         for order in 0..errors.len().pow(4) {
-            let mut refusals = (0..4).map(|at| &errors[order / errors.len().pow(at) % errors.len()]);
+            let refusals = (0..4).map(|at| &errors[order / errors.len().pow(at) % errors.len()]);
             let mut recovery = recovery(100_000, Some(262_144));
             let mut attempts = 0;
-            while let Some(error) = refusals.next() {
+            for error in refusals {
                 let mut step = recovery.refused(error);
                 if let Step::Compress { prompt_tokens, .. } = step {
                     step = recovery.compressed(prompt_tokens);
