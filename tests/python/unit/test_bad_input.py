@@ -32,7 +32,7 @@ from nanobot_context import (
     get_context_window,
     trim_tool_result,
 )
-from odd_values import HUGE, Text, Unprintable, nested
+from odd_values import HUGE, Raising, Text, Unprintable, nested
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -478,6 +478,33 @@ def test_circles_are_named() -> None:
 
 
 # Strange objects ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["message", "call", "part"])
+def test_a_dict_that_cannot_be_copied_is_named_by_its_index(field: str) -> None:
+    text = "word " * 3_000
+    message: Message = {"role": "assistant", "content": text}
+    if field == "call":
+        message["tool_calls"] = [Raising(call(json.dumps({"text": text})))]
+    elif field == "part":
+        message["content"] = [Raising(type="text", text=text)]
+    else:
+        message = Raising(message)
+    messages = [USER, message, {"role": "user", "content": "go on"}]
+    for cut in (fit_messages, emergency_compress, compress_messages):
+        with pytest.raises(InvalidMessageError, match="cannot be copied: no items") as caught:
+            cut(messages, 2_000)
+        assert caught.value.index == 1
+
+
+def test_objects_of_a_client_are_named_with_the_way_to_dicts() -> None:
+    class Object:
+        def model_dump(self) -> Message:
+            return USER
+
+    for messages in ([Object()], calling(Object())):
+        with pytest.raises(InvalidMessageError, match=r"\nhint: pass what its `model_dump\("):
+            count_tokens(messages)
 
 
 def test_subclasses_are_read_as_what_they_are() -> None:

@@ -97,7 +97,9 @@ def test_the_setting_is_read_from_its_file_and_the_environment(tmp_path: Path) -
     assert load_settings(config, environ).settings.session_store is None
 
 
-@pytest.mark.parametrize("wrong", ["mysql://me:s3cr@et@h/0", "memory:", 5, True, ["redis://h"]])
+@pytest.mark.parametrize(
+    "wrong", ["mysql://me:s3cr@et@h/0", "memory:", "sqlite:///:memory:", 5, True, ["redis://h"]]
+)
 def test_a_url_of_another_form_is_refused_without_its_password(wrong: Any, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": wrong}))
