@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measure import Report, median, percentile_99
-from nanobot_context.sessions import Event, SessionService
+from nanobot_context.sessions import SessionEvent, SessionService
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE.parent / "tests" / "python" / "support"))
@@ -76,9 +76,9 @@ def _used(redis: RedisServer) -> int:
     return int(line.partition(":")[2])
 
 
-def message(number: int, text: str = TEXT) -> Event:
+def message(number: int, text: str = TEXT) -> SessionEvent:
     role = "user" if number % 2 == 0 else "assistant"
-    return Event({"role": role, "content": f"{number} {text}"})
+    return SessionEvent({"role": role, "content": f"{number} {text}"})
 
 
 def timed(work: Callable[[], object], count: int = SAMPLES) -> str:

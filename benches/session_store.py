@@ -39,7 +39,7 @@ class Ours:
 
     def __init__(self, url: str) -> None:
         sessions = import_module("nanobot_context.sessions")
-        self.event = sessions.Event
+        self.event = sessions.SessionEvent
         self.service = sessions.SessionService(url, event_limit=self.event_limit)
         self.sessions: dict[int, Any] = {}
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from nanobot_context.installer import install, status, uninstall
     from nanobot_context.recovery import call_with_recovery
     from nanobot_context.session import Session
-    from nanobot_context.sessions import AsyncSessionService, Event, SessionService
+    from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
     from nanobot_context.settings import Settings, load_settings
     from nanobot_context.summary import Summarizer, Summary
 
@@ -68,7 +68,6 @@ __all__ = [
     "ContextOverflowError",
     "ConversationFileError",
     "Cut",
-    "Event",
     "Fitted",
     "InvalidArgumentError",
     "InvalidInputError",
@@ -80,6 +79,7 @@ __all__ = [
     "Priority",
     "Receipt",
     "Session",
+    "SessionEvent",
     "SessionExistsError",
     "SessionGoneError",
     "SessionNotFoundError",
@@ -120,7 +120,7 @@ __all__ = [
 _LAZY = {
     "Archive": "nanobot_context.archive",
     "AsyncSessionService": "nanobot_context.sessions",
-    "Event": "nanobot_context.sessions",
+    "SessionEvent": "nanobot_context.sessions",
     "Session": "nanobot_context.session",
     "SessionService": "nanobot_context.sessions",
     "Settings": "nanobot_context.settings",

@@ -26,10 +26,10 @@ from nanobot_context.guard.archives import (
 from nanobot_context.guard.counters import Counters, counters_file
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.guard import Guard
-from nanobot_context.guard.limits import Learned, learned_file
+from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
-from nanobot_context.guard.telemetry import Live
-from nanobot_context.guard.windows import Windows
+from nanobot_context.guard.telemetry import Telemetry
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path, provider_prefixes
 from nanobot_context.host.detect import TESTED, NanobotClasses, load_classes, nanobot_version
 from nanobot_context.host.messages import own_prompts
@@ -192,8 +192,8 @@ def _parts(settings: Settings) -> list[Part]:
 def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | None) -> Context:
     """Return what replacements work with."""
     settings, config = loaded.settings, nanobot_config_path()
-    windows = Windows(loaded, provider_prefixes(), Learned.load(learned_file(config)))
-    telemetry = Live(Counters(counters_file(config)))
+    windows = WindowResolver(loaded, provider_prefixes(), ProviderLimits.load(learned_file(config)))
+    telemetry = Telemetry(Counters(counters_file(config)))
 
     def error_response(text: str) -> Any:
         known = inspect.signature(classes.response).parameters

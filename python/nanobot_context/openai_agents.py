@@ -23,7 +23,7 @@ from nanobot_context.errors import (
     StoreClosedError,
 )
 from nanobot_context.responses import from_response_items, to_response_items
-from nanobot_context.sessions import AsyncSessionService, Event, SessionHead, StoredSession
+from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionHead, StoredSession
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 
@@ -162,7 +162,7 @@ class OpenAIAgentsSession:
             InvalidArgumentError: An item cannot be written as JSON.
         """
         self._check_open()
-        events = [Event(_to_payload(item)) for item in items]
+        events = [SessionEvent(_to_payload(item)) for item in items]
         while events:
             head = self._head = self._head or await self._create()
             try:
@@ -216,7 +216,7 @@ class OpenAIAgentsSession:
             **{field.name: getattr(stored, field.name) for field in fields(SessionHead)}
         )
 
-    async def _newest(self) -> tuple[StoredSession, Event] | None:
+    async def _newest(self) -> tuple[StoredSession, SessionEvent] | None:
         """Return the session and its newest item."""
         # All are read where the newest event is no item, but stands for a summary.
         for last in (1, None):
@@ -428,5 +428,5 @@ def _shared(message: Message) -> Item:
     return {"content": content, "output": content, **_said_in(call, "arguments", "input")}
 
 
-def _is_item(event: Event) -> bool:
+def _is_item(event: SessionEvent) -> bool:
     return isinstance(event.payload, dict) and isinstance(event.payload.get(_ITEM), dict)

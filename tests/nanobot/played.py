@@ -24,7 +24,7 @@ TESTED = (
 RELEASES = (*LITELLM, *OPENAI) if os.environ.get("NANOBOT_CONTEXT_MATRIX") == "1" else TESTED
 """What the tests play; NANOBOT_CONTEXT_MATRIX=1 plays all sixteen, each in full."""
 FULL = ("0.1.4.post4", "0.1.4.post5", "0.3.5") if RELEASES == TESTED else RELEASES
-"""One release of each generation that `detect_generation` tells apart. The others play `SMOKE`."""
+"""One release of each generation that `patches.plan` tells apart. The others play `SMOKE`."""
 SMOKE = frozenset(
     (
         *("A:on", "C:on", "C:off", "G:on", "memory:on", "readback:on", "talk-short:on"),

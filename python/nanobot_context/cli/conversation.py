@@ -20,7 +20,7 @@ from nanobot_context import (
 from nanobot_context.cli import output
 from nanobot_context.cli.options import File, Json, Model, SessionName, Store, Window, Workspace
 from nanobot_context.cli.output import line, note, prose
-from nanobot_context.cli.shown import (
+from nanobot_context.cli.render import (
     as_counted,
     how_counted,
     number_of,

@@ -11,9 +11,9 @@ from typing import Any
 from nanobot_context import get_context_window
 from nanobot_context.conversations import Conversation, configured, read_objects
 from nanobot_context.guard.event_file import KEPT
-from nanobot_context.guard.limits import Learned, learned_file
+from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.telemetry import events_file
-from nanobot_context.guard.windows import Windows
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
 
@@ -59,11 +59,11 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
         SettingsError: A setting cannot be used.
     """
     loaded = configured()
-    learned = Learned.load(learned_file(nanobot_config_path()))
+    learned = ProviderLimits.load(learned_file(nanobot_config_path()))
     named = model or conversation.model or loaded.agent_defaults.get("model")
     model = named if isinstance(named, str) else None
     # 0 says that none is known.
-    known = window or Windows(loaded, learned=learned).of(model).tokens
+    known = window or WindowResolver(loaded, learned=learned).of(model).tokens
     return InForce(
         model=model,
         window_tokens=known or get_context_window(model),

@@ -16,7 +16,7 @@ from nanobot_context import count_tokens
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
 from nanobot_context.cli.output import Column, labelled, line, prose
-from nanobot_context.cli.places import Entry, Place, Stored, place_of
+from nanobot_context.cli.session_sources import Entry, SessionSource, Stored, source_of
 from nanobot_context.conversations import Conversation, nanobot_session_files, read_conversation
 from nanobot_context.errors import (
     ConversationFileError,
@@ -62,15 +62,15 @@ def list_(
       nanobot-context sessions list
       nanobot-context sessions list --store sqlite:///sessions.db --json
     """
-    place = place_of(store, workspace, app, user)
-    entries = place.entries()
+    source = source_of(store, workspace, app, user)
+    entries = source.entries()
     if as_json:
-        output.print_json([_entry_dict(entry, place) for entry in entries])
+        output.print_json([_entry_dict(entry, source) for entry in entries])
         return
     if not entries:
-        output.note(f"there are no sessions in {place.shown}")
+        output.note(f"there are no sessions in {source.shown}")
         return
-    columns = [Column("session", flexible=True), Column(place.items, "right"), Column("updated")]
+    columns = [Column("session", flexible=True), Column(source.items, "right"), Column("updated")]
     output.print_table(
         columns, [[entry.key, f"{entry.items:,}", _time(entry.updated)] for entry in entries]
     )
@@ -96,7 +96,7 @@ def show(
       nanobot-context sessions show cli:direct --last 4
       nanobot-context sessions show cli:direct --json > session.json
     """
-    conversation = place_of(store, workspace, app, user).read(session)
+    conversation = source_of(store, workspace, app, user).read(session)
     if as_json:
         output.print_json(
             {
@@ -142,7 +142,7 @@ def import_(
     """
     from nanobot_context.sessions.nanobot_files import import_nanobot_file
 
-    place = _store_of(place_of(store, None, app, user, create=True))
+    source = _store_of(source_of(store, None, app, user, create=True))
     files = [file for path in paths for file in _files_of(path)]
     done: list[dict[str, Any]] = []
     problems: list[str] = []
@@ -150,7 +150,7 @@ def import_(
         for number, file in enumerate(files, 1):
             try:
                 _refuse_other_forms(file)
-                stored = import_nanobot_file(place.service, file, app=place.app, user=place.user)
+                stored = import_nanobot_file(source.service, file, app=source.app, user=source.user)
             except (InvalidInputError, ConversationFileError, OSError) as error:
                 problems.append(str(error))
             else:
@@ -197,24 +197,24 @@ def export(
     """
     from nanobot_context.sessions.nanobot_files import SessionFile
 
-    place = _store_of(place_of(store, None, app, user))
+    source = _store_of(source_of(store, None, app, user))
     if session is not None:
-        stored = place.service.get(place.app, place.user, session, user_first="off")
+        stored = source.service.get(source.app, source.user, session, user_first="off")
         if stored is None:
-            output.fail(f"there is no session `{session}` in {place.shown}")
+            output.fail(f"there is no session `{session}` in {source.shown}")
         output.write(out, SessionFile.of(stored).render())
         return
     if out == output.STDOUT:
         output.fail("all sessions are a folder of files\nhint: `--output FOLDER`, or name one")
     folder = Path(out)
-    heads = place.heads()
+    heads = source.heads()
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.glob("*.jsonl")):
         output.ask(f"`{folder}` has session files; those of the same name are replaced", yes=yes)
     done: list[dict[str, str]] = []
     with output.progress("exporting") as on_file:
         for head in heads:
-            stored = place.service.get(*head.key, user_first="off")
+            stored = source.service.get(*head.key, user_first="off")
             if stored is not None:  # else it was deleted meanwhile
                 file = SessionFile.of(stored)
                 output.write(str(folder / file.name), file.render())
@@ -226,7 +226,7 @@ def export(
     for one in done:
         line(f"exported: {one['key']} to {one['file']}")
     if not done:
-        output.note(f"there are no sessions in {place.shown}")
+        output.note(f"there are no sessions in {source.shown}")
 
 
 def delete(
@@ -251,13 +251,13 @@ def delete(
       nanobot-context sessions delete cli:direct
       nanobot-context sessions delete telegram:7345 telegram:7346 --yes
     """
-    place = place_of(store, workspace, app, user)
-    entries = {entry.key: entry for entry in place.entries()}
+    source = source_of(store, workspace, app, user)
+    entries = {entry.key: entry for entry in source.entries()}
     missing = [key for key in sessions if key not in entries]
     if missing:
         named = ", ".join(f"`{key}`" for key in missing)
-        output.fail(f"there is no session {named} in {place.shown}")
-    _delete(place, [entries[key] for key in dict.fromkeys(sessions)], yes=yes, as_json=as_json)
+        output.fail(f"there is no session {named} in {source.shown}")
+    _delete(source, [entries[key] for key in dict.fromkeys(sessions)], yes=yes, as_json=as_json)
 
 
 def prune(
@@ -285,30 +285,30 @@ def prune(
       nanobot-context sessions prune --store sqlite:///sessions.db
       nanobot-context sessions prune --older-than 90d
     """
-    place = place_of(store, workspace, app, user)
-    if older_than is None and not isinstance(place, Stored):
+    source = source_of(store, workspace, app, user)
+    if older_than is None and not isinstance(source, Stored):
         output.fail("nothing expires in files\nhint: `--older-than 90d`")
     before = time.time() - _seconds(older_than) if older_than else None
-    freed = place.sweep()
-    old = [entry for entry in place.entries() if before is not None and entry.updated < before]
+    freed = source.sweep()
+    old = [entry for entry in source.entries() if before is not None and entry.updated < before]
     if old:
-        _delete(place, old, yes=yes, as_json=as_json)
+        _delete(source, old, yes=yes, as_json=as_json)
     elif as_json:
         output.print_json([])
-    if isinstance(place, Stored):
+    if isinstance(source, Stored):
         output.note(f"expired, and freed: {freed:,}")
     elif not old:
         output.note("no session is that old")
 
 
-def _delete(place: Place, entries: list[Entry], *, yes: bool, as_json: bool) -> None:
+def _delete(source: SessionSource, entries: list[Entry], *, yes: bool, as_json: bool) -> None:
     for entry in entries:
-        output.note(f"{entry.key}  {entry.items:,} {place.items}, {_time(entry.updated)}")
+        output.note(f"{entry.key}  {entry.items:,} {source.items}, {_time(entry.updated)}")
     what = "this session" if len(entries) == 1 else f"these {len(entries):,} sessions"
-    output.ask(f"delete {what} from {place.shown}?", yes=yes)
-    gone = [entry.key for entry in entries if place.delete(entry.key)]
+    output.ask(f"delete {what} from {source.shown}?", yes=yes)
+    gone = [entry.key for entry in entries if source.delete(entry.key)]
     # nanobot may have begun with files, which stay when it goes over to a store.
-    left = nanobot_session_files() if isinstance(place, Stored) else {}
+    left = nanobot_session_files() if isinstance(source, Stored) else {}
     if as_json:
         output.print_json(gone)
         return
@@ -318,10 +318,10 @@ def _delete(place: Place, entries: list[Entry], *, yes: bool, as_json: bool) -> 
             output.note(f"nanobot's file of it is still there: {path}")
 
 
-def _store_of(place: Place) -> Stored:
-    if not isinstance(place, Stored):
+def _store_of(source: SessionSource) -> Stored:
+    if not isinstance(source, Stored):
         output.fail("no store is named\nhint: `--store sqlite:///sessions.db`, or `sessionStore`")
-    return place
+    return source
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -355,9 +355,9 @@ def _print_head(conversation: Conversation, model: str | None) -> None:
             labelled(name.removesuffix("_at"), conversation.metadata[name].replace("T", " "))
 
 
-def _entry_dict(entry: Entry, place: Place) -> dict[str, Any]:
+def _entry_dict(entry: Entry, source: SessionSource) -> dict[str, Any]:
     stamp = datetime.fromtimestamp(entry.updated).astimezone().isoformat(timespec="seconds")
-    found: dict[str, Any] = {"key": entry.key, place.items: entry.items, "updated": stamp}
+    found: dict[str, Any] = {"key": entry.key, source.items: entry.items, "updated": stamp}
     return {**found, "files": list(entry.where)} if entry.where else found
 
 

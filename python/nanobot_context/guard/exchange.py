@@ -16,7 +16,7 @@ from nanobot_context.recovery import Attempt, Refused, is_answer
 if TYPE_CHECKING:
     from nanobot_context.guard.fitting import Fitter
     from nanobot_context.guard.request import Message, Request
-    from nanobot_context.guard.telemetry import Live
+    from nanobot_context.guard.telemetry import Telemetry
 
 __all__ = ["Exchange"]
 
@@ -31,7 +31,7 @@ class Exchange:
     """
 
     fitter: Fitter
-    live: Live
+    telemetry: Telemetry
     request: Request
     last: Refused | None = field(default=None, init=False)
     raised: BaseException | None = field(default=None, init=False)
@@ -39,10 +39,10 @@ class Exchange:
     _capped: bool = field(default=False, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
-        live = self.live
+        telemetry = self.telemetry
         self.attempts += 1
         if self.attempts > 1:
-            live.retried(
+            telemetry.retried(
                 self.request,
                 self.attempts,
                 attempt.max_tokens,
@@ -63,7 +63,7 @@ class Exchange:
             self.last = Refused(overflow, response)
             return self.last
         fused("learn from an answer", lambda: self._learn_output(attempt), None)
-        live.answered(self.request, response, self.attempts)
+        telemetry.answered(self.request, response, self.attempts)
         return response
 
     def _read_error(self, error: Exception) -> Overflow | None:
@@ -100,7 +100,7 @@ class Exchange:
         prompt_tokens = self._sent_tokens(attempt, prompt_tokens)
         overflow, request, windows = refused.overflow, self.request, self.fitter.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
-        self.live.overflowed(request, overflow, refused.refusal, prompt_tokens)
+        self.telemetry.overflowed(request, overflow, refused.refusal, prompt_tokens)
         window = self.fitter.window(request)
         log.warning(
             "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "

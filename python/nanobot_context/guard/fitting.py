@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nanobot_context._core import count_tokens, fits, reduce_messages
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.guard.windows import Window, Windows
+from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.messages import (
     REFLECTION_TOKENS,
     is_consolidation,
@@ -46,7 +46,7 @@ class Fitter:
     """
 
     settings: Settings
-    windows: Windows
+    windows: WindowResolver
     archives: Archives | None = None
     prompts: tuple[str, ...] = ()
 

@@ -19,7 +19,7 @@ from nanobot_context.guard import friendly, log
 from nanobot_context.guard.exchange import Exchange
 from nanobot_context.guard.fitting import Fitter, is_same
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
-from nanobot_context.guard.telemetry import Live
+from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ class Guard:
         fitter: Makes requests fit.
         clear_command: The command that clears a session in this release of nanobot.
         error_response: Makes nanobot's own error response from a text.
-        live: Where what happens is counted and told.
+        telemetry: Where what happens is counted and told.
     """
 
     fitter: Fitter
     clear_command: str
     error_response: Callable[[str], Any]
-    live: Live = field(default_factory=Live)
+    telemetry: Telemetry = field(default_factory=Telemetry)
 
     async def run(self, request: Request) -> Any:
         """Send `request` so that it fits, and return nanobot's response.
@@ -62,13 +62,13 @@ class Guard:
             _in_flight.reset(token)
 
     async def _run(self, request: Request) -> Any:
-        self.live.requested()
+        self.telemetry.requested()
         attempt = fused(
             "compress a request",
             lambda: self._first(request),
             Attempt(request.messages, request.max_tokens),
         )
-        exchange = Exchange(self.fitter, self.live, request)
+        exchange = Exchange(self.fitter, self.telemetry, request)
         ratio = self.fitter.settings.emergency_ratio
         try:
             return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
@@ -91,13 +91,13 @@ class Guard:
         messages, budget = self.fitter.compressed(request)
         if not is_same(messages, request.messages):
             seconds = time.perf_counter() - begun
-            self.live.compressed(request, messages, budget, seconds)
+            self.telemetry.compressed(request, messages, budget, seconds)
         return Attempt(messages, self.fitter.output_limit(request))
 
     def _give_up(self, request: Request, error: ContextOverflowError, refused: Refused) -> Any:
         """End the request with words a user can act on; the sizes go to the log."""
         fused("log a failure", lambda: self._log_failure(request, error), None)
-        self.live.gave_up(request, error)
+        self.telemetry.gave_up(request, error)
         if _in_subagent.get():
             raise ContextOverflowError(
                 friendly.subagent_too_long(request.messages),
@@ -106,10 +106,10 @@ class Guard:
                 model=request.model,
                 parts=error.parts,
             ) from error
-        response = fused("tell the user", lambda: self._told(request, error), None)
+        response = fused("tell the user", lambda: self._friendly_response(request, error), None)
         return refused.hand_on() if response is None else response
 
-    def _told(self, request: Request, error: ContextOverflowError) -> Any:
+    def _friendly_response(self, request: Request, error: ContextOverflowError) -> Any:
         if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
             return self.error_response(friendly.message_too_long(request.messages))
         return self.error_response(

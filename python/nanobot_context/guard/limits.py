@@ -22,7 +22,7 @@ from nanobot_context.events import LearnedEvent, emit, is_wanted
 from nanobot_context.files import replace_file
 from nanobot_context.guard import log
 
-__all__ = ["Learned", "Lesson", "Ratio", "learned_file", "name_of"]
+__all__ = ["Lesson", "ProviderLimits", "Ratio", "learned_file", "name_of"]
 
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
@@ -113,7 +113,7 @@ class Lesson:
 
 
 @dataclass(slots=True)
-class Learned:
+class ProviderLimits:
     """Lessons by model; `file` is where they are kept, `None` for this process only.
 
     Attributes:
@@ -126,7 +126,7 @@ class Learned:
     _written: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, file: Path) -> Learned:
+    def load(cls, file: Path) -> ProviderLimits:
         """Return what `file` holds; what cannot be read is learned again."""
         learned = cls(file, _read(file))
         learned._written = {name: one.accepted_tokens for name, one in learned.lessons.items()}

@@ -38,27 +38,27 @@ if TYPE_CHECKING:
     from nanobot_context.settings import Settings
     from nanobot_context.summary import Summary
 
-__all__ = ["Live", "events_file"]
+__all__ = ["Telemetry", "events_file"]
 
 # Under these names nanobot hands on what a provider says of its cache; its own since 0.1.5.
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
 
 P = ParamSpec("P")
-Tell = Callable[Concatenate["Live", P], None]
+Tell = Callable[Concatenate["Telemetry", P], None]
 
 
 def _harmless(tell: Tell[P]) -> Tell[P]:
     """Let `tell` fail without a trace but one in the log."""
 
     @functools.wraps(tell)
-    def told(self: Live, /, *args: P.args, **kwargs: P.kwargs) -> None:
+    def harmless(self: Telemetry, /, *args: P.args, **kwargs: P.kwargs) -> None:
         fused("tell of an event", lambda: tell(self, *args, **kwargs), None)
 
-    return told
+    return harmless
 
 
 @dataclass(slots=True)
-class Live:
+class Telemetry:
     """Where what happens is counted and told.
 
     Attributes:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context._core import get_context_window, prevailing_script
-from nanobot_context.guard.limits import Learned, name_of
+from nanobot_context.guard.limits import ProviderLimits, name_of
 from nanobot_context.settings import LoadedSettings
 
-__all__ = ["Window", "Windows"]
+__all__ = ["Window", "WindowResolver"]
 
 UNKNOWN_MODEL_TOKENS = 128_000  # what the model table answers for a model that it does not know
 
@@ -36,12 +36,12 @@ class Window:
 
 
 @dataclass(slots=True)
-class Windows:
+class WindowResolver:
     """The window of every model: a setting, else a limit learned from an error, else the table."""
 
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
-    learned: Learned = field(default_factory=Learned)
+    learned: ProviderLimits = field(default_factory=ProviderLimits)
     _assumed: dict[str, tuple[int, float]] = field(default_factory=dict)
     _most_read: dict[str, int] = field(default_factory=dict)
     _defaults: dict[int, int] = field(
@@ -117,7 +117,7 @@ class Windows:
         self.learned.counted(name, script, ours, theirs, refused=refused)
 
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
-        """Remember that `model` stated a limit: see `Learned.window`."""
+        """Remember that `model` stated a limit: see `ProviderLimits.window`."""
         self.learned.window(name_of(model, endpoint), limit_tokens)
 
     def assume(self, model: str | None, refused_tokens: int, endpoint: str = "") -> None:

@@ -12,8 +12,8 @@ from nanobot_context.patches.patching import PatchSet
 
 if TYPE_CHECKING:
     from nanobot_context.guard.guard import Guard
-    from nanobot_context.guard.telemetry import Live
-    from nanobot_context.guard.windows import Windows
+    from nanobot_context.guard.telemetry import Telemetry
+    from nanobot_context.guard.windows import WindowResolver
     from nanobot_context.plugins.session_store import Opened
     from nanobot_context.plugins.summaries import Jobs
     from nanobot_context.settings import Settings
@@ -31,8 +31,8 @@ class Context:
 
     patches: PatchSet
     guard: Guard
-    windows: Windows
-    telemetry: Live
+    windows: WindowResolver
+    telemetry: Telemetry
     settings: Settings
     summaries: Jobs | None = None
     store: Opened | None = None

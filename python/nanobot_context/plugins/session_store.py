@@ -52,7 +52,7 @@ from nanobot_context.plugins.shared_session import (
     stored_record,
 )
 from nanobot_context.sessions.nanobot_files import APP, META, USER, common_length, dumps, event_of
-from nanobot_context.sessions.records import Event, SessionHead, StoredSession
+from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession
 from nanobot_context.sessions.service import SessionService
 
 __all__ = [
@@ -213,7 +213,7 @@ class SharedSessions:
         stored = None if _is_own(key) else self._stored(key)
         if stored is None:
             return self._files.read(key) if self._is_in_file(key) else None
-        shown, messages = self._shown(stored), messages_of(stored)
+        shown, messages = self._record_of(stored), messages_of(stored)
         migrate(messages, shown["metadata"])
         return {**shown, "messages": messages}
 
@@ -222,7 +222,7 @@ class SharedSessions:
         head = None if _is_own(key) else self._head(key)
         if head is None:
             return self._files.read_metadata(key) if self._is_in_file(key) else None
-        return self._shown(head)
+        return self._record_of(head)
 
     def update_metadata(self, key: str, updates: dict[str, Any], *, fsync: bool = False) -> bool:
         """Change the metadata of the session `key`, and nothing else; return whether it exists."""
@@ -260,7 +260,7 @@ class SharedSessions:
         found = [item for item in self._files.list_sessions() if item["key"] not in gone]
         title = find(MODULE, "_metadata_title")
         for head in shared.values():
-            shown = self._shown(head)
+            shown = self._record_of(head)
             found.append(
                 {
                     "key": head.id,
@@ -360,7 +360,7 @@ class SharedSessions:
     def _is_in_file(self, key: str) -> bool:
         return _is_own(key) or key not in self._taken_files()
 
-    def _shown(self, head: SessionHead) -> dict[str, Any]:
+    def _record_of(self, head: SessionHead) -> dict[str, Any]:
         """Return what nanobot shows of a session beside its messages."""
         record = stored_record(head, self._gateway)
         stamps = {"created_at": head.created, "updated_at": head.updated}
@@ -392,7 +392,7 @@ def _event_id(session: SessionHead, at: int, line: str) -> str:
     return hashlib.sha256(said).hexdigest()[:32]
 
 
-def _position(event: Event) -> int:
+def _position(event: SessionEvent) -> int:
     if event.seq is None:
         raise StoreDataError(f"the store did not take the message {event.raw:.60}")
     return event.seq

@@ -25,8 +25,8 @@ from weakref import WeakKeyDictionary, ref
 
 from nanobot_context.guard import log
 from nanobot_context.guard.guard import unguarded
-from nanobot_context.guard.telemetry import Live
-from nanobot_context.guard.windows import Windows
+from nanobot_context.guard.telemetry import Telemetry
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import find
 from nanobot_context.settings import Settings
@@ -173,9 +173,9 @@ class Jobs:
         running: The task of each session.
     """
 
-    windows: Windows
+    windows: WindowResolver
     settings: Settings
-    live: Live
+    telemetry: Telemetry
     is_stopped: bool = False
     loops: WeakKeyDictionary[Any, ref[Any]] = field(default_factory=WeakKeyDictionary)
     running: WeakKeyDictionary[Any, dict[str, asyncio.Task[None]]] = field(
@@ -238,7 +238,9 @@ class Jobs:
             failure = error
             self._give_up(job.session)
         seconds = time.perf_counter() - begun
-        self.live.summarised(job.session.key, stored or made, failure, seconds, stored is not None)
+        self.telemetry.summarised(
+            job.session.key, stored or made, failure, seconds, stored is not None
+        )
 
     async def _make(self, job: Job) -> Summary:
         """Ask nanobot's provider; without an answer of its, the summary is made without a model."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nanobot_context.replay import Replay, replay
 from nanobot_context.report.originals import originals_of
 from nanobot_context.report.page import page
-from nanobot_context.report.shown import shown
+from nanobot_context.report.render import render
 
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
@@ -81,4 +81,4 @@ def report_page(
     learned: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> bytes:
     """Return the page of a replay, in UTF-8: see `write_report`."""
-    return page(conversation.name, shown(conversation, replayed, events or (), learned or {}))
+    return page(conversation.name, render(conversation, replayed, events or (), learned or {}))

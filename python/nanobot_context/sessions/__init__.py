@@ -6,12 +6,17 @@ doubled, whoever writes at the same time.
 
 from __future__ import annotations
 
-from nanobot_context.sessions.records import Event, SessionHead, SessionSummary, StoredSession
+from nanobot_context.sessions.records import (
+    SessionEvent,
+    SessionHead,
+    SessionSummary,
+    StoredSession,
+)
 from nanobot_context.sessions.service import AsyncSessionService, SessionService
 
 __all__ = [
     "AsyncSessionService",
-    "Event",
+    "SessionEvent",
     "SessionHead",
     "SessionService",
     "SessionSummary",

@@ -23,7 +23,7 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import replace_file
 from nanobot_context.sessions.nanobot_files import Service, Steps, carry_out
 from nanobot_context.sessions.records import (
-    Event,
+    SessionEvent,
     SessionHead,
     SessionSummary,
     StoredSession,
@@ -167,7 +167,9 @@ def _session_row(session: StoredSession) -> tuple[Any, ...]:
     )
 
 
-def _message_columns(event: Event, records: Mapping[str, Mapping[str, Any]]) -> tuple[Any, ...]:
+def _message_columns(
+    event: SessionEvent, records: Mapping[str, Mapping[str, Any]]
+) -> tuple[Any, ...]:
     message = event.payload
     metadata = {name: value for name, value in message.items() if name not in _COLUMNS}
     metadata |= {name: value for name in _OF_EVENTS if (value := getattr(event, name))}

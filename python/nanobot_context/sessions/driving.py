@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["adrive", "drive"]
+__all__ = ["run_async", "run_sync"]
 
 Due = TypeVar("Due")
 Result = TypeVar("Result")
@@ -26,7 +26,7 @@ class _Ended(Generic[Result]):
         self.result = result
 
 
-def drive(operation: Generator[Due, Any, Result], perform: Callable[[Due], Any]) -> Result:
+def run_sync(operation: Generator[Due, Any, Result], perform: Callable[[Due], Any]) -> Result:
     """Return what `operation` returns; `perform` does what it asks for."""
     outcome: Any = None
     failure: Exception | None = None
@@ -38,7 +38,7 @@ def drive(operation: Generator[Due, Any, Result], perform: Callable[[Due], Any])
     return due.result
 
 
-async def adrive(
+async def run_async(
     operation: Generator[Due, Any, Result], perform: Callable[[Due], Awaitable[Any]]
 ) -> Result:
     """Return what `operation` returns; `perform` does what it asks for, awaited."""

@@ -30,8 +30,8 @@ from nanobot_context.errors import (
     SessionExistsError,
 )
 from nanobot_context.files import replace_file
-from nanobot_context.sessions.driving import adrive, drive
-from nanobot_context.sessions.records import Event, SessionHead, StoredSession, not_found
+from nanobot_context.sessions.driving import run_async, run_sync
+from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession, not_found
 from nanobot_context.sessions.service import AsyncSessionService, SessionService
 
 __all__ = [
@@ -125,9 +125,9 @@ class SessionFile:
             lines.insert(number, line)
         return ("\n".join(lines) + self.end).encode() if lines else b""
 
-    def events(self, start: int) -> list[Event]:
+    def events(self, start: int) -> list[SessionEvent]:
         """Return the events of the messages from `start` on."""
-        made: list[Event] = []
+        made: list[SessionEvent] = []
         for index, line in enumerate(self.messages[start:], start):
             said = f"{self.key}\0{index}\0{line}".encode()
             made.append(event_of(line, hashlib.sha256(said).hexdigest()[:32]))
@@ -281,8 +281,8 @@ def export_nanobot_folder(
 def carry_out(service: Service, steps: Steps[Result]) -> Result | Awaitable[Result]:
     """Do what `steps` asks for, in this thread or, of an `AsyncSessionService`, as an awaitable."""
     if isinstance(service, AsyncSessionService):
-        return adrive(steps, _perform)
-    return drive(steps, lambda work: work())
+        return run_async(steps, _perform)
+    return run_sync(steps, lambda work: work())
 
 
 async def _perform(work: Callable[[], Any]) -> Any:
@@ -336,12 +336,12 @@ def _stored_file(service: Service, head: SessionHead) -> Steps[SessionFile]:
     return SessionFile.of(session)
 
 
-def lines_among(events: Sequence[Event]) -> list[Event]:
+def lines_among(events: Sequence[SessionEvent]) -> list[SessionEvent]:
     """Return the events that are lines of nanobot's: all but those that stand for a summary."""
     return [event for event in events if not event.is_summary]
 
 
-def line_of(event: Event) -> str:
+def line_of(event: SessionEvent) -> str:
     """Return the line of a file that an event is."""
     payload = event.payload
     if isinstance(payload, dict) and payload.keys() == {_WRAPPED}:
@@ -350,7 +350,7 @@ def line_of(event: Event) -> str:
     return event.raw
 
 
-def event_of(line: str, id_: str) -> Event:
+def event_of(line: str, id_: str) -> SessionEvent:
     """Return the event that a line of a file is; its time is the message's, if it says one."""
     value = json.loads(line)
     is_plain = isinstance(value, dict) and "_type" not in value and value.keys() != {_WRAPPED}
@@ -359,7 +359,7 @@ def event_of(line: str, id_: str) -> Event:
         with contextlib.suppress(ValueError, OverflowError, OSError):
             time = datetime.fromisoformat(value["timestamp"]).timestamp()
     raw = line if is_plain and _is_taken(line, value) else json.dumps({_WRAPPED: line})
-    return Event(raw=raw, id=id_, time=time)
+    return SessionEvent(raw=raw, id=id_, time=time)
 
 
 def _is_taken(line: str, message: Mapping[str, Any]) -> bool:

@@ -33,7 +33,7 @@ from nanobot_context.errors import InvalidArgumentError, SessionExistsError, Ses
 from nanobot_context.history import assemble_history
 from nanobot_context.responses import to_response_items
 from nanobot_context.sessions.records import (
-    Event,
+    SessionEvent,
     SessionHead,
     SessionSummary,
     StoredSession,
@@ -69,7 +69,7 @@ class Summarise:
 Wait: TypeAlias = Callable[[], Any] | Summarise
 Operation: TypeAlias = Generator[Wait, Any, Result]
 # By these names, since `list` is a method here.
-Events = list[Event]
+Events = list[SessionEvent]
 Heads = list[SessionHead]
 Messages = list[Message]
 Summaries = list[SessionSummary]
@@ -178,7 +178,7 @@ class Operations:
         return bool(deleted)
 
     def append(
-        self, session: SessionHead, events: Iterable[Event], expected: int | None
+        self, session: SessionHead, events: Iterable[SessionEvent], expected: int | None
     ) -> Operation[Events]:
         check_session(session)
         batch = _batch(events)
@@ -197,7 +197,7 @@ class Operations:
         return [event for event in batch if event.seq is not None]
 
     def replace_tail(
-        self, session: StoredSession, after: int, events: Iterable[Event]
+        self, session: StoredSession, after: int, events: Iterable[SessionEvent]
     ) -> Operation[Events]:
         check_session(session, StoredSession)
         batch = _batch(events)
@@ -423,7 +423,7 @@ class Operations:
             if event.is_message and (event.seq or 0) <= made.last_seq
         ):
             return False
-        events = [Event(id=id_, seq=seq, payload={}) for seq, id_ in made.events]
+        events = [SessionEvent(id=id_, seq=seq, payload={}) for seq, id_ in made.events]
         outcome, _ = yield from self._put(session, "", newest, events, made.summary, copied=True)
         return bool(outcome == "accepted")
 
@@ -474,7 +474,7 @@ def _start_of(made: SessionSummary) -> int:
     return made.events[0][0] - 1 if made.events else 0
 
 
-def _idle_seconds(events: list[Event]) -> float:
+def _idle_seconds(events: list[SessionEvent]) -> float:
     """Return how long nobody said anything: before the newest event, or since it.
 
     Source: trpc-agent-go #2237: seconds since the newest event alone are 0 whenever an event has
@@ -526,13 +526,14 @@ def check_session(session: Any, kind: type[SessionHead] = SessionHead) -> None:
 def _batch(events: Any) -> Events:
     if not isinstance(events, Iterable):
         raise InvalidArgumentError(
-            f"`events` must be a list of `Event`, got {type(events).__name__}", argument="events"
+            f"`events` must be a list of `SessionEvent`, got {type(events).__name__}",
+            argument="events",
         )
     batch = list(events)
     for index, event in enumerate(batch):
-        if not isinstance(event, Event):
+        if not isinstance(event, SessionEvent):
             raise InvalidArgumentError(
-                f"`events[{index}]` must be an `Event`, got {type(event).__name__}",
+                f"`events[{index}]` must be an `SessionEvent`, got {type(event).__name__}",
                 argument="events",
             )
     return batch

@@ -16,14 +16,14 @@ from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, S
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
 
-__all__ = ["Event", "SessionHead", "SessionSummary", "StoredSession"]
+__all__ = ["SessionEvent", "SessionHead", "SessionSummary", "StoredSession"]
 
 # Of a state's value that is bytes; JSON never begins so.
 _BYTES = b"\x00"
 
 
 @dataclass
-class Event:
+class SessionEvent:
     """Something that happened in a session: a chat message, or any other JSON.
 
     Attributes:
@@ -90,7 +90,7 @@ class Event:
         }
 
     @classmethod
-    def all_from_store(cls, stored: list[dict[str, Any]]) -> list[Event]:
+    def all_from_store(cls, stored: list[dict[str, Any]]) -> list[SessionEvent]:
         """Return events that the core holds.
 
         Raises:
@@ -100,7 +100,7 @@ class Event:
         return [cls._of(one, payload) for one, payload in zip(stored, payloads, strict=True)]
 
     @classmethod
-    def _of(cls, stored: dict[str, Any], payload: Any) -> Event:
+    def _of(cls, stored: dict[str, Any], payload: Any) -> SessionEvent:
         # Without `__init__`, which checks what a caller gives: 50 events in 0.1 ms, not in 0.4.
         event = object.__new__(cls)
         event.payload, event.raw = payload, stored["payload"]
@@ -233,7 +233,7 @@ class StoredSession(SessionHead):
         summaries: The newest summary of each filter key.
     """
 
-    events: list[Event] = field(default_factory=list)
+    events: list[SessionEvent] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     summaries: dict[str, SessionSummary] = field(default_factory=dict)
 
@@ -248,14 +248,14 @@ class StoredSession(SessionHead):
         summaries = map(SessionSummary.from_store, stored["summaries"])
         return cls(
             **cls.fields_of(stored["head"]),
-            events=Event.all_from_store(stored["events"]),
+            events=SessionEvent.all_from_store(stored["events"]),
             state=decode_state(stored["state"]),
             summaries={summary.filter_key: summary for summary in summaries},
         )
 
-    def take(self, events: list[Event], appended: Mapping[str, Any]) -> list[Event]:
+    def take(self, events: list[SessionEvent], appended: Mapping[str, Any]) -> list[SessionEvent]:
         """Note what became of `events`; return those that are stored, with their positions."""
-        stored: list[Event] = []
+        stored: list[SessionEvent] = []
         known = len(self.events)
         last = _position(self.events[-1]) if known else 0
         for event, seq, repeated in zip(
@@ -285,7 +285,7 @@ class StoredSession(SessionHead):
         return stored
 
 
-def _position(event: Event) -> int:
+def _position(event: SessionEvent) -> int:
     return event.seq or 0
 
 

@@ -2,7 +2,7 @@
 
 with SessionService("sqlite:///sessions.db") as service:
     session = service.create("app", "user")
-    service.append(session, [Event({"role": "user", "content": "Hello"})])
+    service.append(session, [SessionEvent({"role": "user", "content": "Hello"})])
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nanobot_context.arguments import (
     invalid,
     text_of,
 )
-from nanobot_context.sessions.driving import adrive, drive
+from nanobot_context.sessions.driving import run_async, run_sync
 from nanobot_context.sessions.operations import (
     USER_FIRST,
     Operations,
@@ -31,7 +31,7 @@ from nanobot_context.sessions.operations import (
     check_session,
 )
 from nanobot_context.sessions.records import (
-    Event,
+    SessionEvent,
     SessionHead,
     SessionSummary,
     StoredSession,
@@ -49,7 +49,7 @@ __all__ = ["AsyncSessionService", "SessionService"]
 
 Result = TypeVar("Result")
 # By these names, since `list` is a method here.
-Events = list[Event]
+Events = list[SessionEvent]
 Heads = list[SessionHead]
 Messages = list[Message]
 Summaries = list[SessionSummary]
@@ -223,7 +223,7 @@ class SessionService(_Base):
         self.close()
 
     def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
-        return drive(operation, self._outcome)
+        return run_sync(operation, self._outcome)
 
     def _outcome(self, due: Wait) -> Any:
         if not isinstance(due, Summarise):
@@ -293,7 +293,7 @@ class SessionService(_Base):
         return self._wait(self._do.delete(app, user, session_id))
 
     def append(
-        self, session: SessionHead, events: Iterable[Event], *, expected: int | None = None
+        self, session: SessionHead, events: Iterable[SessionEvent], *, expected: int | None = None
     ) -> Events:
         """Append events in one write; return those that are stored, with their positions.
 
@@ -313,7 +313,9 @@ class SessionService(_Base):
             self._jobs.submit_nowait(session.key, self._summary_work(session, key))
         return stored
 
-    def replace_tail(self, session: StoredSession, after: int, events: Iterable[Event]) -> Events:
+    def replace_tail(
+        self, session: StoredSession, after: int, events: Iterable[SessionEvent]
+    ) -> Events:
         """Put events in the place of all behind the position `after`.
 
         Raises:
@@ -478,7 +480,7 @@ class AsyncSessionService(_Base):
         await self.close()
 
     async def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
-        return await adrive(operation, self._outcome)
+        return await run_async(operation, self._outcome)
 
     async def _outcome(self, due: Wait) -> Any:
         if not isinstance(due, Summarise):
@@ -537,7 +539,7 @@ class AsyncSessionService(_Base):
         return await self._wait(self._do.delete(app, user, session_id))
 
     async def append(
-        self, session: SessionHead, events: Iterable[Event], *, expected: int | None = None
+        self, session: SessionHead, events: Iterable[SessionEvent], *, expected: int | None = None
     ) -> Events:
         """See `SessionService.append`."""
         stored = await self._wait(self._do.append(session, events, expected))
@@ -548,7 +550,7 @@ class AsyncSessionService(_Base):
         return stored
 
     async def replace_tail(
-        self, session: StoredSession, after: int, events: Iterable[Event]
+        self, session: StoredSession, after: int, events: Iterable[SessionEvent]
     ) -> Events:
         """See `SessionService.replace_tail`."""
         return await self._wait(self._do.replace_tail(session, after, events))

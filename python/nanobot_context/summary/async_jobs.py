@@ -20,7 +20,7 @@ from nanobot_context.summary.job_line import (
     State,
     Ticket,
     check_options,
-    told,
+    format_error,
     too_late,
 )
 
@@ -201,7 +201,7 @@ class AsyncSummaryJobs:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            if self._line.end(job, "failed", told(error)):
+            if self._line.end(job, "failed", format_error(error)):
                 self._fail(job, error)
             if not isinstance(error, Exception):
                 raise
@@ -225,7 +225,7 @@ class AsyncSummaryJobs:
 
     def _abandon(self, job: AsyncJob[Any], state: State) -> bool:
         late = too_late(self._timeout) if state == "timed_out" else None
-        if not self._line.abandon(job, state, told(late) if late else ""):
+        if not self._line.abandon(job, state, format_error(late) if late else ""):
             return False
         if late is None:
             job._future.cancel()
@@ -239,7 +239,7 @@ class AsyncSummaryJobs:
 
     def _fail(self, job: AsyncJob[Any], error: BaseException) -> None:
         if isinstance(error, StopIteration):  # no future takes it
-            error = RuntimeError(told(error))
+            error = RuntimeError(format_error(error))
         job._future.set_exception(error)
         job._future.exception()  # it is in `errors`: not for asyncio to complain that nobody asked
 

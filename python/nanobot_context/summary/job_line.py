@@ -31,7 +31,7 @@ __all__ = [
     "State",
     "Ticket",
     "check_options",
-    "told",
+    "format_error",
     "too_late",
 ]
 
@@ -266,6 +266,6 @@ def too_late(timeout: float | None) -> TimeoutError:
     return TimeoutError(f"the job took longer than {timeout:g} s")
 
 
-def told(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     """Return an error as it is recorded."""
     return f"{type(error).__name__}: {error}"

@@ -21,7 +21,7 @@ from nanobot_context.summary.job_line import (
     State,
     Ticket,
     check_options,
-    told,
+    format_error,
     too_late,
 )
 
@@ -228,7 +228,7 @@ class SummaryJobs:
                 job._future.set_result(value)
         except BaseException as error:
             with self._lock:
-                has_ended = self._line.end(job, "failed", told(error))
+                has_ended = self._line.end(job, "failed", format_error(error))
             if has_ended:
                 job._future.set_exception(error)
             return None if isinstance(error, Exception) else error
@@ -247,7 +247,7 @@ class SummaryJobs:
     def _abandon(self, job: Job[Any], state: State) -> bool:
         late = too_late(self._timeout) if state == "timed_out" else None
         with self._lock:
-            if not self._line.abandon(job, state, told(late) if late else ""):
+            if not self._line.abandon(job, state, format_error(late) if late else ""):
                 return False
             woken = self._line.wake(here=False)
         _resolve(job._future, late)

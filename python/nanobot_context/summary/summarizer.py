@@ -128,7 +128,7 @@ class Summarizer:
         while (request := job.next_request()) is not None:
             with job.asking():
                 job.answered(_within(deadline, self._ask, request, job))
-        return job.told(job.finish())
+        return job.ended(job.finish())
 
     async def asummarize(
         self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
@@ -148,7 +148,7 @@ class Summarizer:
             with job.asking():
                 async with asyncio.timeout_at(deadline):
                     job.answered(await self._aask(request, job))
-        return job.told(await asyncio.to_thread(job.finish))
+        return job.ended(await asyncio.to_thread(job.finish))
 
     def _start(self, messages: list[Message], previous: Summary | None, reason: str) -> _Job:
         check_instance("previous", previous, Summary, optional=True)
@@ -228,7 +228,7 @@ class _Job:
     def finish(self) -> Summary:
         return _summary(self.run.finish(), self)
 
-    def told(self, summary: Summary) -> Summary:
+    def ended(self, summary: Summary) -> Summary:
         if summary.error is not None:
             self.tell("failed", error=summary.error)
         self.tell("ended", text=summary.text[:_PREVIEW_CHARS], summary=summary)

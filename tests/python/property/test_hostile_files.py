@@ -23,7 +23,7 @@ from nanobot_context.conversations import (
 )
 from nanobot_context.errors import ConversationFileError, InvalidArgumentError, SettingsError
 from nanobot_context.guard import counters
-from nanobot_context.guard.limits import Learned
+from nanobot_context.guard.limits import ProviderLimits
 from nanobot_context.host import stored_summary
 from nanobot_context.sessions import SessionService
 from nanobot_context.sessions.nanobot_files import (
@@ -258,10 +258,10 @@ def test_settings_are_read_or_refused(home: Path, content: bytes) -> None:
 @given(content=contents(LEARNED, COUNTS))
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_read_of_lessons_and_counts_is_made_anew(home: Path, content: bytes) -> None:
-    learned = Learned.load(put(home / "learned.json", content))
+    learned = ProviderLimits.load(put(home / "learned.json", content))
     learned.window("gpt-4o", 5_000)
     learned.counted("gpt-4o", "latin", 2_000, 3_000, refused=True)
-    assert Learned.load(home / "learned.json").to_dict() == learned.to_dict()
+    assert ProviderLimits.load(home / "learned.json").to_dict() == learned.to_dict()
     counters._read(put(home / "counters.json", content)).to_dict()
 
 

@@ -29,7 +29,7 @@ from hypothesis.stateful import (
 )
 
 from nanobot_context import NanobotContextError
-from nanobot_context.sessions import Event, SessionHead, SessionService, SessionSummary
+from nanobot_context.sessions import SessionEvent, SessionHead, SessionService, SessionSummary
 from nanobot_context.summary import Summarizer, SummaryPolicy, SummaryRequest, Trigger
 from redis_server import RedisServer, running
 from session_cases import HAS_REDIS
@@ -90,7 +90,7 @@ def shown(value: Any) -> Any:
         return [shown(item) for item in value]
     if isinstance(value, SessionSummary):
         return replace(value, id="", created=0.0)
-    if isinstance(value, Event):
+    if isinstance(value, SessionEvent):
         if value.is_summary:
             return replace(value, id="-", raw="", time=0.0, payload=value.payload["summary"])
         return replace(value, state={})
@@ -199,7 +199,7 @@ class Stores(RuleBasedStateMachine):
             lambda at, service: [
                 service.append(
                     sessions[at],
-                    [Event(**draft) for draft in batch],
+                    [SessionEvent(**draft) for draft in batch],
                     expected=sessions[at].seq if expects else None,
                 ),
                 sessions[at],
@@ -215,7 +215,9 @@ class Stores(RuleBasedStateMachine):
         after = max(sessions[0].seq - back, 0)
         self.outcomes(
             lambda at, service: [
-                service.replace_tail(sessions[at], after, [Event(**draft) for draft in batch]),
+                service.replace_tail(
+                    sessions[at], after, [SessionEvent(**draft) for draft in batch]
+                ),
                 sessions[at],
             ]
         )

@@ -19,7 +19,7 @@ from typing import Any, cast
 from nanobot_context import InvalidArgumentError, SessionStoreError
 from nanobot_context.sessions import (
     AsyncSessionService,
-    Event,
+    SessionEvent,
     SessionService,
     StoredSession,
 )
@@ -173,12 +173,12 @@ def rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
     return found
 
 
-def said(text: str, role: str = "user", **more: Any) -> Event:
+def said(text: str, role: str = "user", **more: Any) -> SessionEvent:
     """Return an event with a chat message, whose id is its text."""
-    return Event({"role": role, "content": text}, **{"id": text, **more})
+    return SessionEvent({"role": role, "content": text}, **{"id": text, **more})
 
 
-def answered(text: str, **more: Any) -> Event:
+def answered(text: str, **more: Any) -> SessionEvent:
     """Return an event with a message of the assistant."""
     return said(text, "assistant", **more)
 

@@ -15,15 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nanobot_context.errors import SessionStoreError
-from nanobot_context.sessions import Event, SessionHead, SessionService
+from nanobot_context.sessions import SessionEvent, SessionHead, SessionService
 from nanobot_context.summary import Summarizer, SummaryPolicy, Trigger
 
 BATCH = 3
 
 
-def event(name: str) -> Event:
+def event(name: str) -> SessionEvent:
     """Return an event whose id, text and state say the same."""
-    return Event({"role": "user", "content": name}, id=name, state={name: name})
+    return SessionEvent({"role": "user", "content": name}, id=name, state={name: name})
 
 
 def head_of(service: SessionService) -> SessionHead:
@@ -40,7 +40,9 @@ def append(url: str, writer: str, count: str) -> None:
             name = f"{writer}-{at}"
             events = [event(name)]
             if at % 10 == 0:
-                piece = Event({}, id=f"{name}-piece", partial=True, state={f"{name}-piece": "x"})
+                piece = SessionEvent(
+                    {}, id=f"{name}-piece", partial=True, state={f"{name}-piece": "x"}
+                )
                 events.append(piece)
             service.append(head, events)
             if at % 4 == 0:
@@ -111,7 +113,7 @@ def fill(url: str) -> None:
         head = head_of(service)
         for number in range(10_000):
             try:
-                service.append(head, [Event({"role": "user", "content": "x" * 10_000})])
+                service.append(head, [SessionEvent({"role": "user", "content": "x" * 10_000})])
             except SessionStoreError as error:
                 print(type(error).__name__, flush=True)
                 return

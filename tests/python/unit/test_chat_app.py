@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError
-from nanobot_context.sessions import AsyncSessionService, Event, SessionService, StoredSession
+from nanobot_context.sessions import (
+    AsyncSessionService,
+    SessionEvent,
+    SessionService,
+    StoredSession,
+)
 from nanobot_context.sessions.chat_app import export_chat_app
 from nanobot_context.summary import Summarizer, SummaryPolicy
 
@@ -80,7 +85,7 @@ def talk(service: SessionService, user: str = "me", id_: str = "s1") -> StoredSe
         payloads.append({"role": "user", "content": f"And number {number}?"})
         payloads.append({"role": "assistant", "content": f"{number} kg"})
     for at, payload in enumerate(payloads):
-        event = Event(payload, id=f"e{at}", author="scales" if at == 2 else "", time=1_000.0)
+        event = SessionEvent(payload, id=f"e{at}", author="scales" if at == 2 else "", time=1_000.0)
         service.append(session, [event])
         if at in (7, 12):
             assert service.summarize(session) is not None
@@ -292,10 +297,10 @@ def test_events_that_have_left_by_the_limit_leave_no_broken_links(
 ) -> None:
     service = plain_store.open(summarizer=Summarizer(), event_limit=4, auto_summary=False)
     session = service.create("app", "me", "s")
-    said = [Event({"role": "user", "content": str(n)}, id=str(n)) for n in range(6)]
+    said = [SessionEvent({"role": "user", "content": str(n)}, id=str(n)) for n in range(6)]
     service.append(session, said)
     assert service.summarize(session, force=True) is not None
-    service.append(session, [Event({"role": "user", "content": "new"}, id="new")])
+    service.append(session, [SessionEvent({"role": "user", "content": "new"}, id="new")])
     path = tmp_path / "chat.db"
     export_chat_app(service, [session], path)
     with opened(path) as connection:
@@ -325,7 +330,7 @@ def test_an_async_service_exports_the_same(tmp_path: Path) -> None:
     async def play() -> None:
         async with AsyncSessionService(summarizer=Summarizer(), auto_summary=False) as service:
             session = await service.create("app", "me", "s")
-            await service.append(session, [Event({"role": "user", "content": "Hello"})])
+            await service.append(session, [SessionEvent({"role": "user", "content": "Hello"})])
             await service.summarize(session, force=True)
             await export_chat_app(service, [session], tmp_path / "chat.db")
 

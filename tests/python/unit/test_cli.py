@@ -32,7 +32,7 @@ from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.replay import replay
-from nanobot_context.sessions import Event
+from nanobot_context.sessions import SessionEvent
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -465,7 +465,7 @@ def test_a_key_that_is_too_long_for_a_name_is_exported(home: Path) -> None:
     with SessionService(f"sqlite:///{home}/sessions.db") as service:
         for id_ in (key, "short"):
             session = service.create("nanobot", "default", id_)
-            service.append(session, [Event({"role": "user", "content": "hello"})])
+            service.append(session, [SessionEvent({"role": "user", "content": "hello"})])
     run(home, "sessions", "export", "-o", "all", *STORE)
     found = loaded(home, "sessions", "import", "all", "--store", "sqlite:///again.db")
     assert sorted(one["key"] for one in found) == sorted([key, "short"])

@@ -15,7 +15,7 @@ import pytest
 
 from nanobot_context import (
     ConversationFileError,
-    Event,
+    SessionEvent,
     SessionNotFoundError,
     SessionService,
     SettingsError,
@@ -28,7 +28,7 @@ from nanobot_context.conversations import (
     read_objects,
 )
 from nanobot_context.replay import replay
-from nanobot_context.report.shown import shown as shown_in_report
+from nanobot_context.report.render import render as render_report
 from nanobot_context.sessions.nanobot_files import import_nanobot_file, name_of_key
 from nanobot_context.types import Message
 
@@ -301,8 +301,8 @@ def test_a_session_of_another_program_is_found_by_app_user_and_id(
     url = f"sqlite:///{tmp_path}/sessions.db"
     with SessionService(url) as service:
         session = service.create("app", "user", "id/with/slashes")
-        service.append(session, [Event(message) for message in MESSAGES])
-        service.append(session, [Event({"progress": 0.5})])
+        service.append(session, [SessionEvent(message) for message in MESSAGES])
+        service.append(session, [SessionEvent({"progress": 0.5})])
     found = find_conversation("app/user/id/with/slashes", store=url)
     assert (found.messages, found.metadata, found.name) == (MESSAGES, {}, "id/with/slashes")
     with pytest.raises(SessionNotFoundError, match=r"among those in `sqlite:///"):
@@ -318,11 +318,11 @@ def test_the_summaries_of_a_store_come_with_the_session(home: Path, tmp_path: Pa
                 {"role": "user", "content": f"Question {turn}"},
                 {"role": "assistant", "content": f"Answer {turn}"},
             ]
-            service.append(session, [Event(message) for message in said])
+            service.append(session, [SessionEvent(message) for message in said])
             service.summarize(session, force=True)
     conversation = find_conversation("app/user/id", store=url)
     assert [(one.version, covers) for one, covers in conversation.summaries] == [(1, 2), (2, 4)]
-    shown = shown_in_report(conversation, replay(conversation.messages, 1_000), [], {})["summaries"]
+    shown = render_report(conversation, replay(conversation.messages, 1_000), [], {})["summaries"]
     told = [(one["version"], one["covers"], one["status"], one["made_by"]) for one in shown]
     assert told == [(1, 2, "stored", "model"), (2, 4, "in use", "model")]
     assert "They talk." in shown[1]["text"]

@@ -31,7 +31,7 @@ from nanobot_context.events import (
     is_wanted,
     subscribe,
 )
-from nanobot_context.guard import telemetry as live
+from nanobot_context.guard import telemetry
 from nanobot_context.guard.event_file import EventFile
 from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
@@ -579,7 +579,7 @@ def test_a_fault_of_ours_in_telling_costs_no_call(
     def fail(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("on purpose")
 
-    monkeypatch.setattr(live, "count_tokens", fail)
+    monkeypatch.setattr(telemetry, "count_tokens", fail)
     for answer in answers:
         assert call(provider, messages=conversation(20, 300)) is answer
     assert caplog.text.count("could not tell of an event") == 1
@@ -597,9 +597,9 @@ def test_uninstalling_ends_the_file_and_not_the_listeners(
 
 
 def test_a_path_with_a_user_that_nobody_knows_is_a_folder_of_that_name(tmp_path: Path) -> None:
-    assert live.events_file("~no-such-user/e", tmp_path) == tmp_path / "~no-such-user" / "e"
-    assert live.events_file("/var/log/e", tmp_path) == Path("/var/log/e")
-    assert live.events_file("~/e", tmp_path) == Path.home() / "e"
+    assert telemetry.events_file("~no-such-user/e", tmp_path) == tmp_path / "~no-such-user" / "e"
+    assert telemetry.events_file("/var/log/e", tmp_path) == Path("/var/log/e")
+    assert telemetry.events_file("~/e", tmp_path) == Path.home() / "e"
 
 
 @pytest.mark.parametrize(("path", "is_fine"), [("new/events.jsonl", True), ("taken/e", False)])

@@ -9,19 +9,19 @@ import pytest
 from typer.testing import CliRunner
 
 from nanobot_context.cli.app import app
-from nanobot_context.guard.limits import Learned, Ratio, learned_file, name_of
-from nanobot_context.guard.windows import Windows
+from nanobot_context.guard.limits import ProviderLimits, Ratio, learned_file, name_of
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.settings import LoadedSettings, Settings
 
 NAME = "m at host:1/v1"
 
 
-def ratio_of(learned: Learned, name: str) -> Ratio:
+def ratio_of(learned: ProviderLimits, name: str) -> Ratio:
     return learned.of(name).ratios["western"]
 
 
 def test_a_ratio_is_believed_after_three_counts_or_one_refusal() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     for _ in range(2):
         learned.counted(NAME, "western", 10_000, 12_000)
         assert ratio_of(learned, NAME).used == 1.0
@@ -33,7 +33,7 @@ def test_a_ratio_is_believed_after_three_counts_or_one_refusal() -> None:
 
 
 def test_a_ratio_moves_in_steps_and_stays_within_bounds() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     seen = []
     for theirs in [12_000, 12_100, 12_050, 12_150, 11_900, 12_000] * 5:
         learned.counted(NAME, "western", 10_000, theirs)
@@ -48,14 +48,14 @@ def test_a_ratio_moves_in_steps_and_stays_within_bounds() -> None:
 
 
 def test_small_prompts_and_empty_counts_say_nothing() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     for ours, theirs in [(999, 1_998), (10_000, 0), (10_000, -1)] * 3:
         learned.counted(NAME, "western", ours, theirs)
     assert learned.of(NAME).ratios == {}
 
 
 def test_limits_only_get_lower() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     for limit in (8_000, 9_000, 7_000, 7_500):
         learned.window(NAME, limit)
         learned.output(NAME, limit // 10)
@@ -64,24 +64,24 @@ def test_limits_only_get_lower() -> None:
 
 def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
-    first = Learned.load(file)
+    first = ProviderLimits.load(file)
     assert not file.exists()
     first.window(NAME, 7_000)
     first.counted(NAME, "western", 10_000, 13_000, refused=True)
-    second = Learned.load(file)
+    second = ProviderLimits.load(file)
     assert second.of(NAME) == first.of(NAME)
     assert [path.name for path in file.parent.iterdir()] == ["learned.json"]
 
 
 def test_processes_do_not_take_each_others_lessons_away(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
-    first, second = Learned.load(file), Learned.load(file)
+    first, second = ProviderLimits.load(file), ProviderLimits.load(file)
     first.window(NAME, 7_000)
     second.window("other", 9_000)
     second.counted(NAME, "east_asian", 10_000, 13_000, refused=True)
     first.counted(NAME, "western", 10_000, 12_000, refused=True)
     first.output(NAME, 500)
-    third = Learned.load(file)
+    third = ProviderLimits.load(file)
     assert third.of("other").window_tokens == 9_000
     lesson = third.of(NAME)
     assert (lesson.window_tokens, lesson.output_tokens) == (7_000, 500)
@@ -92,7 +92,7 @@ def test_processes_do_not_take_each_others_lessons_away(tmp_path: Path) -> None:
 
 
 def test_each_script_has_a_ratio_of_its_own() -> None:
-    windows = Windows(LoadedSettings(Settings()))
+    windows = WindowResolver(LoadedSettings(Settings()))
     english, chinese = ([{"role": "user", "content": text * 50}] for text in ("ok so. ", "好的。"))
     for _ in range(3):
         windows.counted("m", english, 10_000, 10_000)
@@ -125,7 +125,7 @@ def test_each_script_has_a_ratio_of_its_own() -> None:
 def test_a_file_that_is_not_ours_is_made_anew(tmp_path: Path, text: str) -> None:
     file = tmp_path / "learned.json"
     file.write_text(text, encoding="utf-8", errors="surrogateescape")
-    learned = Learned.load(file)
+    learned = ProviderLimits.load(file)
     assert learned.lessons == {}
     learned.window(NAME, 5_000)
     assert json.loads(file.read_text(encoding="utf-8"))["models"][NAME]["window_tokens"] == 5_000
@@ -134,7 +134,7 @@ def test_a_file_that_is_not_ours_is_made_anew(tmp_path: Path, text: str) -> None
 def test_a_file_that_cannot_be_written_costs_no_lesson(tmp_path: Path) -> None:
     blocked = tmp_path / "nanobot-context"
     blocked.write_text("a file where the folder should be", encoding="utf-8")
-    learned = Learned(learned_file(tmp_path / "config.json"))
+    learned = ProviderLimits(learned_file(tmp_path / "config.json"))
     learned.window(NAME, 5_000)
     assert learned.of(NAME).window_tokens == 5_000
     assert list(tmp_path.iterdir()) == [blocked]
@@ -158,8 +158,8 @@ def test_no_secret_of_an_address_is_kept(endpoint: str, name: str) -> None:
 
 def test_a_key_that_an_earlier_release_kept_leaves_the_file(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
-    Learned(file).window("gpt-4o at gw.example/sk-live-secret/v1", 8_000)
-    learned = Learned.load(file)
+    ProviderLimits(file).window("gpt-4o at gw.example/sk-live-secret/v1", 8_000)
+    learned = ProviderLimits.load(file)
     name = name_of("gpt-4o", "https://gw.example/sk-live-secret/v1")
     assert learned.of(name).window_tokens == 8_000
     learned.window(name, 7_000)
@@ -173,7 +173,7 @@ def test_forget_removes_the_file_and_says_so(
         "nanobot_context.host.config.nanobot_config_path", lambda: tmp_path / "c.json"
     )
     file = learned_file(tmp_path / "c.json")
-    Learned(file).window(NAME, 5_000)
+    ProviderLimits(file).window(NAME, 5_000)
     runner = CliRunner()
     removed = runner.invoke(app, ["forget"])
     assert (removed.exit_code, removed.output) == (0, f"removed: {file}\n")
@@ -193,7 +193,7 @@ class Clock:
 
 
 def test_a_window_is_never_below_what_was_accepted() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     learned.accepted(NAME, 30_000)
     learned.window(NAME, 8_000)
     assert learned.window_of(NAME) == 30_000
@@ -201,18 +201,18 @@ def test_a_window_is_never_below_what_was_accepted() -> None:
 
 def test_what_is_accepted_is_written_when_it_has_grown_by_a_quarter(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
-    learned = Learned.load(file)
+    learned = ProviderLimits.load(file)
     written = set()
     for tokens in range(10_000, 20_000, 100):
         learned.accepted(NAME, tokens)
-        written.add(Learned.load(file).of(NAME).accepted_tokens)
+        written.add(ProviderLimits.load(file).of(NAME).accepted_tokens)
     assert written == {10_000, 12_600, 15_800, 19_800}
     learned.window(NAME, 8_000)
     assert learned.window_of(NAME) == 19_900
 
 
 def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     learned.window(NAME, 8_000)
     learned.accepted(NAME, 8_000)
     assert learned.window_of(NAME) == 8_000
@@ -221,7 +221,7 @@ def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
 
 
 def test_a_window_has_a_floor() -> None:
-    learned = Learned()
+    learned = ProviderLimits()
     learned.window(NAME, 1_024)
     assert learned.window_of(NAME) == 4_096
     learned.output(NAME, 16)
@@ -231,7 +231,7 @@ def test_a_window_has_a_floor() -> None:
 @pytest.mark.parametrize("passed", [24 * 3600, -24 * 3600], ids=["later", "a clock put back"])
 def test_limits_are_tried_again_after_a_day(passed: float) -> None:
     clock = Clock()
-    learned = Learned(now=clock)
+    learned = ProviderLimits(now=clock)
     learned.window(NAME, 8_000)
     learned.output(NAME, 1_000)
     clock.seconds += passed * 0.99
@@ -244,7 +244,7 @@ def test_limits_are_tried_again_after_a_day(passed: float) -> None:
 
 def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
     clock = Clock()
-    learned = Learned(now=clock)
+    learned = ProviderLimits(now=clock)
     learned.window(NAME, 8_000)
     clock.seconds += 20 * 3600
     learned.window(NAME, 8_000)
@@ -254,15 +254,15 @@ def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
 
 def test_what_was_disproved_stays_so_for_other_processes(tmp_path: Path) -> None:
     file, clock = learned_file(tmp_path / "config.json"), Clock()
-    first = Learned(file, now=clock)
+    first = ProviderLimits(file, now=clock)
     first.window(NAME, 8_000)
     clock.seconds += 1
-    second = Learned.load(file)
+    second = ProviderLimits.load(file)
     second.now = clock
     second.accepted(NAME, 20_000)
     clock.seconds += 1
     first.output(NAME, 1_000)
     assert first.window_of(NAME) is None
-    assert Learned.load(file).of(NAME).accepted_tokens == 20_000
+    assert ProviderLimits.load(file).of(NAME).accepted_tokens == 20_000
     first.window(NAME, 8_000)
     assert first.window_of(NAME) == 20_000

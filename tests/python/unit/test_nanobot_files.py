@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError
-from nanobot_context.sessions import AsyncSessionService, Event, SessionService, StoredSession
+from nanobot_context.sessions import (
+    AsyncSessionService,
+    SessionEvent,
+    SessionService,
+    StoredSession,
+)
 from nanobot_context.sessions.nanobot_files import (
     export_nanobot_file,
     export_nanobot_folder,
@@ -250,7 +255,7 @@ def test_a_session_that_nanobot_never_wrote_becomes_a_file_of_its(
 ) -> None:
     service = plain_store.open()
     session = service.create("nanobot", "default", "cli:new")
-    service.append(session, [Event({"role": "user", "content": "Hello"})])
+    service.append(session, [SessionEvent({"role": "user", "content": "Hello"})])
     (path,) = export_nanobot_folder(service, tmp_path)
     assert path.name == "Y2xpOm5ldw.jsonl"
     record, said = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -320,7 +325,8 @@ def test_a_key_that_is_too_long_for_a_name_is_in_the_file(
     keys = ["telegram:" + "x" * 500, "telegram:" + "x" * 501, "short"]
     for key in keys:
         service.append(
-            service.create("nanobot", "default", key), [Event({"role": "user", "content": "hello"})]
+            service.create("nanobot", "default", key),
+            [SessionEvent({"role": "user", "content": "hello"})],
         )
     paths = export_nanobot_folder(service, tmp_path)
     assert len({path.name for path in paths}) == 3

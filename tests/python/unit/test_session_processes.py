@@ -179,7 +179,7 @@ def test_processes_that_open_a_new_file_at_once_all_succeed(tmp_path: Path) -> N
 
 LOOKED_AT = """
 import sqlite3, sys
-from nanobot_context.sessions import Event, SessionService
+from nanobot_context.sessions import SessionEvent, SessionService
 
 url = sys.argv[1]
 path = url.removeprefix("sqlite:///")
@@ -194,7 +194,7 @@ for number in range(int(sys.argv[2])):
     with_it.close()
     print("open", flush=True)
     sys.stdin.readline()
-    service.append(session, [Event({"role": "user", "content": "x"}, id=str(number))])
+    service.append(session, [SessionEvent({"role": "user", "content": "x"}, id=str(number))])
     print("appended", flush=True)
     sys.stdin.readline()
 """
@@ -549,10 +549,10 @@ def test_a_file_on_a_network_is_refused_with_a_hint(tmp_path: Path) -> None:
 FORK = """
 import asyncio, os, sqlite3, sys
 from nanobot_context import InvalidArgumentError
-from nanobot_context.sessions import AsyncSessionService, Event, SessionService
+from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
 
 kind, url = sys.argv[1:]
-event = Event({"role": "user", "content": "hello"}, id="1")
+event = SessionEvent({"role": "user", "content": "hello"}, id="1")
 if kind == "asyncio":
     opened = AsyncSessionService(url)
     session = asyncio.run(opened.create("app", "me", "s"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context import ConflictError
-from nanobot_context.sessions import Event, SessionService, StoredSession
+from nanobot_context.sessions import SessionEvent, SessionService, StoredSession
 from nanobot_context.summary import Summarizer, SummaryRequest
 
 if TYPE_CHECKING:
@@ -63,12 +63,12 @@ class Replay:
         function = {"name": step["name"], "arguments": arguments}
         calls = [{"id": step["id"], "type": "function", "function": function}]
         message = {"role": "assistant", "content": None, "tool_calls": calls}
-        self.service.append(self.session, [Event(message, id=id_, author=step["author"])])
+        self.service.append(self.session, [SessionEvent(message, id=id_, author=step["author"])])
 
     def do_result(self, step: dict[str, Any], id_: str) -> None:
         content = json.dumps(step["result"], ensure_ascii=False)
         message = {"role": "tool", "tool_call_id": step["id"], "content": content}
-        self.service.append(self.session, [Event(message, id=id_, author=step["author"])])
+        self.service.append(self.session, [SessionEvent(message, id=id_, author=step["author"])])
 
     def do_remember(self, step: dict[str, Any], id_: str) -> None:
         """Nothing to do: what is stored can be searched."""
@@ -94,10 +94,10 @@ class Replay:
             self.service.append(self.session, [self.failed])
 
     @staticmethod
-    def event(step: dict[str, Any], id_: str) -> Event:
+    def event(step: dict[str, Any], id_: str) -> SessionEvent:
         role = "user" if step["author"] == "user" else "assistant"
         message = {"role": role, "content": step["text"]}
-        return Event(message, id=id_, author=step["author"], state=step.get("state", {}))
+        return SessionEvent(message, id=id_, author=step["author"], state=step.get("state", {}))
 
     def snapshot(self, key: tuple[str, str, str]) -> dict[str, Any]:
         """Return what another process finds in the store."""
@@ -115,7 +115,7 @@ class Replay:
         }
 
 
-def line(event: Event) -> str:
+def line(event: SessionEvent) -> str:
     """Return an event as the data file writes it."""
     message = event.payload
     if calls := message.get("tool_calls"):

@@ -35,7 +35,7 @@ from nanobot_context import (
     SessionNotFoundError,
     StoreClosedError,
 )
-from nanobot_context.sessions import Event, SessionService, StoredSession
+from nanobot_context.sessions import SessionEvent, SessionService, StoredSession
 from session_cases import answered, at_once, ids, read, said
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ def test_an_event_comes_back_as_it_was(store: Store) -> None:
     service = store.open()
     session = service.create("app", "me")
     raw = '{"role": "user",  "content": "字 😀 \\u0000", "n": 1760000000000000123, "f": 1.50}'
-    event = Event(raw=raw, id="1", author="me", filter_key="a/b", time=1_000.125)
+    event = SessionEvent(raw=raw, id="1", author="me", filter_key="a/b", time=1_000.125)
     service.append(session, [event])
     found = read(service, session).events[0]
     assert (found.raw, found.payload) == (raw, event.payload)
@@ -226,14 +226,14 @@ def test_events_that_say_nothing_change_state_only(store: Store) -> None:
     service = store.open()
     session = service.create("app", "me")
     events = [
-        Event(None, id="no payload", state={"a": 1}),
-        Event({"role": "assistant", "content": ""}, id="empty", state={"b": 1}),
-        Event({"role": "assistant", "content": None}, id="null", state={"c": 1}),
+        SessionEvent(None, id="no payload", state={"a": 1}),
+        SessionEvent({"role": "assistant", "content": ""}, id="empty", state={"b": 1}),
+        SessionEvent({"role": "assistant", "content": None}, id="null", state={"c": 1}),
         said("piece", partial=True, state={"d": 1}),
         said("hello", state={"e": 1}),
-        Event({"role": "assistant", "tool_calls": [{"id": "1"}]}, id="calls"),
-        Event({"role": "tool", "tool_call_id": "1", "content": ""}, id="result"),
-        Event({"progress": 0.5}, id="data"),
+        SessionEvent({"role": "assistant", "tool_calls": [{"id": "1"}]}, id="calls"),
+        SessionEvent({"role": "tool", "tool_call_id": "1", "content": ""}, id="result"),
+        SessionEvent({"progress": 0.5}, id="data"),
     ]
     stored = service.append(session, events)
     assert [event.id for event in stored] == ["hello", "calls", "result", "data"]

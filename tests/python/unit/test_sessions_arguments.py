@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from nanobot_context import NanobotContextError, Session
-from nanobot_context.sessions import AsyncSessionService, Event, SessionService
+from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
 from nanobot_context.summary import Summarizer
 
 ODD: list[Any] = [
     *(None, True, -1, 0, 1.5, 10**30, -(10**30), math.nan, math.inf, "", "x", "\ud800", b"x"),
-    *([], [1], {}, {"role": "user"}, {1: 2}, {"a": {1}}, object(), print, Event, range(3)),
+    *([], [1], {}, {"role": "user"}, {1: 2}, {"a": {1}}, object(), print, SessionEvent, range(3)),
 ]
 METHODS = [name for name, _ in inspect.getmembers(SessionService, callable) if name[0] != "_"]
 # What a call needs beside the odd argument; any other is the session.
@@ -47,7 +47,7 @@ def test_an_argument_of_a_method_is_used_or_refused(name: str) -> None:
         for odd in ODD:
             with SessionService(summarizer=Summarizer()) as service:
                 session = service.get_or_create("app", "me", "s")
-                service.append(session, [Event({"role": "user", "content": "hello"})])
+                service.append(session, [SessionEvent({"role": "user", "content": "hello"})])
                 given = {one: NEEDED.get(one, session) for one in needed}
                 refusal(lambda: getattr(service, name)(**{**given, argument: odd}))  # noqa: B023
 
@@ -60,13 +60,13 @@ def test_an_option_of_a_service_is_used_or_refused_by_its_name(kind: Any, argume
         assert why is None or argument in why, odd
 
 
-@pytest.mark.parametrize("field", arguments_of(Event))
+@pytest.mark.parametrize("field", arguments_of(SessionEvent))
 def test_a_field_of_an_event_is_used_or_refused(field: str) -> None:
     with SessionService() as service:
         session = service.create("app", "me", "s")
         for odd in ODD:
             fields = {"payload": {"a": 1}, field: odd}
-            refusal(lambda: service.append(session, [Event(**fields)]))  # noqa: B023
+            refusal(lambda: service.append(session, [SessionEvent(**fields)]))  # noqa: B023
 
 
 @pytest.mark.parametrize("argument", ["max_messages", "max_tokens"])

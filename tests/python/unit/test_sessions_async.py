@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context import ConflictError, SessionNotFoundError
-from nanobot_context.sessions import AsyncSessionService, Event
+from nanobot_context.sessions import AsyncSessionService, SessionEvent
 from nanobot_context.summary import Summarizer, SummaryPolicy, SummaryRequest
 from session_cases import answered, ids, said
 
@@ -73,7 +73,7 @@ def test_the_loop_goes_on_while_much_is_written(plain_store: Store) -> None:
     async def run() -> None:
         async with AsyncSessionService(plain_store.url, event_limit=0) as service:
             session = await service.create("app", "me", "s")
-            events = [Event({"role": "user", "content": "x" * 1_000}) for _ in range(20_000)]
+            events = [SessionEvent({"role": "user", "content": "x" * 1_000}) for _ in range(20_000)]
             async with Ticking() as ticking:
                 await service.append(session, events)
             assert session.seq == 20_000

@@ -15,7 +15,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context import InvalidArgumentError, SessionStoreError
-from nanobot_context.sessions import AsyncSessionService, Event, SessionService, StoredSession
+from nanobot_context.sessions import (
+    AsyncSessionService,
+    SessionEvent,
+    SessionService,
+    StoredSession,
+)
 from nanobot_context.summary import Summarizer, SummaryPolicy
 from session_cases import HAS_REDIS, answered, ids, read, said
 
@@ -109,14 +114,14 @@ def test_a_key_that_is_empty_or_no_text_is_refused(store: Store, wrong: str) -> 
 
 
 UNUSABLE: dict[str, Callable[[SessionService, StoredSession], Any]] = {
-    "NaN in a payload": lambda service, session: Event({"n": math.nan}),
-    "infinity in a payload": lambda service, session: Event({"n": [math.inf]}),
-    "bytes in a payload": lambda service, session: Event({"role": "user", "content": b"a"}),
-    "a set in a payload": lambda service, session: Event({"a": {1}}),
+    "NaN in a payload": lambda service, session: SessionEvent({"n": math.nan}),
+    "infinity in a payload": lambda service, session: SessionEvent({"n": [math.inf]}),
+    "bytes in a payload": lambda service, session: SessionEvent({"role": "user", "content": b"a"}),
+    "a set in a payload": lambda service, session: SessionEvent({"a": {1}}),
     "NaN in raw": lambda service, session: service.append(
-        session, [Event(raw='{"role": "user", "content": "a", "n": NaN}')]
+        session, [SessionEvent(raw='{"role": "user", "content": "a", "n": NaN}')]
     ),
-    "raw that is no JSON": lambda service, session: Event(raw="{"),
+    "raw that is no JSON": lambda service, session: SessionEvent(raw="{"),
     "NaN in state": lambda service, session: session_state(service, session, math.nan),
     "a set in state": lambda service, session: session_state(service, session, {1}),
     "bytes within state": lambda service, session: session_state(service, session, [b"a"]),
@@ -178,7 +183,7 @@ def test_a_key_of_another_type_is_refused(store: Store, wrong: Any) -> None:
 def test_text_that_is_no_unicode_is_kept_as_json_writes_it(store: Store) -> None:
     service = store.open()
     session = service.create("app", "me", state={"s": f"a{SURROGATE}"})
-    service.append(session, [Event({"role": "user", "content": f"a{SURROGATE}b"}, id="1")])
+    service.append(session, [SessionEvent({"role": "user", "content": f"a{SURROGATE}b"}, id="1")])
     found = read(service, session)
     assert found.events[0].payload["content"] == f"a{SURROGATE}b"
     assert found.state == {"s": f"a{SURROGATE}"}
@@ -188,7 +193,9 @@ def test_a_large_event_comes_back_whole(store: Store) -> None:
     service = store.open()
     session = service.create("app", "me")
     text = "字" * 5_000_000
-    service.append(session, [said("large"), Event({"role": "user", "content": text}, id="1")])
+    service.append(
+        session, [said("large"), SessionEvent({"role": "user", "content": text}, id="1")]
+    )
     assert read(service, session).events[1].payload["content"] == text
 
 
@@ -200,7 +207,9 @@ def test_deep_json_comes_back_whole_or_is_refused(store: Store) -> None:
         for _ in range(depth):
             deep = [deep]
         try:
-            service.append(session, [Event({"role": "user", "content": deep}, id=str(depth))])
+            service.append(
+                session, [SessionEvent({"role": "user", "content": deep}, id=str(depth))]
+            )
         except InvalidArgumentError:
             assert depth > 400
     assert ids(read(service, session)) == ["100", "400"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context import InvalidArgumentError, SessionNotFoundError
-from nanobot_context.sessions import Event
+from nanobot_context.sessions import SessionEvent
 from nanobot_context.summary import Summarizer
 from pace import unhurried
 from session_cases import answered, ids, read, said
@@ -147,7 +147,7 @@ def test_the_state_of_no_session_is_empty_and_cannot_be_changed(store: Store) ->
 
 # What is shown first ------------------------------------------------------------------------------
 
-USER_FIRST: dict[str, tuple[list[Event], dict[str, int], list[str], list[str]]] = {
+USER_FIRST: dict[str, tuple[list[SessionEvent], dict[str, int], list[str], list[str]]] = {
     # Events; the window; what is shown with "drop", and with "prepend".
     "the user is first": ([said("u"), answered("a")], {}, ["u", "a"], ["u", "a"]),
     "the assistant is first": (
@@ -157,7 +157,7 @@ USER_FIRST: dict[str, tuple[list[Event], dict[str, int], list[str], list[str]]] 
         ["u", "c"],
     ),
     "nobody but the assistant": ([answered("a"), answered("b")], {}, [], []),
-    "neither text nor user": ([Event({"progress": 1}, id="x"), said("u")], {}, ["u"], ["u"]),
+    "neither text nor user": ([SessionEvent({"progress": 1}, id="x"), said("u")], {}, ["u"], ["u"]),
     "the user before the window": (
         [said("u"), said("v"), answered("a"), answered("b")],
         {"last": 2},
@@ -341,7 +341,10 @@ def test_results_leave_with_their_calls(store: Store) -> None:
     session = service.create("app", "me")
     calls = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}, {"id": "2"}]}
     results = [{"role": "tool", "tool_call_id": one, "content": one} for one in "12"]
-    group = [Event(calls, id="calls"), *(Event(one, id=one["content"]) for one in results)]
+    group = [
+        SessionEvent(calls, id="calls"),
+        *(SessionEvent(one, id=one["content"]) for one in results),
+    ]
     service.append(session, [said("u"), *group])
     service.append(session, [answered("a")])
     assert ids(read(service, session)) == ["calls", "1", "2", "a"]

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context import SessionGoneError, SessionNotFoundError
-from nanobot_context.sessions import Event
+from nanobot_context.sessions import SessionEvent
 from nanobot_context.summary import Summarizer, SummaryPolicy, SummaryRequest, Trigger
 from pace import unhurried
 from session_cases import answered, at_once, ids, read, said
@@ -95,7 +95,7 @@ def test_a_summary_that_is_not_due_is_not_stored(store: Store) -> None:
     session = service.create("app", "me")
     service.append(session, [said("a"), answered("b"), said("c")])
     assert service.summarize(session) is None
-    service.append(session, [said("a piece", partial=True), Event({"progress": 1})])
+    service.append(session, [said("a piece", partial=True), SessionEvent({"progress": 1})])
     assert service.summarize(session) is None, "neither is a message"
     assert (model.asked, service.summaries(session)) == ([], [])
     service.append(session, [answered("d")])
@@ -310,7 +310,7 @@ def test_a_turn_that_has_ended_is_summarised_by_itself(store: Store) -> None:
     session = service.create("app", "me")
     calls = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
     result = {"role": "tool", "tool_call_id": "1", "content": "sunny"}
-    for event in (said("weather?"), Event(calls), Event(result)):
+    for event in (said("weather?"), SessionEvent(calls), SessionEvent(result)):
         service.append(session, [event])
     time.sleep(0.1)
     assert service.summaries(session) == [], "the turn goes on"

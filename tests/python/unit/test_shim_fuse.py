@@ -27,7 +27,7 @@ from shim_classes import (
 ANSWER = LLMResponse("fine", usage={"prompt_tokens": 3_000, "completion_tokens": 9})
 GUARD, EXCHANGE = "nanobot_context.guard.guard.", "nanobot_context.guard.exchange."
 FITTING = "nanobot_context.guard.fitting."
-WINDOWS, LIVE = "nanobot_context.guard.windows.Windows.", "nanobot_context.guard.telemetry."
+WINDOWS, LIVE = "nanobot_context.guard.windows.WindowResolver.", "nanobot_context.guard.telemetry."
 
 BEFORE = (
     f"{FITTING}compress",
@@ -53,7 +53,7 @@ AFTER = (
     f"{WINDOWS}accepted",
     f"{LIVE}Usage.of",
     f"{LIVE}is_wanted",
-    "nanobot_context.guard.limits.Learned.counted",
+    "nanobot_context.guard.limits.ProviderLimits.counted",
     "nanobot_context.guard.counters.Counters.add",
 )
 """What is called when an answer is there."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nanobot_context import installer
-from nanobot_context.guard.windows import Windows
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.settings import LoadedSettings, Settings
 
@@ -82,7 +82,7 @@ def test_a_copy_for_another_model_has_that_ones_window(make: type) -> None:
 
 
 def test_a_window_that_was_learned_counts() -> None:
-    windows = Windows(LoadedSettings(Settings()))
+    windows = WindowResolver(LoadedSettings(Settings()))
     assert windows.in_place_of(65_536, LARGE) == LARGE_WINDOW
     windows.learn(LARGE, 90_000)
     assert windows.in_place_of(65_536, LARGE) == 90_000

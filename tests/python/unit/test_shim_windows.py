@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from nanobot_context.guard.windows import Windows
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
 
 
-def windows(agent_defaults: dict[str, Any] | None = None, **settings: Any) -> Windows:
+def windows(agent_defaults: dict[str, Any] | None = None, **settings: Any) -> WindowResolver:
     loaded = LoadedSettings(Settings(**settings), agent_defaults=agent_defaults or {})
-    return Windows(loaded, frozenset({"custom", "openai_codex"}))
+    return WindowResolver(loaded, frozenset({"custom", "openai_codex"}))
 
 
 def test_an_override_wins_over_everything() -> None:

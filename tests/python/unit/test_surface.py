@@ -110,7 +110,7 @@ def append_late(*, overwrite: bool | None = None, expected: int | None = None) -
         one.delete("a", "u", "s")
     if overwrite:
         one.create("a", "u", "s")
-    one.append(session, [nanobot_context.Event({"progress": 1})], expected=expected)
+    one.append(session, [nanobot_context.SessionEvent({"progress": 1})], expected=expected)
 
 
 RAISING: dict[str, Callable[[], Any]] = {

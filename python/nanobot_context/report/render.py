@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
     from nanobot_context.events import LiveEvent
 
-__all__ = ["shown"]
+__all__ = ["render"]
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
@@ -48,7 +48,7 @@ class _Texts:
         return self.numbers[text]
 
 
-def shown(
+def render(
     conversation: Conversation,
     replayed: Replay,
     events: Iterable[Mapping[str, Any] | LiveEvent],

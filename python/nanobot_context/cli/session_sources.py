@@ -21,7 +21,7 @@ from nanobot_context.errors import SessionNotFoundError
 if TYPE_CHECKING:
     from nanobot_context.sessions import SessionHead, SessionService
 
-__all__ = ["Entry", "Files", "Place", "Stored", "place_of"]
+__all__ = ["Entry", "Files", "SessionSource", "Stored", "source_of"]
 
 # Beside a session's file: what of a turn has been done. Source: nanobot 0.3.5,
 # `_RUNTIME_CHECKPOINT_SUFFIX`.
@@ -45,7 +45,7 @@ class Entry:
     where: tuple[str, ...] = ()
 
 
-class Place(ABC):
+class SessionSource(ABC):
     """Somewhere that sessions are.
 
     Attributes:
@@ -73,7 +73,7 @@ class Place(ABC):
         """Free what has expired, whoever's it is; return how many sessions that were."""
 
 
-class Files(Place):
+class Files(SessionSource):
     """nanobot's session files."""
 
     items = "messages"
@@ -107,7 +107,7 @@ class Files(Place):
         return 0
 
 
-class Stored(Place):
+class Stored(SessionSource):
     """A user's sessions in a store."""
 
     items = "events"
@@ -142,15 +142,15 @@ class Stored(Place):
         return self.service.cleanup()
 
 
-def place_of(
+def source_of(
     store: str | None,
     workspace: Path | None,
     app: str | None = None,
     user: str | None = None,
     *,
     create: bool = False,
-) -> Place:
-    """Return the place that the options name: a store, else files, else what is configured.
+) -> SessionSource:
+    """Return the source that the options name: a store, else files, else what is configured.
 
     Args:
         store: The URL of a store.
