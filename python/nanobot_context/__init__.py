@@ -51,10 +51,12 @@ from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.types import Message, Priority
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from nanobot_context.archive import Archive
     from nanobot_context.events import subscribe
     from nanobot_context.installer import install, status, uninstall
-    from nanobot_context.recovery import call_with_recovery
+    from nanobot_context.recovery import call_with_recovery, call_with_recovery_sync
     from nanobot_context.session import Session
     from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
     from nanobot_context.settings import Settings, load_settings
@@ -97,6 +99,7 @@ __all__ = [
     "Usage",
     "__version__",
     "call_with_recovery",
+    "call_with_recovery_sync",
     "classify_message",
     "compress_messages",
     "count_tokens",
@@ -127,6 +130,7 @@ _LAZY = {
     "Summarizer": "nanobot_context.summary",
     "Summary": "nanobot_context.summary",
     "call_with_recovery": "nanobot_context.recovery",
+    "call_with_recovery_sync": "nanobot_context.recovery",
     "load_settings": "nanobot_context.settings",
     "install": "nanobot_context.installer",
     "status": "nanobot_context.installer",
@@ -135,7 +139,7 @@ _LAZY = {
 }
 
 
-def classify_message(message: Message) -> Priority:
+def classify_message(message: Mapping[str, Any]) -> Priority:
     """Return how much `message` matters, by rules alone; takes microseconds.
 
     Raises:

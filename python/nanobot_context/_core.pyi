@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Protocol, final
 
-from nanobot_context.types import Message
+from nanobot_context.types import CountSource, CutReason, LostKind, Message, OverflowKind
 
 __all__ = [
     "MAX_WHOLE",
@@ -66,6 +66,10 @@ __all__ = [
 __version__: Final[str]
 MAX_WHOLE: Final[int]
 
+# What is only read: lists of clients' typed dicts, too.
+_Messages = Sequence[Mapping[str, Any]]
+_Tools = Sequence[Mapping[str, Any]]
+
 class _Settings(Protocol):
     @property
     def tool_result_soft_limit(self) -> float: ...
@@ -93,7 +97,7 @@ class Cut:
     @property
     def index(self) -> int: ...
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> CutReason: ...
     @property
     def tokens_before(self) -> int: ...
     @property
@@ -106,7 +110,7 @@ class Lost:
     @property
     def index(self) -> int: ...
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> LostKind: ...
     @property
     def text(self) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -119,7 +123,7 @@ class Receipt:
     @property
     def tokens_after(self) -> int | None: ...
     @property
-    def source(self) -> str | None: ...
+    def source(self) -> CountSource | None: ...
     @property
     def cuts(self) -> list[Cut]: ...
     @property
@@ -143,7 +147,7 @@ class Fitted:
 @final
 class Overflow:
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> OverflowKind: ...
     @property
     def limit_tokens(self) -> int | None: ...
     @property
@@ -160,7 +164,7 @@ class Compressor:
         context_window: int,
         model: str | None = None,
         *,
-        tools: list[Any] | None = None,
+        tools: _Tools | None = None,
         settings: _Settings | None = None,
         archive: _Archive | None = None,
     ) -> Compressor: ...
@@ -171,59 +175,59 @@ class Compressor:
     @property
     def receipt(self) -> Receipt | None: ...
     def compress(
-        self, messages: list[Message], *, context_window: int | None = None
+        self, messages: _Messages, *, context_window: int | None = None
     ) -> list[Message]: ...
-    def emergency(self, messages: list[Message]) -> list[Message]: ...
+    def emergency(self, messages: _Messages) -> list[Message]: ...
 
 def archive_directory(path: str) -> str: ...
 def archive_name(text: str) -> str: ...
 def count_tokens(
-    messages: list[Message], model: str | None = None, *, tools: list[Any] | None = None
+    messages: _Messages, model: str | None = None, *, tools: _Tools | None = None
 ) -> int: ...
 def compress_messages(
-    messages: list[Message],
+    messages: _Messages,
     context_window: int,
     model: str | None = None,
     *,
-    tools: list[Any] | None = None,
+    tools: _Tools | None = None,
     max_output_tokens: int | None = None,
     settings: _Settings | None = None,
     archive: _Archive | None = None,
 ) -> list[Message]: ...
 def emergency_compress(
-    messages: list[Message],
+    messages: _Messages,
     context_window: int,
     model: str | None = None,
     *,
-    tools: list[Any] | None = None,
+    tools: _Tools | None = None,
     settings: _Settings | None = None,
     archive: _Archive | None = None,
 ) -> list[Message]: ...
 def fit_messages(
-    messages: list[Message],
+    messages: _Messages,
     max_tokens: int,
     model: str | None = None,
     *,
-    tools: list[Any] | None = None,
+    tools: _Tools | None = None,
     archive: _Archive | None = None,
 ) -> Fitted: ...
 def fit_without(
-    messages: list[Message], max_tokens: int, model: str | None, without: list[str]
+    messages: _Messages, max_tokens: int, model: str | None, without: list[str]
 ) -> Fitted: ...
-def salience_examples(messages: list[Message], used: list[str]) -> bytes: ...
+def salience_examples(messages: _Messages, used: list[str]) -> bytes: ...
 def fits(
-    messages: list[Message],
+    messages: _Messages,
     max_tokens: int,
     model: str | None = None,
     *,
-    tools: list[Any] | None = None,
+    tools: _Tools | None = None,
 ) -> bool: ...
 def select_history(
-    messages: list[Message], max_tokens: int, model: str | None = None
+    messages: _Messages, max_tokens: int, model: str | None = None
 ) -> list[Message]: ...
-def find_safe_cut_point(messages: list[Message], keep_last: int) -> int: ...
-def find_last_user_index(messages: list[Message]) -> int: ...
-def classify_message(message: Message) -> str: ...
+def find_safe_cut_point(messages: _Messages, keep_last: int) -> int: ...
+def find_last_user_index(messages: _Messages) -> int: ...
+def classify_message(message: Mapping[str, Any]) -> str: ...
 def cache_limit_bytes() -> int: ...
 def cache_sizes() -> dict[str, int]: ...
 def clear_caches() -> int: ...
@@ -235,7 +239,7 @@ def trim_tool_result(
     head_lines: int | None = None,
     tail_lines: int | None = None,
 ) -> str: ...
-def prevailing_script(messages: list[Message]) -> str: ...
+def prevailing_script(messages: _Messages) -> str: ...
 def get_context_window(model: str | None, override: int | None = None) -> int: ...
 def get_output_limit(model: str | None) -> int: ...
 
@@ -288,11 +292,11 @@ def classify_usage(
     counted_tokens: int | None = None,
 ) -> Overflow | None: ...
 def reduce_messages(
-    messages: list[Message],
+    messages: _Messages,
     max_tokens: int,
     model: str | None = None,
     *,
-    tools: list[dict[str, Any]] | None = None,
+    tools: _Tools | None = None,
     newest_only: bool = False,
     archive: _Archive | None = None,
 ) -> Fitted: ...
@@ -401,7 +405,7 @@ class SummaryDraft:
 class SummaryRun:
     def __new__(
         cls,
-        messages: list[Message],
+        messages: _Messages,
         *,
         previous: str | None = None,
         previous_data: str | None = None,
@@ -421,7 +425,7 @@ class SummaryRun:
     def finish(self) -> SummaryDraft: ...
 
 def summary_due(
-    messages: list[Message],
+    messages: _Messages,
     covered: int | None = None,
     *,
     policy: SummaryPolicy | None = None,
@@ -435,14 +439,14 @@ def keep_last_cut(
 ) -> int | None: ...
 def lock_file(path: str | PathLike[str], timeout_seconds: float) -> FileLock | None: ...
 def static_buffer_cut(
-    messages: list[Message],
+    messages: _Messages,
     covered: int | None = None,
     *,
     limit: int | None = None,
     keep: int | None = None,
 ) -> int | None: ...
 def rolling_cut(
-    messages: list[Message],
+    messages: _Messages,
     covered: int | None = None,
     *,
     interval: int | None = None,

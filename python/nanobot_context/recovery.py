@@ -6,12 +6,14 @@ it, for `call_with_recovery` and for nanobot.
 
 from __future__ import annotations
 
+import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from nanobot_context._core import (
+    Compressor,
     Recovery,
     compress_messages,
     count_tokens,
@@ -28,7 +30,16 @@ if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.types import Message
 
-__all__ = ["Attempt", "Exchange", "GaveUp", "Refused", "call_with_recovery", "compress", "recover"]
+__all__ = [
+    "Attempt",
+    "Exchange",
+    "GaveUp",
+    "Refused",
+    "call_with_recovery",
+    "call_with_recovery_sync",
+    "compress",
+    "recover",
+]
 
 Response = TypeVar("Response")
 
@@ -281,14 +292,15 @@ def is_answer(usage: Usage, overflow: Overflow) -> bool:
 
 async def call_with_recovery(
     chat: Callable[..., Awaitable[Response]],
-    messages: list[Message],
+    messages: Sequence[Mapping[str, Any]],
     *,
-    context_window: int,
+    context_window: int | None = None,
     model: str | None = None,
-    tools: list[dict[str, Any]] | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
     max_output_tokens: int | None = None,
     settings: Settings | None = None,
     archive: Archive | None = None,
+    compressor: Compressor | None = None,
     on_overflow: Callable[[Overflow], None] | None = None,
 ) -> Response:
     """Return what `chat` answers to `messages`, which are made to fit and sent smaller if refused.
@@ -307,12 +319,14 @@ async def call_with_recovery(
             inside, or else its refusal comes too late.
         messages: The conversation.
         context_window: The model's window in tokens: see `get_context_window`. 0 where it is not
-            known: then only a refusal shortens anything.
+            known: then only a refusal shortens anything. `None` is that of `compressor`.
         model: The model that tokens are counted for.
         tools: The tool schemas that `chat` sends along, for they count.
         max_output_tokens: The limit for the answer.
         settings: Limits of the compression.
         archive: Where originals of shortened tool results are kept.
+        compressor: Compresses in place of `compress_messages`, with its own settings and archive:
+            that of the conversation, which keeps its prefix steady.
         on_overflow: Called for each refusal with what the provider said; its
             `limit_tokens` are worth remembering. What it raises is logged.
 
@@ -324,27 +338,40 @@ async def call_with_recovery(
     """
     if not callable(chat):
         raise invalid("chat", "callable", chat)
+    check_instance("compressor", compressor, Compressor, optional=True)
+    if context_window is None:
+        if compressor is None:
+            raise invalid("context_window", "a whole number, where there is no `compressor`", None)
+        context_window = compressor.context_window
     check_whole("context_window", context_window)
     check_whole("max_output_tokens", max_output_tokens, optional=True)
     check_callable("on_overflow", on_overflow)
     check_instance("settings", settings, Settings, optional=True)
     check_instance("messages", messages, list)
+    given, schemas = cast("list[Message]", messages), cast("list[dict[str, Any]] | None", tools)
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         check_instance(f"tools[{index}]", tool, dict)
+    if model is None and compressor is not None:
+        model = compressor.model
     count_tokens([], model, tools=tools)  # what cannot be used is said before anything is paid for
     settings = settings or Settings()
-    first = messages
-    if context_window:
+    first = given
+    if context_window and compressor is not None:
+        # Its own reserve for the answer is a share of the window.
+        room = (context_window - (max_output_tokens or 0)) / (1 - settings.context_reserve_ratio)
+        window = max(min(context_window, int(room)), 1)
+        first = compressor.compress(given, context_window=window)
+    elif context_window:
         first = compress(
-            messages,
+            given,
             context_window,
             model,
-            tools=tools,
+            tools=schemas,
             max_output_tokens=max_output_tokens,
             settings=settings,
             archive=archive,
         )
-    call = _Call(chat, messages, model, tools, context_window, archive, on_overflow)
+    call = _Call(chat, given, model, schemas, context_window, archive, on_overflow)
     try:
         answer: Response = await recover(
             call,
@@ -357,3 +384,52 @@ async def call_with_recovery(
             raise gave_up.overflow_error(model) from gave_up.refused.refusal
         answer = gave_up.refused.hand_on()
     return answer
+
+
+def call_with_recovery_sync(
+    chat: Callable[..., Response],
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    context_window: int | None = None,
+    model: str | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    max_output_tokens: int | None = None,
+    settings: Settings | None = None,
+    archive: Archive | None = None,
+    compressor: Compressor | None = None,
+    on_overflow: Callable[[Overflow], None] | None = None,
+) -> Response:
+    """Return what `chat`, which is not async, answers: as `call_with_recovery` does.
+
+    Raises:
+        ContextOverflowError: What must stay is larger than the window, or nothing that is small
+            enough was accepted.
+        InvalidMessageError: A message is of a shape that cannot be counted; nothing was sent.
+        InvalidArgumentError: Another argument cannot be used; `chat` is async, for one.
+    """
+
+    async def asked(sent: list[Message], *, max_tokens: int | None) -> Response:
+        answer = chat(sent, max_tokens=max_tokens)
+        if inspect.iscoroutine(answer):
+            answer.close()
+            raise invalid("chat", "a function that is not async", chat)
+        return answer
+
+    call = call_with_recovery(
+        asked if callable(chat) else chat,
+        messages,
+        context_window=context_window,
+        model=model,
+        tools=tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=archive,
+        compressor=compressor,
+        on_overflow=on_overflow,
+    )
+    try:
+        call.send(None)
+    except StopIteration as ended:
+        answer: Response = ended.value
+        return answer
+    raise AssertionError("nothing in it waits")

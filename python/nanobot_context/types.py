@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["Message", "Priority"]
+__all__ = ["CountSource", "CutReason", "LostKind", "Message", "OverflowKind", "Priority"]
 
 Message = dict[str, Any]
 """A chat message in OpenAI's form; keys that this package does not know are kept."""
+
+CountSource = Literal["exact", "estimated"]
+"""How tokens were counted."""
+
+CutReason = Literal[
+    "orphan_result",
+    "missing_result",
+    "malformed_call",
+    "reasoning",
+    "large_result",
+    "many_results",
+    "long_message",
+    "budget",
+]
+"""Why a message was shortened, left out or put in."""
+
+LostKind = Literal["path", "url", "id", "number", "error"]
+"""What kind of name is no longer in the context."""
+
+OverflowKind = Literal["input", "output_cap", "request_bytes", "rate_ceiling", "silent"]
+"""What a provider refused: the prompt, the answer's limit, bytes, a rate; or it said nothing."""
 
 
 class Priority(Enum):

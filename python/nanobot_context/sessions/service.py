@@ -97,6 +97,7 @@ class _Base:
     """
 
     _is_async = False
+    _job_class: type[SummaryJobs] | type[AsyncSummaryJobs]
     _jobs: SummaryJobs | AsyncSummaryJobs
 
     def __init__(
@@ -150,11 +151,11 @@ class _Base:
         self._is_auto = auto_summary and summarizer is not None
         self._waiting = _Waiting()
         limit = summarizer.timeout if summarizer else None
-        self._job_options: dict[str, Any] = {
-            "workers": summary_workers,
-            "queue": summary_queue,
-            "timeout": None if limit is None else limit + _JOB_GRACE_SECONDS,
-        }
+        self._jobs = self._job_class(
+            workers=summary_workers,
+            queue=summary_queue,
+            timeout=None if limit is None else limit + _JOB_GRACE_SECONDS,
+        )
 
     @property
     def summary_errors(self) -> Sequence[JobError]:
@@ -207,9 +208,8 @@ class SessionService(_Base):
 
     __doc__ = f"{__doc__}\n\n{_Base.__doc__}"
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._jobs: SummaryJobs = SummaryJobs(**self._job_options)
+    _job_class = SummaryJobs
+    _jobs: SummaryJobs
 
     def __enter__(self) -> SessionService:
         return self
@@ -464,9 +464,8 @@ class AsyncSessionService(_Base):
     __doc__ = f"{__doc__}\n\n{_Base.__doc__}"
     _is_async = True
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._jobs: AsyncSummaryJobs = AsyncSummaryJobs(**self._job_options)
+    _job_class = AsyncSummaryJobs
+    _jobs: AsyncSummaryJobs
 
     async def __aenter__(self) -> AsyncSessionService:
         return self

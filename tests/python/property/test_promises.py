@@ -148,7 +148,7 @@ def test_untouched_messages_are_the_same_objects_and_edited_ones_keep_their_keys
 
 @given(histories(), st.sampled_from(MODELS), tools())
 def test_what_fits_and_is_sound_is_left_alone(
-    messages: list[Message], model: str | None, schemas: list[object] | None
+    messages: list[Message], model: str | None, schemas: list[Message] | None
 ) -> None:
     budget = 10_000_000
     sound = fit_messages(messages, budget, model, tools=schemas)

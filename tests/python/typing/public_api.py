@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_type
+from typing import Any, TypedDict, assert_type
 
 import nanobot_context
 from nanobot_context import (
     Archive,
+    AsyncSessionService,
     Compressor,
     ContextOverflowError,
     Cut,
@@ -18,8 +19,11 @@ from nanobot_context import (
     Priority,
     Receipt,
     Session,
+    SessionService,
     Settings,
     SettingsError,
+    call_with_recovery,
+    call_with_recovery_sync,
     classify_message,
     compress_messages,
     count_tokens,
@@ -32,6 +36,7 @@ from nanobot_context import (
     get_output_limit,
     trim_tool_result,
 )
+from nanobot_context.types import CountSource, CutReason, OverflowKind
 
 messages: list[Message] = [{"role": "user", "content": "hi"}]
 tools: list[Any] = []
@@ -61,10 +66,10 @@ assert_type(fitted.tokens, int)
 assert_type(fitted.receipt, Receipt)
 assert_type(fitted.receipt.tokens_before, int | None)
 assert_type(fitted.receipt.tokens_after, int | None)
-assert_type(fitted.receipt.source, str | None)
+assert_type(fitted.receipt.source, CountSource | None)
 assert_type(fitted.receipt.cuts, list[Cut])
 cut = fitted.receipt.cuts[0]
-assert_type((cut.index, cut.reason), tuple[int, str])
+assert_type((cut.index, cut.reason), tuple[int, CutReason])
 assert_type((cut.tokens_before, cut.tokens_after), tuple[int, int])
 fitted.tokens = 5  # type: ignore[misc]
 
@@ -87,7 +92,7 @@ assert_type(Compressor(100, archive=archive), Compressor)
 found = detect_overflow(ValueError("text"), status=400)
 assert_type(found, Overflow | None)
 if found:
-    assert_type(found.kind, str)
+    assert_type(found.kind, OverflowKind)
     assert_type(found.limit_tokens, int | None)
     assert_type(found.used_tokens, int | None)
 
@@ -112,7 +117,41 @@ def fields(
     assert_type(setting.path, str)
 
 
+class Param(TypedDict, total=False):
+    """A message as a client's own types have it."""
+
+    role: str
+    content: str
+
+
+params: list[Param] = [{"role": "user", "content": "hi"}]
+assert_type(count_tokens(params, tools=params), int)
+assert_type(compress_messages(params, 100, tools=params), list[Message])
+assert_type(emergency_compress(params, 100), list[Message])
+assert_type(fit_messages(params, 100), Fitted)
+assert_type(compressor.compress(params), list[Message])
+assert_type(classify_message(params[0]), Priority)
+
+
+def answer(messages: list[Message], *, max_tokens: int | None) -> bytes:
+    return b""
+
+
+async def aanswer(messages: list[Message], *, max_tokens: int | None) -> bytes:
+    return b""
+
+
+async def recovered() -> None:
+    assert_type(await call_with_recovery(aanswer, params, context_window=100), bytes)
+    assert_type(await call_with_recovery(aanswer, params, compressor=compressor), bytes)
+
+
+assert_type(call_with_recovery_sync(answer, params, context_window=100, tools=params), bytes)
+assert_type(SessionService("memory:", event_limit=3), SessionService)
+
 # What must not type-check.
+SessionService(evnt_limit=3)  # type: ignore[call-arg]
+AsyncSessionService(evnt_limit=3)  # type: ignore[call-arg]
 count_tokens("hi")  # type: ignore[arg-type]
 count_tokens(messages, 5)  # type: ignore[arg-type]
 count_tokens(messages, "gpt-4o", tools)  # type: ignore[call-arg]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 import logging
 import os
@@ -16,11 +17,13 @@ from typing import Any
 import pytest
 
 from nanobot_context import (
+    Compressor,
     ContextOverflowError,
     InvalidArgumentError,
     Overflow,
     Usage,
     call_with_recovery,
+    call_with_recovery_sync,
     count_tokens,
     detect_overflow,
     installer,
@@ -76,6 +79,48 @@ def test_the_first_request_fits_the_window_with_room_for_the_answer() -> None:
     run(chat, conversation(20, 300), context_window=8_000, max_output_tokens=3_000)
     assert chat.sizes[0] <= 5_000
     assert chat.limits == [3_000]
+
+
+def test_a_compressor_of_the_conversation_takes_the_place_of_the_functions() -> None:
+    messages = conversation(20, 300)
+    compressor = Compressor(8_000)
+    chat = Chat(["fine", refused(), "fine"])
+    call = functools.partial(call_with_recovery, chat, messages, compressor=compressor)
+    assert asyncio.run(call()) == "fine"
+    assert chat.sent[0] == Compressor(8_000).compress(messages)
+    assert compressor.receipt is not None
+    assert asyncio.run(call(max_output_tokens=5_000)) == "fine"
+    assert chat.sizes[1] <= 3_000
+    assert chat.sizes[2] < chat.sizes[1]
+
+
+@pytest.mark.parametrize("arguments", [{"compressor": 5}, {}])
+def test_a_window_or_a_compressor_has_to_be_given(arguments: dict[str, Any]) -> None:
+    chat = Chat([])
+    with pytest.raises(InvalidArgumentError):
+        asyncio.run(call_with_recovery(chat, [], **arguments))
+
+
+def test_a_function_that_is_not_async_is_called_in_the_same_way() -> None:
+    answers: list[Any] = [refused(), "fine", KeyError("else")]
+    sizes = []
+
+    def chat(messages: list[Message], *, max_tokens: int | None) -> Any:
+        sizes.append(count_tokens(messages))
+        answer = answers.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    messages = conversation(20, 300)
+    assert call_with_recovery_sync(chat, messages, context_window=128_000) == "fine"
+    assert sizes[1] <= 0.6 * sizes[0]
+    with pytest.raises(KeyError):
+        call_with_recovery_sync(chat, messages, context_window=128_000)
+    with pytest.raises(InvalidArgumentError, match="`chat`"):
+        call_with_recovery_sync(Chat(["fine"]), messages, context_window=128_000)  # type: ignore[unused-coroutine]
+    with pytest.raises(InvalidArgumentError, match="`chat`"):
+        call_with_recovery_sync(5, messages, context_window=128_000)  # type: ignore[arg-type]
 
 
 def test_each_attempt_has_60_percent_of_the_one_before() -> None:
