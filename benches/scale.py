@@ -130,7 +130,7 @@ def many_sessions(report: Report, place: Place, sizes: list[int]) -> None:
                     f"{held / size / EVENTS:,.0f}",
                     _told(appends),
                     timed(lambda: service.get(*any_session(), last=50)),
-                    timed(lambda: service.list(*any_session()[:2], limit=20)),
+                    timed(lambda: service.list_sessions(*any_session()[:2], limit=20)),
                 )
             )
     header = ("sessions", "created a second", "bytes an event", "append", "read", "list")
@@ -144,7 +144,7 @@ def one_session(report: Report, place: Place, sizes: list[int]) -> None:
     numbers = itertools.count()
     with SessionService(place.url, event_limit=0) as service:
         service.create("scale", "me", "long")
-        [head] = service.list("scale", "me")
+        [head] = service.list_sessions("scale", "me")
         filled = 0
         for size in sizes:
             for start in range(filled, size, 500):

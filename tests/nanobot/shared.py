@@ -216,7 +216,7 @@ def played(case: Callable[[Gateways], None], url: str) -> str | None:
     with tempfile.TemporaryDirectory() as root:
         gateways = Gateways(url, Path(root))
         with gateways.service() as service:
-            for head in service.list("nanobot", "default"):
+            for head in service.list_sessions("nanobot", "default"):
                 service.delete(*head.key)
             marks = service.user_state("nanobot", "default")
             service.update_user_state("nanobot", "default", dict.fromkeys(marks))
@@ -523,7 +523,7 @@ def an_export_is_what_nanobot_alone_would_have_written(gateways: Gateways) -> No
     exported = gateways.root / "exported.jsonl"
     files = import_module("nanobot_context.sessions.nanobot_files")
     with gateways.service() as service:
-        (head,) = service.list("nanobot", "default")
+        (head,) = service.list_sessions("nanobot", "default")
         files.export_nanobot_file(service, head, exported)
     gateways.package.uninstall()
     plain = gateways.start("other")
@@ -582,7 +582,7 @@ def dreams_and_transient_sessions_are_not_shared(gateways: Gateways) -> None:
     one.save(session)
     assert one.get_cached("web:1") is session
     with gateways.service() as service:
-        assert service.list("nanobot", "default") == []
+        assert service.list_sessions("nanobot", "default") == []
 
 
 def a_store_that_cannot_be_opened_leaves_the_sessions_in_files(gateways: Gateways) -> None:

@@ -127,7 +127,7 @@ class Stored(SessionSource):
 
     def heads(self) -> list[SessionHead]:
         """Return every session without its events."""
-        return self.service.list(self.app, self.user)
+        return self.service.list_sessions(self.app, self.user)
 
     def read(self, key: str) -> Conversation:
         session = self.service.get(self.app, self.user, key, user_first="off")

@@ -252,7 +252,7 @@ class SharedSessions:
         nanobot lists its sessions when it starts, which a store that is down does not stop.
         """
         try:
-            shared = {head.id: head for head in self._service.list(APP, USER)}
+            shared = {head.id: head for head in self._service.list_sessions(APP, USER)}
             gone = shared.keys() | self._taken_files()
         except SessionStoreError as error:
             log.warning("could not list the sessions of the store: {}", error)

@@ -252,7 +252,7 @@ class Jobs:
             functools.partial(_ask, runtime.provider, model),
             model=model,
             window_tokens=window.tokens or None,
-            timeout=settings.summary_timeout_seconds,
+            timeout_seconds=settings.summary_timeout_seconds,
         )
         summary = await summarizer.asummarize(
             job.messages(), previous=job.previous, reason="buffer"

@@ -267,7 +267,7 @@ def export_nanobot_folder(
     """
 
     def steps() -> Steps[list[Path]]:
-        heads = yield partial(service.list, app, user)
+        heads = yield partial(service.list_sessions, app, user)
         paths = []
         for head in heads:
             file = yield from _stored_file(service, head)

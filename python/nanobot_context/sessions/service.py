@@ -48,7 +48,6 @@ from nanobot_context.types import Message
 __all__ = ["AsyncSessionService", "SessionService"]
 
 Result = TypeVar("Result")
-# By these names, since `list` is a method here.
 Events = list[SessionEvent]
 Heads = list[SessionHead]
 Messages = list[Message]
@@ -72,9 +71,9 @@ class _Base:
         event_limit: Events of a session at most; 0 for no limit. The oldest leave in the same
             write, tool calls together with their results. With a `summarizer` those stay that no
             summary of all contents covers, up to twice as many.
-        session_ttl: Seconds that a session lives after it was written; 0 for ever.
-        app_state_ttl: The same for the state of an app.
-        user_state_ttl: The same for the state of a user.
+        session_ttl_seconds: Seconds that a session lives after it was written; 0 for ever.
+        app_state_ttl_seconds: The same for the state of an app.
+        user_state_ttl_seconds: The same for the state of a user.
         refresh: "write", or "read_write" for reads to let a session live longer, too.
         routing: "scoped": state named `app:…` and `user:…` goes to the app and the user, `temp:…`
             nowhere. "raw": all of it is the session's.
@@ -105,9 +104,9 @@ class _Base:
         url: str = "memory:",
         *,
         event_limit: int = EVENT_LIMIT,
-        session_ttl: float = 0,
-        app_state_ttl: float = 0,
-        user_state_ttl: float = 0,
+        session_ttl_seconds: float = 0,
+        app_state_ttl_seconds: float = 0,
+        user_state_ttl_seconds: float = 0,
         refresh: Literal["write", "read_write"] = "write",
         routing: Literal["scoped", "raw"] = "scoped",
         user_first: UserFirst = "off",
@@ -139,9 +138,9 @@ class _Base:
             asynchronous=self._is_async,
             event_limit=event_limit,
             protect_unsummarized=summarizer is not None,
-            session_ttl_ms=_milliseconds("session_ttl", session_ttl),
-            user_state_ttl_ms=_milliseconds("user_state_ttl", user_state_ttl),
-            app_state_ttl_ms=_milliseconds("app_state_ttl", app_state_ttl),
+            session_ttl_ms=_milliseconds("session_ttl_seconds", session_ttl_seconds),
+            user_state_ttl_ms=_milliseconds("user_state_ttl_seconds", user_state_ttl_seconds),
+            app_state_ttl_ms=_milliseconds("app_state_ttl_seconds", app_state_ttl_seconds),
             refresh_on_read=refresh == "read_write",
             raw_routing=routing == "raw",
         )
@@ -150,11 +149,11 @@ class _Base:
         self._summarizer = summarizer
         self._is_auto = auto_summary and summarizer is not None
         self._waiting = _Waiting()
-        limit = summarizer.timeout if summarizer else None
+        limit = summarizer.timeout_seconds if summarizer else None
         self._jobs = self._job_class(
             workers=summary_workers,
             queue=summary_queue,
-            timeout=None if limit is None else limit + _JOB_GRACE_SECONDS,
+            timeout_seconds=None if limit is None else limit + _JOB_GRACE_SECONDS,
         )
 
     @property
@@ -284,7 +283,9 @@ class SessionService(_Base):
         """Return a session, created with `state` where there is none."""
         return self._wait(self._do.get_or_create(app, user, session_id, state))
 
-    def list(self, app: str, user: str, *, offset: int = 0, limit: int | None = None) -> Heads:
+    def list_sessions(
+        self, app: str, user: str, *, offset: int = 0, limit: int | None = None
+    ) -> Heads:
         """Return a user's sessions without their events, the one written last first."""
         return self._wait(self._do.list(app, user, offset, limit))
 
@@ -527,7 +528,7 @@ class AsyncSessionService(_Base):
         """See `SessionService.get_or_create`."""
         return await self._wait(self._do.get_or_create(app, user, session_id, state))
 
-    async def list(
+    async def list_sessions(
         self, app: str, user: str, *, offset: int = 0, limit: int | None = None
     ) -> Heads:
         """See `SessionService.list`."""

@@ -61,7 +61,7 @@ class AsyncJob(Ticket, Generic[T]):
 class AsyncSummaryJobs:
     """Runs jobs as tasks of the loop that `submit` is called in; not for several threads.
 
-    What takes longer than `timeout` is cancelled. When the loop ends and cancels its tasks,
+    What takes longer than `timeout_seconds` is cancelled. When the loop ends and cancels its tasks,
     nothing of them is stored, and what waits is cancelled, too: see `close`.
     """
 
@@ -70,12 +70,12 @@ class AsyncSummaryJobs:
         *,
         workers: int = WORKERS,
         queue: int = QUEUE,
-        timeout: float | None = TIMEOUT_SECONDS,
+        timeout_seconds: float | None = TIMEOUT_SECONDS,
         on_full: Literal["run", "drop"] = "run",
     ) -> None:
         """Start nothing yet; needs no loop. The arguments are those of `SummaryJobs`."""
         self._line: JobLine[AsyncJob[Any]] = JobLine(workers, queue)
-        self._timeout = check_options(timeout, on_full)
+        self._timeout = check_options(timeout_seconds, on_full)
         self._on_full = on_full
         self._tasks: set[asyncio.Task[None]] = set()
 

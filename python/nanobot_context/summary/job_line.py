@@ -254,11 +254,11 @@ class JobLine(Generic[TicketT]):
         self._running[job.key] = job
 
 
-def check_options(timeout: float | None, on_full: str) -> float | None:
-    """Return `timeout`; raise `InvalidArgumentError` for options that cannot be used."""
-    check_timeout("timeout", timeout)
+def check_options(timeout_seconds: float | None, on_full: str) -> float | None:
+    """Return `timeout_seconds`; raise `InvalidArgumentError` for options that cannot be used."""
+    check_timeout("timeout_seconds", timeout_seconds)
     check_choice("on_full", on_full, ("run", "drop"))
-    return timeout
+    return timeout_seconds
 
 
 def too_late(timeout: float | None) -> TimeoutError:

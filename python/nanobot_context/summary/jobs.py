@@ -67,8 +67,8 @@ class Job(Ticket, Generic[T]):
 class SummaryJobs:
     """Runs jobs in threads, which exist only while there is something to do.
 
-    What takes longer than `timeout` is given up, and the next job of its key may run; its thread
-    remains busy until `work` returns, so give the call of the model a timeout of its own, too.
+    What takes longer than `timeout_seconds` is given up, and the next job of its key may run; its
+    thread remains busy until `work` returns, so give the call of the model a timeout of its own.
     The threads are daemons: a process that ends waits for none of them, see `close`.
     """
 
@@ -77,7 +77,7 @@ class SummaryJobs:
         *,
         workers: int = WORKERS,
         queue: int = QUEUE,
-        timeout: float | None = TIMEOUT_SECONDS,
+        timeout_seconds: float | None = TIMEOUT_SECONDS,
         on_full: Literal["run", "drop"] = "run",
     ) -> None:
         """Start nothing yet.
@@ -85,7 +85,7 @@ class SummaryJobs:
         Args:
             workers: Threads at most; with 0 every job runs in the caller.
             queue: Jobs that wait at most.
-            timeout: Seconds that a job may run, not counting its wait; `None` for any time. A
+            timeout_seconds: How long a job may run, not counting its wait; `None` for any time. A
                 `Summarizer` has its own, after which it makes a summary by rules: a job needs more.
             on_full: Whether a job for which there is no room runs in the caller or not at all.
 
@@ -93,7 +93,7 @@ class SummaryJobs:
             InvalidArgumentError: One of them cannot be used.
         """
         self._line: JobLine[Job[Any]] = JobLine(workers, queue)
-        self._timeout = check_options(timeout, on_full)
+        self._timeout = check_options(timeout_seconds, on_full)
         self._on_full = on_full
         self._lock = threading.Lock()
 

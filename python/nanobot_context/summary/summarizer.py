@@ -59,7 +59,7 @@ class Summarizer:
             refusal tells.
         max_result_tokens: Tokens of a tool result that the model is shown, shortened by its content
             with marks; 0 for all of it.
-        timeout: Seconds for all calls of one summary together; `None` for no limit.
+        timeout_seconds: Seconds for all calls of one summary together; `None` for no limit.
         on_event: Called with each `SummaryEvent`, in the thread or task that makes the summary.
 
     Raises:
@@ -77,7 +77,7 @@ class Summarizer:
         model: str | None = None,
         window_tokens: int | None = None,
         max_result_tokens: int | None = None,
-        timeout: float | None = 30.0,
+        timeout_seconds: float | None = 30.0,
         on_event: Callable[[SummaryEvent], None] | None = None,
     ) -> None:
         check_callable("call", call)
@@ -86,9 +86,9 @@ class Summarizer:
         check_choice("format", format, ("text", "structured"))
         if prompt is not None:
             text_of("prompt", prompt)
-        check_timeout("timeout", timeout)
+        check_timeout("timeout_seconds", timeout_seconds)
         self._call = call
-        self.timeout = timeout
+        self.timeout_seconds = timeout_seconds
         self._on_event = on_event
         self.model = model
         self.policy = policy or SummaryPolicy()
@@ -124,7 +124,7 @@ class Summarizer:
         """
         job = self._start(messages, previous, reason)
         job.tell("started")
-        deadline = None if self.timeout is None else time.monotonic() + self.timeout
+        deadline = None if self.timeout_seconds is None else time.monotonic() + self.timeout_seconds
         while (request := job.next_request()) is not None:
             with job.asking():
                 job.answered(_within(deadline, self._ask, request, job))
@@ -143,7 +143,7 @@ class Summarizer:
         job = await asyncio.to_thread(self._start, list(messages), previous, reason)
         job.tell("started")
         loop = asyncio.get_running_loop()
-        deadline = None if self.timeout is None else loop.time() + self.timeout
+        deadline = None if self.timeout_seconds is None else loop.time() + self.timeout_seconds
         while (request := await asyncio.to_thread(job.next_request)) is not None:
             with job.asking():
                 async with asyncio.timeout_at(deadline):

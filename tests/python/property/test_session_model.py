@@ -275,7 +275,7 @@ class Stores(RuleBasedStateMachine):
         )
         self.outcomes(
             lambda at, service: [
-                sorted(service.list(app, user), key=lambda head: head.id)
+                sorted(service.list_sessions(app, user), key=lambda head: head.id)
                 for app in APPS
                 for user in USERS
             ]

@@ -108,7 +108,7 @@ class Schedules(RuleBasedStateMachine):
                 raise RuntimeError("This model's maximum context length is 10 tokens.")
             return "" if how == "empty" else f"summary {len(self.made)}"
 
-        summarizer = Summarizer(None if how == "rules" else call, timeout=None)
+        summarizer = Summarizer(None if how == "rules" else call, timeout_seconds=None)
         summary = summarizer.summarize(making.evicted, previous=making.previous)
         # The text has to be told from others.
         self.made.append(replace(summary, text=f"summary {len(self.made)}: {summary.text}"))

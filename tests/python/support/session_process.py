@@ -28,7 +28,7 @@ def event(name: str) -> SessionEvent:
 
 def head_of(service: SessionService) -> SessionHead:
     """Return the session without its events."""
-    [head] = service.list("app", "me")
+    [head] = service.list_sessions("app", "me")
     return head
 
 

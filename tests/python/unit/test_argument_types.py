@@ -20,9 +20,9 @@ from nanobot_context import (
     Archive,
     AsyncSessionService,
     Compressor,
-    Event,
     NanobotContextError,
     Session,
+    SessionEvent,
     SessionService,
     Summarizer,
     Summary,
@@ -72,6 +72,14 @@ def calling(**arguments: Any) -> Any:
     return asyncio.run(call_with_recovery(**given))
 
 
+def calling_sync(**arguments: Any) -> Any:
+    def fine(messages: Any, *, max_tokens: Any) -> str:
+        return "fine"
+
+    given = {"chat": fine, "messages": [USER], "context_window": 1_000, **arguments}
+    return nanobot_context.call_with_recovery_sync(**given)
+
+
 def in_session(method: str) -> Callable[..., Any]:
     def call(**arguments: Any) -> Any:
         session = Session(messages=[USER, {"role": "assistant", "content": "fine"}])
@@ -84,7 +92,7 @@ def with_service(method: str) -> Callable[..., Any]:
     def call(**arguments: Any) -> Any:
         with SessionService(summarizer=Summarizer()) as service:
             session = service.create("app", "user", "id")
-            service.append(session, [Event(USER)])
+            service.append(session, [SessionEvent(USER)])
             given = {"session": session, **arguments} if "session" in usual else arguments
             return getattr(service, method)(**given)
 
@@ -94,7 +102,7 @@ def with_service(method: str) -> Callable[..., Any]:
 
 def of_event(**fields: Any) -> Any:
     with SessionService() as service:
-        return service.append(service.create("app", "user", "id"), [Event(**fields)])
+        return service.append(service.create("app", "user", "id"), [SessionEvent(**fields)])
 
 
 def summarized(**arguments: Any) -> Any:
@@ -107,7 +115,7 @@ SERVICE: dict[str, dict[str, Any]] = {
     "get": {"app": "a", "user": "u", "session_id": "s", "last": 1, "since": 1.0, "after": 0}
     | {"user_first": "off"},
     "get_or_create": {"app": "a", "user": "u", "session_id": "s", "state": {}},
-    "list": {"app": "a", "user": "u", "offset": 0, "limit": 1},
+    "list_sessions": {"app": "a", "user": "u", "offset": 0, "limit": 1},
     "delete": {"app": "a", "user": "u", "session_id": "s"},
     "append": {"session": None, "events": [], "expected": 1},
     "replace_tail": {"session": None, "after": 0, "events": []},
@@ -125,8 +133,8 @@ SERVICE: dict[str, dict[str, Any]] = {
     | {"max_messages": 1, "rounds": 1, "current": []},
 }
 SERVICE_ARGUMENTS = {
-    **{"url": "memory:", "event_limit": 0, "session_ttl": 0, "app_state_ttl": 0},
-    **{"user_state_ttl": 0, "refresh": "write", "routing": "raw", "user_first": "off"},
+    **{"url": "memory:", "event_limit": 0, "session_ttl_seconds": 0, "app_state_ttl_seconds": 0},
+    **{"user_state_ttl_seconds": 0, "refresh": "write", "routing": "raw", "user_first": "off"},
     **{"summarizer": None, "policy": None, "trigger": None, "placeholder": False},
     **{"auto_summary": False, "summary_workers": 0, "summary_queue": 0},
 }
@@ -168,9 +176,15 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         | {"window_tokens": 1, "counted_tokens": 1},
     ),
     "Usage.of": (Usage.of, {"response": {}, "window_tokens": 1, "counted_tokens": 1}),
+    "call_with_recovery_sync": (
+        calling_sync,
+        {**WINDOW, "chat": chat, "max_output_tokens": 9, "on_overflow": None}
+        | {"compressor": None},
+    ),
     "call_with_recovery": (
         calling,
-        {**WINDOW, "chat": chat, "max_output_tokens": 9, "on_overflow": None},
+        {**WINDOW, "chat": chat, "max_output_tokens": 9, "on_overflow": None}
+        | {"compressor": None},
     ),
     "call_with_recovery, no window": (
         lambda **arguments: calling(context_window=0, **arguments),
@@ -207,7 +221,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Summarizer": (
         Summarizer,
         {"call": None, "policy": None, "format": "text", "prompt": None, "max_words": None}
-        | {"model": None, "window_tokens": None, "max_result_tokens": None, "timeout": None}
+        | {"model": None, "window_tokens": None, "max_result_tokens": None, "timeout_seconds": None}
         | {"on_event": None},
     ),
     "Summarizer.summarize": (
@@ -222,7 +236,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "Summary.from_dict": (Summary.from_dict, {"data": {"text": "x", "covers": 0}}),
     "parse_structured_summary": (parse_structured_summary, {"raw": "x"}),
-    "Event": (
+    "SessionEvent": (
         of_event,
         {"payload": USER, "id": "x", "author": "x", "filter_key": "x", "time": 1.0}
         | {"state": {}, "partial": False, "raw": None},

@@ -521,7 +521,7 @@ def test_prune_deletes_what_is_old_and_frees_what_has_expired(home: Path, files:
     assert loaded(home, "sessions", "prune", "--older-than", "3d", "-y") == ["cli:direct"]
     assert [one["key"] for one in loaded(home, "sessions", "list")] == ["telegram:7345"]
     url = f"sqlite:///{home}/sessions.db"
-    with SessionService(url, session_ttl=0.001) as service:
+    with SessionService(url, session_ttl_seconds=0.001) as service:
         service.create("nanobot", "default", "short")
     with SessionService(url) as service:
         service.create("nanobot", "default", "long")

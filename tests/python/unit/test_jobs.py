@@ -155,7 +155,7 @@ def test_what_has_ended_ends_only_once_and_what_is_stored_is_not_abandoned() -> 
     [
         *(("workers", value) for value in (-1, 1.5, True, None)),
         *(("queue", value) for value in (-1, "5")),
-        *(("timeout", value) for value in (0, -1, float("nan"))),
+        *(("timeout_seconds", value) for value in (0, -1, float("nan"))),
         ("on_full", "block"),
     ],
 )
@@ -286,7 +286,7 @@ def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
         timeout = 0.05 * slower
         stored: list[Any] = []
         gate = Gate()
-        jobs = SummaryJobs(timeout=timeout)
+        jobs = SummaryJobs(timeout_seconds=timeout)
         job = jobs.submit("a", gate, stored.append)
         with pytest.raises(TimeoutError, match=f"longer than {timeout} s"):
             job.result(10)
@@ -361,7 +361,7 @@ def test_what_is_being_stored_is_not_cancelled() -> None:
             assert may_end.wait(10)
             stored.append(value)
 
-        jobs = SummaryJobs(timeout=0.05 * slower)
+        jobs = SummaryJobs(timeout_seconds=0.05 * slower)
         job = jobs.submit("a", told(1), store)
         assert storing.wait(10)
         assert not job.cancel()
@@ -743,7 +743,7 @@ def test_a_timeout_cancels_the_task_and_stores_nothing() -> None:
 
         async def main() -> None:
             stored: list[Any] = []
-            jobs = AsyncSummaryJobs(timeout=timeout)
+            jobs = AsyncSummaryJobs(timeout_seconds=timeout)
             gate = AsyncGate()
             job = await jobs.submit("a", gate, stored.append)
             with pytest.raises(TimeoutError, match=f"longer than {timeout} s"):
@@ -777,7 +777,7 @@ def test_a_task_that_will_not_be_cancelled_keeps_nobody_waiting_and_stores_nothi
                     break
                 return "too late"
 
-            jobs = AsyncSummaryJobs(timeout=timeout)
+            jobs = AsyncSummaryJobs(timeout_seconds=timeout)
             job = await jobs.submit("a", stubborn, stored.append)
             behind = await jobs.submit("a", atold("behind"), stored.append)
             with pytest.raises(TimeoutError):

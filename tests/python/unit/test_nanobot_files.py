@@ -171,12 +171,14 @@ def test_a_line_that_is_no_json_is_named_and_nothing_of_its_file_is_stored(
     service = plain_store.open(event_limit=0)
     with pytest.raises(InvalidArgumentError, match=f"`a.jsonl` .*{where}"):
         import_nanobot_file(service, path)
-    assert service.list("nanobot", "default") == []
+    assert service.list_sessions("nanobot", "default") == []
     good = tmp_path / "0.jsonl"
     good.write_bytes(content(*TALK))
     with pytest.raises(InvalidArgumentError, match=r"`a\.jsonl`"):
         import_nanobot_folder(service, tmp_path)
-    assert [head.id for head in service.list("nanobot", "default")] == ["0"], "the good one is"
+    assert [head.id for head in service.list_sessions("nanobot", "default")] == ["0"], (
+        "the good one is"
+    )
 
 
 def test_a_service_that_would_drop_old_messages_is_refused(
@@ -187,7 +189,7 @@ def test_a_service_that_would_drop_old_messages_is_refused(
     service = plain_store.open(event_limit=10)
     with pytest.raises(InvalidArgumentError, match=r"30 messages.*\nhint: `event_limit=0`"):
         import_nanobot_file(service, path)
-    assert service.list("nanobot", "default") == []
+    assert service.list_sessions("nanobot", "default") == []
 
 
 def test_messages_are_messages_for_whoever_reads_the_session(
@@ -247,7 +249,7 @@ def test_two_files_of_one_session_are_refused(plain_store: Store, tmp_path: Path
     service = plain_store.open(event_limit=0)
     with pytest.raises(InvalidArgumentError, match=r"`a.jsonl` and `b.jsonl`"):
         import_nanobot_folder(service, tmp_path)
-    assert service.list("nanobot", "default") == []
+    assert service.list_sessions("nanobot", "default") == []
 
 
 def test_a_session_that_nanobot_never_wrote_becomes_a_file_of_its(

@@ -431,7 +431,7 @@ def test_a_summary_stands_in_front_of_what_it_does_not_cover() -> None:
         ) as service:
             session = OpenAIAgentsSession(service, "s")
             await session.add_items(rounds(10))
-            [head] = await service.list("openai-agents", "user")
+            [head] = await service.list_sessions("openai-agents", "user")
             made = await service.summarize(head, force=True)
             assert made is not None
             await session.add_items(round_of(10))

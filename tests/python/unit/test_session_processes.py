@@ -174,7 +174,7 @@ def test_processes_that_open_a_new_file_at_once_all_succeed(tmp_path: Path) -> N
         finished(process)
     for at in range(count):
         with SessionService(f"{url}{at}.db") as service:
-            assert len(service.list("app", "me")) == 4
+            assert len(service.list_sessions("app", "me")) == 4
 
 
 LOOKED_AT = """
@@ -269,7 +269,7 @@ def test_a_path_is_that_of_the_folder_in_which_it_was_opened(
     with SessionService("sqlite:///sessions.db") as service:
         service.create("app", "me", "s")
         monkeypatch.chdir(tmp_path / "second")
-        assert [head.id for head in service.list("app", "me")] == ["s"]
+        assert [head.id for head in service.list_sessions("app", "me")] == ["s"]
     assert list((tmp_path / "second").iterdir()) == []
 
 
@@ -319,7 +319,7 @@ def test_nothing_acknowledged_is_lost_when_the_writer_is_killed_forty_times(
         timer.start()
         acknowledged = int([first, *finished(process, -signal.SIGKILL)][-1])
         with SessionService(url, event_limit=0) as service:
-            [head] = service.list("app", "me")
+            [head] = service.list_sessions("app", "me")
             assert head.seq % BATCH == 0, "no half of a batch"
             assert head.seq // BATCH in (acknowledged + 1, acknowledged + 2)
 
@@ -435,7 +435,7 @@ def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
     path.touch()
     written(path)
     with SessionService(file_url(path), event_limit=0) as service:
-        assert len(service.list("app", "me")) == 1
+        assert len(service.list_sessions("app", "me")) == 1
 
 
 def test_a_log_that_was_torn_keeps_all_that_was_committed_before(tmp_path: Path) -> None:
@@ -568,7 +568,7 @@ if child == 0:
     except InvalidArgumentError as error:
         print(error, flush=True)
     with SessionService(url) as own:
-        print(own.list("app", "me")[0].id, flush=True)
+        print(own.list_sessions("app", "me")[0].id, flush=True)
     if kind == "threads":
         opened.close()
     os._exit(0)

@@ -74,7 +74,7 @@ class Replay:
         """Nothing to do: what is stored can be searched."""
 
     def do_search(self, step: dict[str, Any], id_: str) -> None:
-        heads = self.service.list("replay", "u1")
+        heads = self.service.list_sessions("replay", "u1")
         stored = [self.service.get(*head.key) for head in heads]
         lines = [line(event) for session in stored if session for event in session.events]
         self.found[step["query"]] = [one for one in lines if step["query"] in one]

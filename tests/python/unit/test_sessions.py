@@ -126,7 +126,7 @@ def test_windows_show_the_newest_events_in_their_order(store: Store) -> None:
 
 def test_a_list_shows_the_sessions_of_one_user_the_one_written_last_first(store: Store) -> None:
     service = store.open()
-    assert service.list("app", "me") == []
+    assert service.list_sessions("app", "me") == []
     sessions = []
     for name in ("a", "b", "c", "d"):
         sessions.append(service.create("app", "me", name, meta={"name": name}))
@@ -134,13 +134,13 @@ def test_a_list_shows_the_sessions_of_one_user_the_one_written_last_first(store:
     service.create("app", "you", "e")
     service.create("other", "me", "f")
     service.append(sessions[1], [said("hello")])
-    heads = service.list("app", "me")
+    heads = service.list_sessions("app", "me")
     assert [head.id for head in heads] == ["b", "d", "c", "a"]
     assert (heads[0].meta, heads[0].seq) == ({"name": "b"}, 1)
-    assert [head.id for head in service.list("app", "me", offset=1, limit=2)] == ["d", "c"]
-    assert [head.id for head in service.list("app", "me", offset=3)] == ["a"]
-    assert service.list("app", "me", offset=4) == []
-    assert service.list("app", "me", limit=0) == []
+    assert [head.id for head in service.list_sessions("app", "me", offset=1, limit=2)] == ["d", "c"]
+    assert [head.id for head in service.list_sessions("app", "me", offset=3)] == ["a"]
+    assert service.list_sessions("app", "me", offset=4) == []
+    assert service.list_sessions("app", "me", limit=0) == []
 
 
 def test_a_deleted_session_is_gone_and_one_that_is_not_there_can_be_deleted(store: Store) -> None:
@@ -151,7 +151,7 @@ def test_a_deleted_session_is_gone_and_one_that_is_not_there_can_be_deleted(stor
     assert service.delete("app", "me", "s") is True
     assert service.delete("app", "me", "s") is False
     assert service.get("app", "me", "s") is None
-    assert [head.id for head in service.list("app", "me")] == ["t"]
+    assert [head.id for head in service.list_sessions("app", "me")] == ["t"]
     with pytest.raises(SessionNotFoundError):
         service.append(session, [said("too late")])
     assert service.user_state("app", "me") == {"lang": "zh"}
@@ -336,7 +336,7 @@ def test_after_close_every_call_says_so(store: Store) -> None:
     works: list[Callable[[], Any]] = [
         lambda: service.create("app", "me"),
         lambda: service.get(*session.key),
-        lambda: service.list("app", "me"),
+        lambda: service.list_sessions("app", "me"),
         lambda: service.append(session, [said("hello")]),
         lambda: service.delete(*session.key),
         lambda: service.app_state("app"),
@@ -353,9 +353,9 @@ def test_an_argument_that_no_service_takes_is_refused(plain_store: Store) -> Non
     for options in (
         {"event_limit": -1},
         {"event_limit": True},
-        {"session_ttl": -1},
-        {"session_ttl": float("nan")},
-        {"session_ttl": float("inf")},
+        {"session_ttl_seconds": -1},
+        {"session_ttl_seconds": float("nan")},
+        {"session_ttl_seconds": float("inf")},
         {"refresh": "sometimes"},
         {"routing": "east"},
         {"user_first": "maybe"},

@@ -51,7 +51,7 @@ class Ticking:
 async def filled(service: AsyncSessionService, count: int) -> None:
     """Create the session "s" with so many events."""
     await service.create("app", "me", "s")
-    [head] = await service.list("app", "me")
+    [head] = await service.list_sessions("app", "me")
     for start in range(0, count, 1_000):
         await service.append(head, [said(str(at)) for at in range(start, start + 1_000)])
 

@@ -58,9 +58,9 @@ def test_odd_keys_are_keys_like_any_other(store: Store, name: str) -> None:
     event = found.events[0]
     assert (event.id, event.author, event.filter_key) == (odd, odd, odd)
     assert event.payload == {"role": "user", "content": odd}
-    assert [head.id for head in service.list(odd, odd)] == [odd]
+    assert [head.id for head in service.list_sessions(odd, odd)] == [odd]
     assert service.delete(odd, odd, odd)
-    assert service.list(odd, odd) == []
+    assert service.list_sessions(odd, odd) == []
 
 
 def test_keys_that_look_alike_are_different_ones(store: Store) -> None:
@@ -69,12 +69,14 @@ def test_keys_that_look_alike_are_different_ones(store: Store) -> None:
     for key in keys:
         service.create("app", "me", key, meta={"length": len(key)})
         service.create("app", key, "s")
-    assert sorted(head.id for head in service.list("app", "me") if head.id != "s") == sorted(keys)
+    assert sorted(
+        head.id for head in service.list_sessions("app", "me") if head.id != "s"
+    ) == sorted(keys)
     for key in keys:
         found = service.get("app", "me", key)
         assert found is not None
         assert found.meta == {"length": len(key)}
-        assert len(service.list("app", key)) == 1
+        assert len(service.list_sessions("app", key)) == 1
 
 
 @pytest.mark.parametrize("wrong", ["", SURROGATE, f"a{SURROGATE}b"])
@@ -87,8 +89,8 @@ def test_a_key_that_is_empty_or_no_text_is_refused(store: Store, wrong: str) -> 
         lambda: service.get(wrong, "me", "s"),
         lambda: service.get("app", wrong, "s"),
         lambda: service.get("app", "me", wrong),
-        lambda: service.list(wrong, "me"),
-        lambda: service.list("app", wrong),
+        lambda: service.list_sessions(wrong, "me"),
+        lambda: service.list_sessions("app", wrong),
         lambda: service.delete("app", "me", wrong),
         lambda: service.app_state(wrong),
         lambda: service.user_state("app", wrong),
@@ -110,7 +112,7 @@ def test_a_key_that_is_empty_or_no_text_is_refused(store: Store, wrong: str) -> 
         with pytest.raises(InvalidArgumentError):
             work()
     assert read(service, session).seq == 0
-    assert [head.id for head in service.list("app", "me")] == ["s"]
+    assert [head.id for head in service.list_sessions("app", "me")] == ["s"]
 
 
 UNUSABLE: dict[str, Callable[[SessionService, StoredSession], Any]] = {
@@ -138,8 +140,8 @@ UNUSABLE: dict[str, Callable[[SessionService, StoredSession], Any]] = {
     "a negative last": lambda service, session: service.get(*session.key, last=-1),
     "a huge last": lambda service, session: service.get(*session.key, last=10**30),
     "a half last": lambda service, session: service.get(*session.key, last=1.5),  # type: ignore[arg-type]
-    "a negative limit": lambda service, session: service.list("app", "me", limit=-1),
-    "a huge offset": lambda service, session: service.list("app", "me", offset=10**30),
+    "a negative limit": lambda service, session: service.list_sessions("app", "me", limit=-1),
+    "a huge offset": lambda service, session: service.list_sessions("app", "me", offset=10**30),
     "an unknown user_first": lambda service, session: service.get(*session.key, user_first="x"),  # type: ignore[arg-type]
     "a negative position": lambda service, session: service.append(session, [], expected=-1),
     "an empty id": lambda service, session: emptied(service, session),
@@ -173,7 +175,7 @@ def test_a_key_of_another_type_is_refused(store: Store, wrong: Any) -> None:
     service = store.open()
     for work in (
         lambda: service.get(wrong, "me", "s"),
-        lambda: service.list("app", wrong),
+        lambda: service.list_sessions("app", wrong),
         lambda: service.create(wrong, "me"),
     ):
         with pytest.raises((TypeError, InvalidArgumentError)):
@@ -222,7 +224,7 @@ def test_deep_json_comes_back_whole_or_is_refused(store: Store) -> None:
 def test_a_large_session_is_read_whole_and_by_its_newest(plain_store: Store, count: int) -> None:
     service = plain_store.open(event_limit=0, user_first="off")
     service.create("app", "me", "s")
-    [head] = service.list("app", "me")
+    [head] = service.list_sessions("app", "me")
     for start in range(0, count, 1_000):
         service.append(head, [said(str(at)) for at in range(start, start + 1_000)])
     found = service.get("app", "me", "s")
@@ -238,7 +240,7 @@ def test_a_large_session_is_read_whole_and_by_its_newest(plain_store: Store, cou
 
 
 def test_a_read_changes_nothing_that_is_stored(store: Store) -> None:
-    service = store.open(summarizer=Summarizer(lambda request: "short"), session_ttl=60)
+    service = store.open(summarizer=Summarizer(lambda request: "short"), session_ttl_seconds=60)
     session = service.create("app", "me", "s", state={"user:a": 1, "app:b": 2})
     service.append(session, [said(str(at)) for at in range(20)])
     service.summarize(session, force=True)
@@ -246,7 +248,7 @@ def test_a_read_changes_nothing_that_is_stored(store: Store) -> None:
     for _ in range(3):
         service.get("app", "me", "s")
         service.get("app", "me", "s", last=3, since=1.0, user_first="drop")
-        service.list("app", "me")
+        service.list_sessions("app", "me")
         service.session_state(session)
         service.user_state("app", "me")
         service.summaries(session, links=True)

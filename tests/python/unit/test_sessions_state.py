@@ -76,7 +76,7 @@ def test_apps_and_users_see_only_their_own_state(store: Store) -> None:
     for app, user in owners:
         assert service.user_state(app, user) == {"who": [app, user]}
         assert service.app_state(app) == {"app": app}
-        assert [head.id for head in service.list(app, user)] == ["s"]
+        assert [head.id for head in service.list_sessions(app, user)] == ["s"]
 
 
 def test_values_come_back_as_they_were(store: Store) -> None:
@@ -142,7 +142,7 @@ def test_the_state_of_no_session_is_empty_and_cannot_be_changed(store: Store) ->
     assert service.session_state(session) == {}
     with pytest.raises(SessionNotFoundError):
         service.update_session_state(session, {"a": 1})
-    assert service.list("app", "me") == []
+    assert service.list_sessions("app", "me") == []
 
 
 # What is shown first ------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_what_is_not_shown_is_still_there(store: Store) -> None:
 
 
 def test_without_a_ttl_nothing_expires(store: Store) -> None:
-    service = store.open(session_ttl=0, app_state_ttl=0, user_state_ttl=0)
+    service = store.open(session_ttl_seconds=0, app_state_ttl_seconds=0, user_state_ttl_seconds=0)
     session = service.create("app", "me", state={"user:a": 1, "app:b": 1})
     time.sleep(0.05)
     assert service.cleanup() == 0
@@ -216,12 +216,12 @@ def test_without_a_ttl_nothing_expires(store: Store) -> None:
 def test_a_session_expires_as_a_whole_and_its_owners_state_stays(store: Store) -> None:
     def story(slower: float) -> None:
         me = f"me-{slower}"
-        service = store.open(session_ttl=0.3 * slower)
+        service = store.open(session_ttl_seconds=0.3 * slower)
         session = service.create("app", me, "s", state={"own": 1, "user:a": 1, "app:b": 1})
         service.append(session, [said("hello")])
         time.sleep(0.5 * slower)
         assert service.get("app", me, "s") is None
-        assert service.list("app", me) == []
+        assert service.list_sessions("app", me) == []
         assert service.session_state(session) == {}
         assert service.summaries(session) == []
         with pytest.raises(SessionNotFoundError):
@@ -235,7 +235,9 @@ def test_a_session_expires_as_a_whole_and_its_owners_state_stays(store: Store) -
 def test_state_of_user_and_app_expires_by_its_own_ttl(store: Store) -> None:
     def story(slower: float) -> None:
         me, app = f"me-{slower}", f"app-{slower}"
-        service = store.open(user_state_ttl=0.3 * slower, app_state_ttl=0.3 * slower)
+        service = store.open(
+            user_state_ttl_seconds=0.3 * slower, app_state_ttl_seconds=0.3 * slower
+        )
         session = service.create(app, me, state={"own": 1, "user:a": 1, "app:b": 1})
         time.sleep(0.5 * slower)
         assert read(service, session).state == {"own": 1}
@@ -249,7 +251,7 @@ def test_state_of_user_and_app_expires_by_its_own_ttl(store: Store) -> None:
 def test_writing_prolongs_a_life_and_reading_does_not(store: Store) -> None:
     def story(slower: float) -> None:
         me = f"me-{slower}"
-        service = store.open(session_ttl=0.5 * slower)
+        service = store.open(session_ttl_seconds=0.5 * slower)
         session = service.create("app", me, "written")
         service.create("app", me, "read")
         for at in range(4):
@@ -264,7 +266,7 @@ def test_writing_prolongs_a_life_and_reading_does_not(store: Store) -> None:
 
 def test_reading_prolongs_a_life_where_that_is_asked_for(store: Store) -> None:
     def story(slower: float) -> None:
-        service = store.open(session_ttl=0.5 * slower, refresh="read_write")
+        service = store.open(session_ttl_seconds=0.5 * slower, refresh="read_write")
         session = service.create("app", f"me-{slower}")
         for _ in range(4):
             time.sleep(0.2 * slower)
@@ -276,7 +278,7 @@ def test_reading_prolongs_a_life_where_that_is_asked_for(store: Store) -> None:
 
 
 def test_reading_gives_no_session_an_end_that_has_none(store: Store) -> None:
-    service = store.open(session_ttl=0, refresh="read_write")
+    service = store.open(session_ttl_seconds=0, refresh="read_write")
     session = service.create("app", "me")
     read(service, session)
     time.sleep(0.05)
@@ -286,7 +288,7 @@ def test_reading_gives_no_session_an_end_that_has_none(store: Store) -> None:
 def test_cleaning_up_frees_what_has_expired_and_nothing_else(store: Store) -> None:
     def story(slower: float) -> None:
         me = f"me-{slower}"
-        service = store.open(session_ttl=0.3 * slower, user_state_ttl=0.3 * slower)
+        service = store.open(session_ttl_seconds=0.3 * slower, user_state_ttl_seconds=0.3 * slower)
         service.cleanup()
         for at in range(3):
             state = {"own": "secret", "user:a": "secret"}

@@ -67,7 +67,7 @@ def summarised(store: Store, call: Callable[[SummaryRequest], Any], **options: A
     options.setdefault("auto_summary", False)
     options.setdefault("trigger", Trigger.messages(gt=1))
     options.setdefault("policy", SummaryPolicy(keep_last=0))
-    summarizer = Summarizer(call, timeout=options.pop("timeout", 30.0))
+    summarizer = Summarizer(call, timeout_seconds=options.pop("timeout_seconds", 30.0))
     return store.open(summarizer=summarizer, user_first="off", **options)
 
 
@@ -188,7 +188,7 @@ def test_a_session_that_was_fetched_again_is_summarised(store: Store) -> None:
     service.append(service.create("app", "me", "s"), [said("a"), answered("b")])
     windowed = service.get("app", "me", "s", last=1)
     assert service.summarize(windowed).last_seq == 2, "what it holds is read anew"
-    [head] = service.list("app", "me")
+    [head] = service.list_sessions("app", "me")
     service.append(head, [said("c"), answered("d")])
     assert service.summarize(head).last_seq == 4
 
@@ -222,7 +222,7 @@ def test_a_session_that_is_deleted_meanwhile_gets_no_summary(store: Store) -> No
 
 def test_a_summary_lives_as_long_as_its_session(store: Store) -> None:
     def story(slower: float) -> None:
-        service = summarised(store, Model(), session_ttl=0.4 * slower)
+        service = summarised(store, Model(), session_ttl_seconds=0.4 * slower)
         session = service.create("app", f"me-{slower}", "s")
         service.append(session, [said("a"), answered("b")])
         assert service.summarize(session) is not None
@@ -369,7 +369,7 @@ def test_without_workers_the_caller_makes_every_summary(store: Store) -> None:
 
 def test_a_model_that_takes_too_long_leaves_its_error_and_a_summary_by_rules(store: Store) -> None:
     model = Held()
-    service = summarised(store, model, timeout=0.2)
+    service = summarised(store, model, timeout_seconds=0.2)
     session = service.create("app", "me")
     service.append(session, [said("My name is Ada."), answered("Hello Ada.")])
     made = service.enqueue_summary(session).result(30)

@@ -317,10 +317,12 @@ def test_a_slow_model_is_left_behind() -> None:
         release.wait(600)
         return "too late"
 
-    summary = Summarizer(slow, timeout=0.2).summarize(TALK)
+    summary = Summarizer(slow, timeout_seconds=0.2).summarize(TALK)
     assert not release.is_set()
     assert (summary.made_by, summary.error) == ("local", "the model did not answer in time")
-    assert asyncio.run(Summarizer(slow_async, timeout=0.2).asummarize(TALK)).made_by == "local"
+    assert (
+        asyncio.run(Summarizer(slow_async, timeout_seconds=0.2).asummarize(TALK)).made_by == "local"
+    )
     release.set()
 
 
