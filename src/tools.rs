@@ -10,8 +10,10 @@ pub enum Effect {
     ReadsFile,
     /// Looks something up: listings, searches, pages.
     LooksUp,
-    /// Changes the file that it names.
+    /// Writes or removes all of the file that it names.
     WritesFile,
+    /// Changes some of the file that it names.
+    EditsFile,
     /// Runs a command line, which may do anything.
     RunsCommand,
     /// Changes something else: an order, a calendar, a message that was sent.
@@ -28,8 +30,10 @@ impl Effect {
         let is_all = |list: &[&str]| !words.is_empty() && words.iter().all(|word| list.contains(&word.as_str()));
         if has(&RUNNING) || (has(&["run", "execute"]) && has(&["command", "commands", "cmd", "code", "script"])) {
             Self::RunsCommand
-        } else if has(&WRITING) && (has(&FILES) || is_all(&[&WRITING[..], &BESIDE_WRITING[..]].concat())) {
+        } else if has(&WRITING) && (has(&FILES) || is_all(&WRITING)) {
             Self::WritesFile
+        } else if has(&EDITING) && (has(&FILES) || is_all(&[&EDITING[..], &BESIDE_EDITING[..]].concat())) {
+            Self::EditsFile
         } else if has(&READING) && (has(&FILES) || is_all(&READING)) && !changes(&words) {
             Self::ReadsFile
         } else if has(&SEARCHING) && is_all(&[&READING[..], &SEARCHING[..], &FILES[..], &SEARCHED[..]].concat()) {
@@ -43,33 +47,21 @@ impl Effect {
 
     /// Returns whether the tool is for files, which its calls name.
     pub fn is_of_file(self) -> bool {
-        matches!(self, Self::ReadsFile | Self::WritesFile)
+        matches!(self, Self::ReadsFile | Self::WritesFile | Self::EditsFile)
     }
 
     /// Returns whether a call may have changed something outside of the conversation.
     pub fn is_changing(self) -> bool {
-        matches!(self, Self::WritesFile | Self::RunsCommand | Self::Changes)
+        matches!(self, Self::WritesFile | Self::EditsFile | Self::RunsCommand | Self::Changes)
     }
 }
 
 const READING: [&str; 5] = ["read", "view", "open", "cat", "show"];
 const FILES: [&str; 4] = ["file", "files", "notebook", "document"];
-const WRITING: [&str; 12] = [
-    "write",
-    "edit",
-    "create",
-    "append",
-    "insert",
-    "replace",
-    "patch",
-    "modify",
-    "overwrite",
-    "save",
-    "delete",
-    "remove",
-];
-/// Words that a tool for one file may have beside [`WRITING`]: `apply_patch`, `str_replace`, `MultiEdit`.
-const BESIDE_WRITING: [&str; 5] = ["apply", "str", "search", "multi", "text"];
+const WRITING: [&str; 6] = ["write", "create", "overwrite", "save", "delete", "remove"];
+const EDITING: [&str; 6] = ["edit", "append", "insert", "replace", "patch", "modify"];
+/// Words that a tool for one file may have beside [`EDITING`]: `apply_patch`, `str_replace`, `MultiEdit`.
+const BESIDE_EDITING: [&str; 5] = ["apply", "str", "search", "multi", "text"];
 const RUNNING: [&str; 7] = ["exec", "shell", "bash", "terminal", "sh", "zsh", "powershell"];
 const SEARCHING: [&str; 8] = ["list", "ls", "search", "find", "glob", "grep", "fetch", "lookup"];
 const SEARCHED: [&str; 12] =
@@ -189,11 +181,11 @@ mod tests {
 
     #[test]
     fn a_name_says_what_a_tool_does_in_whatever_case() {
-        use Effect::{Changes, LooksUp, ReadsFile, RunsCommand, Unknown, WritesFile};
+        use Effect::{Changes, EditsFile, LooksUp, ReadsFile, RunsCommand, Unknown, WritesFile};
         let cases = [
             (ReadsFile, "read_file readFile ReadFile Read view_file open_file cat_file mcp_filesystem_read_file"),
-            (WritesFile, "write_file createFile edit_file append_file apply_patch str_replace Write Edit MultiEdit"),
-            (WritesFile, "mcp-fs-delete-file NotebookEdit search_replace"),
+            (WritesFile, "write_file createFile Write mcp-fs-delete-file"),
+            (EditsFile, "edit_file append_file apply_patch str_replace Edit MultiEdit NotebookEdit search_replace"),
             (RunsCommand, "exec shell bash Bash execute_shell run_shell run_command runCommand run_terminal_cmd"),
             (
                 LooksUp,

@@ -75,7 +75,7 @@ pub fn classify(message: &Message<'_>, command: Option<&str>) -> Priority {
                 Effect::ReadsFile | Effect::LooksUp => Priority::Low,
                 Effect::RunsCommand if command.is_some_and(|command| LOW_COMMAND.is_match(command)) => Priority::Low,
                 // Not by the words of a file.
-                Effect::WritesFile => Priority::Normal,
+                Effect::WritesFile | Effect::EditsFile => Priority::Normal,
                 _ => by_keyword(message, &KEYWORD),
             }
         }

@@ -65,6 +65,7 @@ pub fn expired(draft: &Draft<'_, '_>) -> Vec<Option<Expired>> {
         };
         if !failed {
             later_calls.insert(call);
+            // An edit says what it changed, and the rest of what was read still holds.
             if let Some(path) = path.filter(|_| effect == Effect::WritesFile) {
                 written.insert(path);
             }
@@ -167,7 +168,9 @@ mod tests {
     #[test]
     fn what_was_read_is_stale_once_its_file_was_written() {
         let (read, lines) = (r#"{"path": "./a.py"}"#, r#"{"path": "a.py", "offset": 9}"#);
-        let write = ("edit_file", r#"{"file_path": "a.py", "text": "y"}"#, "ok");
+        let edit = ("Edit", r#"{"file_path": "a.py", "text": "y"}"#, "ok");
+        assert_eq!(of(&[("Read", read, "x"), edit]), [None, None]);
+        let write = ("write_file", r#"{"file_path": "a.py", "text": "y"}"#, "ok");
         assert_eq!(of(&[("read_file", read, "x"), ("read_file", lines, "z"), write]), [STALE, STALE, None]);
         assert_eq!(of(&[write, ("read_file", read, "x")]), [None, None], "it was read after it was written");
         let elsewhere = r#"{"path": "b.py"}"#;
