@@ -16,12 +16,16 @@ OPENAI = (
     *("0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"),
 )
 """The releases with a provider class of their own over OpenAI's client."""
+ASKED = tuple(os.environ.get("NANOBOT_CONTEXT_RELEASES", "").split())
+"""Releases to play in place of those below: one that came out later, for one."""
+OPENAI += tuple(release for release in ASKED if release not in (*LITELLM, *OPENAI))
 TESTED = (
     *("0.1.3.post7", "0.1.4", "0.1.4.post4", "0.1.4.post5"),
     *("0.1.4.post6", "0.1.5.post3", "0.2.2", "0.3.0", "0.3.5"),
 )
 """Releases that differ in what the package touches, for every run."""
-RELEASES = (*LITELLM, *OPENAI) if os.environ.get("NANOBOT_CONTEXT_MATRIX") == "1" else TESTED
+IS_MATRIX = os.environ.get("NANOBOT_CONTEXT_MATRIX") == "1"
+RELEASES = ASKED or ((*LITELLM, *OPENAI) if IS_MATRIX else TESTED)
 """What the tests play; NANOBOT_CONTEXT_MATRIX=1 plays all sixteen, each in full."""
 FULL = ("0.1.4.post4", "0.1.4.post5", "0.3.5") if RELEASES == TESTED else RELEASES
 """One release of each generation that `patches.plan` tells apart. The others play `SMOKE`."""
@@ -69,7 +73,7 @@ GOES_ON = "0.3.5"
 """The release that keeps what it sent and got by Responses, and sends that again with the news."""
 COMPACT_IDLE = tuple(release for release in RELEASES if release in OPENAI[2:])
 """The releases that compact a session when nobody has used it for long, 0.1.5.post1 and later."""
-FALL_BACK = tuple(sorted({"0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"} & set(RELEASES)))
+FALL_BACK = tuple(release for release in RELEASES if release in OPENAI[5:])
 """The releases that turn to another model when one fails."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
 """Scenarios that are also played without the package, with every release."""
