@@ -9,9 +9,16 @@ import pytest
 from plays import Result, Results, plays
 from refusals import MISCOUNTED, WRONG
 
-LITELLM = ("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5")
+LITELLM: tuple[str, ...] = (
+    "0.1.3.post7",
+    "0.1.4",
+    "0.1.4.post2",
+    "0.1.4.post3",
+    "0.1.4.post4",
+    "0.1.4.post5",
+)
 """The releases whose provider is litellm."""
-OPENAI = (
+OPENAI: tuple[str, ...] = (
     *("0.1.4.post6", "0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3"),
     *("0.2.0", "0.2.1", "0.2.2", "0.3.0", "0.3.5"),
 )
