@@ -93,12 +93,13 @@ def install(settings: Settings | None = None) -> Status:
             classes = load_classes()
         except (ImportError, AttributeError) as error:
             return _refuse(replace(refusal, reason=f"nanobot cannot be imported here: {error}"))
-        fuse.reset()
         plan = make_plan(classes, _parts(loaded.settings))
         refusal = replace(refusal, points=plan.broken(version))
         if plan.generation is None:
             return _refuse(replace(refusal, reason=_unknown(version, plan)))
         context = _context(loaded, classes, store_url)
+        counters = context.telemetry.counters
+        fuse.reset(lambda: counters.add(failures=1))
         is_guarded = False
         try:
             is_guarded = plan.apply(context)

@@ -199,6 +199,8 @@ def _counted(counts: Counts, since: str) -> Iterator[tuple[str, str]]:
         "overflows",
         f"{counts.overflows:,}; {repaired}, {counts.friendly_errors:,} told to the user",
     )
+    if counts.failures:
+        yield "failed", f"{counts.failures:,} times; nanobot went on, its log has the errors"
     yield "summaries", f"{counts.summaries:,}; {counts.summaries_failed:,} failed"
     if counts.prompt_tokens:
         share = counts.cached_tokens / counts.prompt_tokens

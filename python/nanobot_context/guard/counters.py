@@ -38,6 +38,7 @@ class Counts:
         overflows: Requests that a provider called too large.
         retries_succeeded: Calls that were answered after at least one of these.
         friendly_errors: Calls that ended with words for the user, because nothing helped.
+        failures: Mistakes of the package's, which cost nanobot nothing.
         summaries: Summaries of sessions that were stored.
         summaries_failed: Those that the model failed to make: rules made it, or nobody.
         answers: Answers of which the provider reported the tokens; the rest is of these.
@@ -54,6 +55,7 @@ class Counts:
     overflows: int = 0
     retries_succeeded: int = 0
     friendly_errors: int = 0
+    failures: int = 0
     summaries: int = 0
     summaries_failed: int = 0
     answers: int = 0

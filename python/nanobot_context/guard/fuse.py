@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -22,6 +21,7 @@ NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError
 
 _blown: Counter[tuple[str, str]] = Counter()
 _lock = threading.Lock()
+_listener: Callable[[], None] | None = None
 
 
 def fused(what: str, run: Callable[[], T], otherwise: T) -> T:
@@ -44,9 +44,15 @@ def blown(what: str, error: BaseException) -> None:
     with _lock:
         _blown[failure] += 1
         is_first = _blown[failure] == 1
-    if is_first:
-        with contextlib.suppress(Exception):
+    try:
+        if is_first:
             log.exception("could not {}; nanobot goes on. This is logged once", what)
+        if _listener is not None:
+            _listener()
+    except NOT_OURS:
+        raise
+    except BaseException:
+        return
 
 
 def blown_fuses() -> tuple[BlownFuse, ...]:
@@ -55,7 +61,9 @@ def blown_fuses() -> tuple[BlownFuse, ...]:
         return tuple(BlownFuse(*failure, times) for failure, times in _blown.items())
 
 
-def reset() -> None:
-    """Forget every failure, and log each anew."""
+def reset(listener: Callable[[], None] | None = None) -> None:
+    """Forget every failure, and log each anew; `listener` is called with each."""
+    global _listener
     with _lock:
         _blown.clear()
+        _listener = listener

@@ -379,6 +379,50 @@ def test_status_counts_what_failed(spaces: Spaces, install: Install) -> None:
     assert (blown.what, blown.error, blown.times) == ("try", "ZeroDivisionError", 3)
 
 
+def test_what_failed_is_counted_for_the_command_line(spaces: Spaces, install: Install) -> None:
+    install(spaces)
+    fuse.fused("try", lambda: 1 // 0, 7)
+    counters = installer.status().counters
+    assert counters is not None
+    assert counters.failures == 1
+
+
+PLUGINS = (
+    ("session_store.Opened.take", "__init__", ("workspace",)),
+    ("session_store.Opened.service", "__init__", ("workspace",)),
+    ("summaries.Jobs.begin_if_due", "save", ("session",)),
+)
+
+
+@pytest.mark.parametrize(("point", "attribute", "arguments"), PLUGINS)
+def test_a_plugin_that_fails_does_not_stop_nanobot(
+    spaces: Spaces,
+    install: Install,
+    monkeypatch: pytest.MonkeyPatch,
+    point: str,
+    attribute: str,
+    arguments: tuple[str, ...],
+) -> None:
+    owner = "nanobot.session.manager:SessionManager"
+    done: list[str] = []
+
+    def own(self: Any, *given: str, key: Any = None, session: Any = None) -> None:
+        self._store = self._jsonl_store = None
+        done.append(attribute)
+
+    spaces[owner][attribute] = own
+    install(spaces)
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError("a mistake")
+
+    monkeypatch.setattr(f"nanobot_context.plugins.{point}", fail)
+    manager = object.__new__(classes_here().find(owner))
+    getattr(manager, attribute)(*arguments)
+    assert done == [attribute]
+    assert [blown.error for blown in installer.status().fuses] == ["OSError"]
+
+
 def test_the_tested_releases_are_those_with_a_lock() -> None:
     locks = {path.stem for path in (ROOT / "tests" / "nanobot" / "locks").glob("*.txt")}
     assert set(TESTED) == locks
