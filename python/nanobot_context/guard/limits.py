@@ -7,19 +7,21 @@ addresses of servers, and nothing of any conversation. Without it everything is 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
 import re
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from nanobot_context.events import LearnedEvent, emit, is_wanted
-from nanobot_context.files import replace_file
+from nanobot_context.files import locked, replace_file
 from nanobot_context.guard import log
 
 __all__ = ["Lesson", "ProviderLimits", "Ratio", "learned_file", "name_of"]
@@ -45,6 +47,27 @@ _LEAST_WINDOW = 4_096
 _LEAST_OUTPUT = 256
 # What is accepted grows with every request; it is written when it has grown by a quarter.
 _GROWN = 1.25
+
+
+# Another process holds the lock for as long as it writes a small file. A quarter of a second of a
+# model call is the most that a stopped one may cost.
+_LOCK_SECONDS = 0.25
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _alone(
+    method: Callable[Concatenate[ProviderLimits, P], T],
+) -> Callable[Concatenate[ProviderLimits, P], T]:
+    """Let one thread at a time run a method."""
+
+    @functools.wraps(method)
+    def alone(self: ProviderLimits, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return alone
 
 
 @dataclass(slots=True)
@@ -124,6 +147,7 @@ class ProviderLimits:
     lessons: dict[str, Lesson] = field(default_factory=dict)
     now: Callable[[], float] = time.time
     _written: dict[str, int] = field(default_factory=dict)
+    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
 
     @classmethod
     def load(cls, file: Path) -> ProviderLimits:
@@ -146,6 +170,7 @@ class ProviderLimits:
         lesson = self.of(name)
         return lesson.output_tokens if self._is_recent(lesson.output_at) else None
 
+    @_alone
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what is used of each lesson, as JSON values."""
         return {
@@ -157,6 +182,7 @@ class ProviderLimits:
             for name, lesson in sorted(self.lessons.items())
         }
 
+    @_alone
     def window(self, name: str, limit_tokens: int) -> None:
         """Remember a window; as long as it is believed it only gets lower.
 
@@ -170,6 +196,7 @@ class ProviderLimits:
             if limit_tokens != known:
                 _tell(name, "window_tokens", limit_tokens)
 
+    @_alone
     def output(self, name: str, limit_tokens: int) -> None:
         """Remember a limit for answers; as long as it is believed it only gets lower."""
         lesson, known = self._own(name), self.output_of(name)
@@ -179,6 +206,7 @@ class ProviderLimits:
             if limit_tokens != known:
                 _tell(name, "output_tokens", limit_tokens)
 
+    @_alone
     def accepted(self, name: str, prompt_tokens: int) -> None:
         """Remember that so long a prompt was accepted: a smaller window is none."""
         lesson = self._own(name)
@@ -189,6 +217,7 @@ class ProviderLimits:
         if disproved or prompt_tokens > self._written.get(name, 0) * _GROWN:
             self._save()
 
+    @_alone
     def counted(
         self, name: str, script: str, ours: int, theirs: int, *, refused: bool = False
     ) -> None:
@@ -211,16 +240,21 @@ class ProviderLimits:
         """Write the file whole or not at all; a full disk costs a warning."""
         if self.file is None:
             return
-        for name, lesson in _read(self.file).items():
-            self._own(name).merge(lesson)
-        self._written = {name: lesson.accepted_tokens for name, lesson in self.lessons.items()}
-        models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
-        text = json.dumps({"models": models}, indent=2) + "\n"
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self.file, text.encode())
+            lock = self.file.with_name(f"{self.file.name}.lock")
+            with locked(lock, timeout_seconds=_LOCK_SECONDS):
+                self._write(self.file)
         except OSError as error:
             log.warning("`{}` cannot be written: {}", self.file, error)
+
+    def _write(self, file: Path) -> None:
+        """Write what is known here, and what others have written since."""
+        for name, lesson in _read(file).items():
+            self._own(name).merge(lesson)
+        models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
+        replace_file(file, (json.dumps({"models": models}, indent=2) + "\n").encode())
+        self._written = {name: lesson.accepted_tokens for name, lesson in self.lessons.items()}
 
 
 # What paths of addresses are made of. Anything else may be an account, or the key of a gateway that

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,8 @@ def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
     first.counted(NAME, "western", 10_000, 13_000, refused=True)
     second = ProviderLimits.load(file)
     assert second.of(NAME) == first.of(NAME)
-    assert [path.name for path in file.parent.iterdir()] == ["learned.json"]
+    names = {path.name for path in file.parent.iterdir()}
+    assert names == {"learned.json", "learned.json.lock"}
 
 
 def test_processes_do_not_take_each_others_lessons_away(tmp_path: Path) -> None:
@@ -266,3 +268,22 @@ def test_what_was_disproved_stays_so_for_other_processes(tmp_path: Path) -> None
     assert ProviderLimits.load(file).of(NAME).accepted_tokens == 20_000
     first.window(NAME, 8_000)
     assert first.window_of(NAME) == 20_000
+
+
+def test_gateways_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "learned.json"
+    names = [f"model-{number}" for number in range(24)]
+    together = threading.Barrier(4)
+
+    def learn(part: int) -> None:
+        limits = ProviderLimits.load(file)
+        together.wait()
+        for name in names[part::4]:
+            limits.window(name, 50_000)
+
+    threads = [threading.Thread(target=learn, args=(part,)) for part in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ProviderLimits.load(file).to_dict()) == sorted(names)
