@@ -32,7 +32,7 @@ TRIGGER = "nanobot.agent.loop"
 
 
 class _AgentLoopFinder:
-    """A finder that finds nothing itself: it runs the shim behind the import of `TRIGGER`."""
+    """A finder that finds nothing itself: it installs the package once `TRIGGER` is imported."""
 
     # Found by name, because this class exists twice when the package has been imported too.
     nanobot_context_hook = True
@@ -61,7 +61,7 @@ class _AgentLoopFinder:
 
 
 def arm() -> None:
-    """Install the shim as soon as nanobot's agent loop has been imported, or at once if it has.
+    """Install the package as soon as nanobot's agent loop has been imported, or at once if it has.
 
     Calling it again changes nothing.
     """
@@ -72,7 +72,7 @@ def arm() -> None:
 
 
 def disarm() -> None:
-    """Take the hook of `arm` out of this process. A shim that is installed stays installed."""
+    """Take the hook of `arm` out of this process. A package that is installed stays so."""
     for finder in _hooks():
         sys.meta_path.remove(finder)  # type: ignore[arg-type]
 
@@ -144,7 +144,7 @@ def _hooks() -> list[object]:
 
 
 def _run_after(spec: ModuleSpec) -> None:
-    """Make the loader of `spec` install the shim once it has executed its module."""
+    """Make the loader of `spec` install the package once it has executed its module."""
     loader = spec.loader
     execute = getattr(loader, "exec_module", None)
     if execute is None:

@@ -56,7 +56,7 @@ class Report:
         versions: Versions of Python and of the packages involved; `None` when not installed.
         hook_files: The start-up hooks of this environment.
         config_files: The settings files that exist.
-        status: What installing the shim in this process came to.
+        status: What installing the package in this process came to.
         findings: The problems, most important first.
     """
 
@@ -84,7 +84,7 @@ class Report:
 
 
 def examine() -> Report:
-    """Install the shim in this process, and report on it and on the environment around it.
+    """Install the package in this process, and report on it and on the environment around it.
 
     Imports nanobot, which takes some seconds with the releases that use litellm.
     """

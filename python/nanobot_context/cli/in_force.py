@@ -1,6 +1,6 @@
 """What nanobot's settings and its providers say of a conversation that is to be looked at.
 
-Imported by the commands that need it: the shim takes as long to import as all else together.
+Imported by the commands that need it: what knows nanobot takes as long as all else together.
 """
 
 from __future__ import annotations

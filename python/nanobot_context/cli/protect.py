@@ -132,44 +132,44 @@ def forget(as_json: Json = False) -> None:
 
 
 def _print_status(report: Report) -> None:
-    shim = report.status
-    known = [f"generation {shim.generation}"] if shim.generation else []
-    if not shim.is_tested:
+    state = report.status
+    known = [f"generation {state.generation}"] if state.generation else []
+    if not state.is_tested:
         known.append("a release that this version was not tested with")
     about = f" ({'; '.join(known)})" if known else ""
     if report.protected:
         labelled("protected", "yes", "bold green")
-    elif report.hook_files and shim.installed:
+    elif report.hook_files and state.installed:
         labelled("protected", "in part", "bold red")
     else:
         labelled("protected", "no", "bold red")
-    for calls in shim.unguarded:
+    for calls in state.unguarded:
         labelled("not protected", calls, "bold red")
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
-    labelled("nanobot", f"{shim.nanobot_version or 'not found'}{about}")
-    labelled("window", f"{_window(shim.window_tokens)} ({shim.window_source})")
+    labelled("nanobot", f"{state.nanobot_version or 'not found'}{about}")
+    labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
     labelled("config", ", ".join(report.config_files) or "no files; defaults")
-    for name, source in (shim.sources or {}).items():
+    for name, source in (state.sources or {}).items():
         labelled("set", f"{name} by {source}")
-    for name, lesson in (shim.learned or {}).items():
+    for name, lesson in (state.learned or {}).items():
         labelled("learned", f"{name}: {', '.join(_known(lesson))}")
-    if shim.reason:
-        labelled("not installed", shim.reason, "bold red")
+    if state.reason:
+        labelled("not installed", state.reason, "bold red")
     # Which module they are in is in the JSON.
-    names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in shim.points]
+    names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in state.points]
     room = max(map(len, names), default=0)
-    for name, point in zip(names, shim.points, strict=True):
+    for name, point in zip(names, state.points, strict=True):
         text = f"{name:<{room}}  {point.why}"
         # What is missing is said in full.
         shown = output.fitting(text) if point.state == "patched" else text
         labelled(point.state, shown, _STYLES[point.state])
-    for fuse in shim.fuses:
+    for fuse in state.fuses:
         labelled("failed", f"could not {fuse.what}: {fuse.error}, {fuse.times} times", "bold red")
-    if shim.caches is not None:
-        taken, limit = sum(shim.caches.values()), cache_limit_bytes()
+    if state.caches is not None:
+        taken, limit = sum(state.caches.values()), cache_limit_bytes()
         labelled("caches", f"{taken >> 20:,} of {limit >> 20:,} MB in this process")
-    if shim.counters is not None and shim.counters.since is not None:
-        for label, text in _counted(shim.counters, shim.counters.since):
+    if state.counters is not None and state.counters.since is not None:
+        for label, text in _counted(state.counters, state.counters.since):
             labelled(label, text)
 
 

@@ -160,7 +160,7 @@ def _summaries(
             "text": stored.text,
             "error": _text(stored.record.get("error")),
         }
-    # Brings in the shim, which a conversation without a summary does not need.
+    # Brings in what knows nanobot, which a conversation without a summary does not need.
     metadata = conversation.metadata.get("metadata", conversation.metadata)
     if not (isinstance(metadata, dict) and "summary" in metadata):
         return

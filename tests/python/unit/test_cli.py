@@ -30,7 +30,7 @@ from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
 from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
-from nanobot_context.guard.status import PatchPoint, Status
+from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 
@@ -807,3 +807,29 @@ def test_status_shows_what_was_patched_learned_and_counted(
         "reported         40,000,000 prompt tokens in 1,200 answers, "
         "75% of them from the provider's cache",
     ]
+
+
+def test_status_says_what_is_not_protected_not_as_expected_and_failed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = Status(
+        installed=True,
+        nanobot_version="9.1",
+        is_tested=False,
+        generation="safe-chat",
+        unguarded=("streamed answers: `LLMProvider._safe_chat_stream` does not exist",),
+        points=(PatchPoint("m.SubagentManager._run_subagent", "changed", "is not `async`"),),
+        fuses=(BlownFuse("compress a request", "KeyError", 2),),
+    )
+    report = Report({}, ("/env/hook.pth",), (), status, ())
+    assert not report.protected
+    _print_status(report)
+    out = capsys.readouterr().out.splitlines()
+    assert out[:2] == [
+        "protected        in part",
+        "not protected    streamed answers: `LLMProvider._safe_chat_stream` does not exist",
+    ]
+    about = "generation safe-chat; a release that this version was not tested with"
+    assert f"nanobot          9.1 ({about})" in out
+    assert "changed          SubagentManager._run_subagent  is not `async`" in out
+    assert "failed           could not compress a request: KeyError, 2 times" in out
