@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ensurepip
 import io
 import json
 import os
@@ -23,22 +24,22 @@ from .blocks import ROOT, Block
 RELEASE = "0.3.5"
 MODEL = "openai/gpt-4o-mini"
 LOCK = ROOT / "tests" / "nanobot" / "locks" / f"{RELEASE}.txt"
+UV = str(Path(sys.executable).with_name("uv"))
 SECONDS = 180.0
 
 
 def make_environment(folder: Path) -> Path:
     """Make a clean environment with pip and nanobot, as users have it; return its `bin`."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, str(folder)], check=True)
     inside = folder / ("Scripts" if os.name == "nt" else "bin")
-    install(inside, "-r", str(LOCK))
+    install(inside, f"pip=={ensurepip.version()}", "-r", str(LOCK))
     return inside
 
 
 def install(inside: Path, *what: str) -> None:
     """Install into the environment of `inside` by the project's uv."""
-    uv = Path(sys.executable).with_name("uv")
     python = str(inside / "python")
-    subprocess.run([str(uv), "pip", "install", "--quiet", "--python", python, *what], check=True)
+    subprocess.run([UV, "pip", "install", "--quiet", "--python", python, *what], check=True)
 
 
 def wheel() -> Path:
