@@ -18,12 +18,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SERVER = """
-import json, os, socket, sys
-import nanobot_context
+import gc, importlib, json, os, pkgutil, socket, sys
+import pydantic
+import nanobot_context.cli, nanobot_context.sessions
 from nanobot_context.__main__ import main
-import nanobot_context.cli
 
-nanobot_context.count_tokens([])
+nanobot_context.count_tokens([{"role": "user", "content": "a vocabulary"}])
+pydantic.TypeAdapter(str)  # what typer reads options with
+for package in (nanobot_context.cli, nanobot_context.sessions):
+    for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+gc.freeze()  # each command looks through its own objects at its end, not these
 with socket.socket(fileno=int(sys.argv[1])) as connection:
     while True:
         text, streams, _, _ = socket.recv_fds(connection, 1 << 20, 3)
