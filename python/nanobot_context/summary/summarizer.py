@@ -8,7 +8,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -113,7 +113,11 @@ class Summarizer:
         }
 
     def summarize(
-        self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        previous: Summary | None = None,
+        reason: str = "force",
     ) -> Summary:
         """Return the summary of `previous` and `messages`, those behind what it covers.
 
@@ -131,7 +135,11 @@ class Summarizer:
         return job.ended(job.finish())
 
     async def asummarize(
-        self, messages: list[Message], *, previous: Summary | None = None, reason: str = "force"
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        previous: Summary | None = None,
+        reason: str = "force",
     ) -> Summary:
         """As `summarize`, in a task; a plain `call` runs in a thread.
 
@@ -150,7 +158,9 @@ class Summarizer:
                     job.answered(await self._aask(request, job))
         return job.ended(await asyncio.to_thread(job.finish))
 
-    def _start(self, messages: list[Message], previous: Summary | None, reason: str) -> _Job:
+    def _start(
+        self, messages: Sequence[Mapping[str, Any]], previous: Summary | None, reason: str
+    ) -> _Job:
         check_instance("previous", previous, Summary, optional=True)
         check_instance("reason", reason, str)
         data = previous.data if previous else None

@@ -22,6 +22,8 @@ from nanobot_context import (
     SessionService,
     Settings,
     SettingsError,
+    Summarizer,
+    Summary,
     call_with_recovery,
     call_with_recovery_sync,
     classify_message,
@@ -148,6 +150,7 @@ async def recovered() -> None:
 
 assert_type(call_with_recovery_sync(answer, params, context_window=100, tools=params), bytes)
 assert_type(SessionService("memory:", event_limit=3), SessionService)
+assert_type(Summarizer().summarize(params), Summary)
 
 # What must not type-check.
 SessionService(evnt_limit=3)  # type: ignore[call-arg]
