@@ -133,7 +133,7 @@ test: ready
 test-fast: setup
 	cargo test --locked --lib --test rust -- --skip store_
 	@rm -rf .cache/fast
-	$(BIN)/maturin build --quiet --profile dev --locked --out .cache/fast/dist --interpreter $(PY)
+	$(BIN)/maturin build --quiet --profile dev --locked --compression-method stored --out .cache/fast/dist --interpreter $(PY)
 	@$(PY) -m zipfile -e .cache/fast/dist/*.whl .cache/fast/package
 	PYTHONPATH=.cache/fast/package $(PYTEST) $(FAST)
 
