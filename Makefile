@@ -35,8 +35,8 @@ TYPED := $(wildcard python tests scripts benches evaluation training examples/li
 # In the environment of the examples, with the frameworks that they show.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
 # Tests of the package in one process each, without those that take long.
-FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
 SLOW := activation cli client_errors recovery session_processes sessions_async sessions_input surface
+FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
