@@ -43,6 +43,7 @@ fn a_result_that_nothing_has_replaced_keeps_its_share() {
         ("another file", ("read_file", r#"{"path": "src/c.log"}"#, "It is empty by now.")),
         ("it failed", ("read_file", A, "Error: src/a.log is locked")),
         ("another tool", ("write_note", A, "ok")),
+        ("an edit", ("edit_file", A, "ok")),
     ] {
         let messages = read_twice(last);
         assert_eq!(fit(&messages, 40), fit_without("expired", &messages, 40), "{why}");
@@ -60,7 +61,7 @@ fn what_stands_for_an_expired_result_says_why() {
     };
     for (last, word) in [
         (("read_file", A, "It is empty by now."), "superseded below"),
-        (("edit_file", A, "ok"), "changed since"),
+        (("write_file", A, "ok"), "changed since"),
         (("exec", "{}", file("old").as_str()), "same as below"),
     ] {
         let messages = both(last, &file("live"));
