@@ -20,12 +20,9 @@ impl Form {
     /// Returns the bytes of the number or the place of a hit that stands before a line.
     pub fn before(&self, line: &str) -> usize {
         let line = without_end(line);
-        let said = match self.kind {
-            Kind::Search => is_hit(line).map(|(_, said)| said),
-            _ if self.is_numbered => code::without_number(line),
-            _ => None,
-        };
-        said.map_or(0, |said| line.len() - said.len())
+        let bare = if self.is_numbered { code::without_number(line).unwrap_or(line) } else { line };
+        let said = if self.kind == Kind::Search { is_hit(bare).map_or(bare, |(_, said)| said) } else { bare };
+        line.len() - said.len()
     }
 
     /// Returns how lines are classed where a text has no structure of its own.
@@ -54,41 +51,39 @@ const LINE_BYTES: usize = 400;
 /// Returns what the text is. Looks at no more than [`SAMPLE`] lines.
 pub fn form(text: &str) -> Form {
     let lines = sample(text);
-    let plain = |kind| Form { kind, is_numbered: false, is_prose: false };
-    if lines.is_empty() {
-        return plain(Kind::Plain);
-    }
+    let counted = |lines: &[&str]| lines.len() >= 3 && is_counted(lines);
+    let is_numbered = reaches(&lines, 70, &|line| code::without_number(line).is_some()) && counted(&lines);
+    let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
+    let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !trim_start(line).is_empty()).collect();
+    let form = |kind| Form { kind, is_numbered, is_prose: false };
+    let Some(first) = lines.first() else { return form(Kind::Plain) };
     let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
-    let trimmed = text.trim_start();
     if diff::is_diff(&lines) {
-        return plain(Kind::Diff);
+        return form(Kind::Diff);
     }
-    if markup::is_html(trimmed, &lines) {
-        return plain(Kind::Html);
+    if markup::is_html(first.trim_start(), &lines) {
+        return form(Kind::Html);
     }
     if lines.len() >= 3 && most(60, &|line| is_hit(line).is_some()) {
-        return plain(Kind::Search);
+        return form(Kind::Search);
     }
-    let is_numbered = lines.len() >= 3 && most(70, &|line| code::without_number(line).is_some()) && is_counted(&lines);
     if most(30, &is_log_line) {
-        return plain(Kind::Log);
+        return form(Kind::Log);
     }
-    let bare = lines.iter().map(|line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line));
-    let bare: Vec<&str> = bare.filter(|line| !trim_start(line).is_empty()).collect();
-    if code::is_code(&bare) {
-        return Form { kind: Kind::Code, is_numbered, is_prose: false };
+    if code::is_code(&lines) {
+        return form(Kind::Code);
     }
-    if !is_numbered && table::is_table(&lines) {
-        return plain(Kind::Table);
+    if table::is_table(&lines) {
+        return form(Kind::Table);
     }
-    if markup::is_markdown(&bare) {
-        return Form { kind: Kind::Markdown, is_numbered, is_prose: false };
+    if markup::is_markdown(&lines) {
+        return form(Kind::Markdown);
     }
     if is_numbered {
         // A file that was read: what it says of errors is no report.
-        return Form { kind: Kind::Code, is_numbered, is_prose: false };
+        return form(Kind::Code);
     }
-    Form { kind: Kind::Plain, is_numbered: false, is_prose: is_prose(&lines) }
+    Form { is_prose: is_prose(&lines), ..form(Kind::Plain) }
 }
 
 /// Returns whether at least `percent` of the lines pass a test. Looks at no more lines than that takes; where none of each

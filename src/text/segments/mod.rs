@@ -13,6 +13,7 @@ mod diff;
 mod json;
 mod log;
 mod markup;
+mod odd;
 mod render;
 mod severity;
 mod table;
@@ -143,7 +144,7 @@ impl Outline {
         let units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
         let rules = form.rules();
         let (scans, mut terms) = severity::scans_and_terms(text, &units, rules.mask_quotes);
-        let classes = match form.kind {
+        let mut classes = match form.kind {
             Kind::Log | Kind::Plain | Kind::Search | Kind::Json => log::classes(text, &units, &scans, &rules),
             Kind::Code => code::classes(text, &units, &scans),
             Kind::Diff => diff::classes(text, &units),
@@ -151,6 +152,16 @@ impl Outline {
             Kind::Html => markup::html_classes(text, &units, &scans),
             Kind::Markdown => markup::markdown_classes(text, &units, &scans),
         };
+        for line in odd::odd(text, &units) {
+            if !matches!(classes[line], Class::Header | Class::Noise) {
+                classes[line] = classes[line].or(Class::Outlier);
+            }
+        }
+        // What a tool says behind the numbered lines of a file: how many there are, and how to go on.
+        let last = units.iter().rposition(|unit| !unit.line(text).trim().is_empty()).filter(|_| form.is_numbered);
+        if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
+            classes[last] = Class::Header;
+        }
         let pieces = units::join(text, &units, &classes);
         // A piece ends where one of its units does.
         let mut ends = units.iter().zip(&terms.ends);

@@ -1,0 +1,345 @@
+//! Lines that break the pattern of the lines around them, whatever their words say.
+//!
+//! Most long results are one line printed again and again: an access log, a listing, a file of settings. A person sees at
+//! once the line with another shape, the status 502 among 200, the value far outside its range. A sample of the lines
+//! gives the usual shapes and what each of their fields holds; every line is then held against that. A text without usual
+//! shapes (prose, code) has no odd lines. O(n), and at most [`SAMPLE`] lines are kept.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::Range;
+
+use super::log::AsIs;
+use super::units::Unit;
+
+type ByHash<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
+
+/// Fewer lines than this have no pattern.
+const MIN_LINES: usize = 12;
+/// Lines of the sample, evenly spread over the text.
+const SAMPLE: usize = 256;
+/// Share of the sample, in percent, that shapes of two lines and more cover in a text with a pattern.
+const COVERED: usize = 80;
+/// Lines of a shape in the sample from which its fields are known.
+const MIN_OF_SHAPE: usize = 8;
+/// Different values of a field with a few values.
+const MAX_VALUES: usize = 16;
+/// At most one line in [`ODD_IN`] is odd for one reason, or [`MIN_ODD`] of a short text: of more lines the reason is none.
+const ODD_IN: usize = 50;
+const MIN_ODD: usize = 4;
+/// One sampled line in so many may be odd itself.
+const STRANGE_IN: usize = 32;
+/// Bytes of a line that are compared.
+const LINE_BYTES: usize = 600;
+
+/// Returns the units, in order, whose lines are odd.
+pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
+    let lines: Vec<usize> = (0..units.len()).filter(|&i| units[i].opens && !line(text, units[i]).is_empty()).collect();
+    if lines.len() < MIN_LINES {
+        return Vec::new();
+    }
+    let sample = lines.iter().step_by(lines.len().div_ceil(SAMPLE)).map(|&i| line(text, units[i]));
+    let Some(usual) = Usual::of(sample) else { return Vec::new() };
+    let most = (lines.len() / ODD_IN).max(MIN_ODD);
+    let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
+    let mut by_column = vec![Vec::new(); usual.columns.len()];
+    // By column: what was like the others last; mostly the next is the same.
+    let mut last = vec![""; usual.columns.len()];
+    for i in lines {
+        let line = line(text, units[i]);
+        let Some(columns) = usual.shapes.get(&read(line, &mut fields)) else {
+            of_other_shape.push(i);
+            continue;
+        };
+        for (field, column) in fields.iter().zip(columns.clone()) {
+            let field = &line[field.clone()];
+            if let Some(distance) = usual.columns[column].distance(field, &mut last[column]) {
+                by_column[column].push((distance, i));
+            }
+        }
+    }
+    let mut odd = of_other_shape;
+    if odd.len() > most {
+        odd.clear();
+    }
+    for mut of_column in by_column {
+        if of_column.len() > most {
+            // A column with a long tail: its ends alone are odd.
+            of_column.retain(|(distance, _)| distance.is_finite());
+            of_column.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            of_column.truncate(MIN_ODD);
+        }
+        odd.extend(of_column.into_iter().map(|(_, line)| line));
+    }
+    odd.sort_unstable();
+    odd.dedup();
+    odd
+}
+
+/// Returns the compared part of a line, without the spaces behind it.
+fn line(text: &str, unit: Unit) -> &str {
+    let line = unit.line(text).trim_end();
+    &line[..line.floor_char_boundary(LINE_BYTES)]
+}
+
+/// What the lines of a text usually look like.
+struct Usual {
+    /// The columns of each shape; none of a shape with few lines.
+    shapes: ByHash<Range<usize>>,
+    columns: Vec<Column>,
+}
+
+impl Usual {
+    /// Returns `None` where the sampled lines have no pattern.
+    fn of<'t>(sample: impl Iterator<Item = &'t str>) -> Option<Self> {
+        let mut by_shape: ByHash<Vec<Vec<Field>>> = HashMap::default();
+        let (mut sampled, mut fields) = (0, Vec::new());
+        for line in sample {
+            let shape = read(line, &mut fields);
+            let fields = fields.iter().map(|field| Field::of(&line[field.clone()])).collect();
+            by_shape.entry(shape).or_default().push(fields);
+            sampled += 1;
+        }
+        by_shape.retain(|_, lines| lines.len() > 1);
+        if by_shape.values().map(Vec::len).sum::<usize>() * 100 < sampled * COVERED {
+            return None;
+        }
+        let mut usual = Self { shapes: HashMap::default(), columns: Vec::new() };
+        for (shape, lines) in by_shape {
+            let start = usual.columns.len();
+            if lines.len() >= MIN_OF_SHAPE {
+                let column = |at| Column::of(&lines.iter().map(|fields: &Vec<Field>| fields[at]).collect::<Vec<_>>());
+                usual.columns.extend((0..lines[0].len()).map(column));
+            }
+            usual.shapes.insert(shape, start..usual.columns.len());
+        }
+        Some(usual)
+    }
+}
+
+/// What a field holds in the lines of one shape.
+enum Column {
+    Anything,
+    /// One of a few values.
+    Few(Vec<u64>),
+    /// Numbers that lie in this range.
+    Numbers(f64, f64),
+}
+
+impl Column {
+    fn of(fields: &[Field]) -> Self {
+        let strange = fields.len() / STRANGE_IN;
+        let mut counts: ByHash<usize> = HashMap::default();
+        for field in fields {
+            *counts.entry(field.value()).or_default() += 1;
+        }
+        counts.retain(|_, count| *count > usize::from(strange > 0));
+        if counts.values().sum::<usize>() + strange >= fields.len() && counts.len() <= MAX_VALUES.min(fields.len() / 4)
+        {
+            return Self::Few(counts.into_keys().collect());
+        }
+        let mut numbers: Vec<f64> = fields.iter().filter_map(|field| field.number).collect();
+        if numbers.len() + strange < fields.len() {
+            return Self::Anything;
+        }
+        numbers.sort_by(f64::total_cmp);
+        let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
+        // As far again on both sides, but where no number is negative, none is expected to be.
+        let below = low - (high - low);
+        Self::Numbers(if low < 0.0 { below } else { below.max(0.0) }, high + (high - low))
+    }
+
+    /// Returns how far a field lies from what the column holds; `None` where it is like the others, as `last` is.
+    fn distance<'t>(&self, field: &'t str, last: &mut &'t str) -> Option<f64> {
+        if matches!(self, Self::Anything) || field == *last {
+            return None;
+        }
+        let distance = match self {
+            Self::Anything => None,
+            Self::Few(values) => (!values.contains(&Field::of(field).value())).then_some(f64::INFINITY),
+            Self::Numbers(low, high) => match number(field) {
+                None => Some(f64::INFINITY),
+                Some(number) => Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0),
+            },
+        };
+        if distance.is_none() {
+            *last = field;
+        }
+        distance
+    }
+}
+
+/// What a field holds.
+#[derive(Clone, Copy)]
+struct Field {
+    /// Hash of its bytes, each run of digits as one.
+    form: u64,
+    number: Option<f64>,
+}
+
+impl Field {
+    fn of(text: &str) -> Self {
+        let (mut form, mut before) = (1, 0);
+        for byte in text.bytes() {
+            let kind = if byte.is_ascii_digit() { b'0' } else { byte };
+            if kind != b'0' || before != b'0' {
+                form = spread(form ^ (u64::from(kind) << 8));
+            }
+            before = kind;
+        }
+        Self { form, number: number(text) }
+    }
+
+    /// Returns what tells it from the others of its column.
+    fn value(self) -> u64 {
+        self.number.map_or(self.form, f64::to_bits)
+    }
+}
+
+/// Reads where the fields of a line are, runs of bytes between separators, and returns its shape: a hash of what separates
+/// them.
+fn read(line: &str, fields: &mut Vec<Range<usize>>) -> u64 {
+    fields.clear();
+    let bytes = line.as_bytes();
+    let (mut shape, mut at) = (0, 0);
+    while at < bytes.len() {
+        let start = at;
+        while at < bytes.len() && IS_FIELD[usize::from(bytes[at])] {
+            at += 1;
+        }
+        if at > start {
+            fields.push(start..at);
+            shape = spread(shape ^ 1);
+        }
+        let mut before = 0;
+        while let Some(&byte) = bytes.get(at).filter(|byte| !IS_FIELD[usize::from(**byte)]) {
+            let separator = if byte == b'\t' { b' ' } else { byte };
+            // Spaces line columns up, however many.
+            if separator != b' ' || before != b' ' {
+                shape = spread(shape ^ (u64::from(separator) << 8));
+            }
+            before = separator;
+            at += 1;
+        }
+    }
+    shape
+}
+
+/// Spreads what a byte adds over a hash.
+fn spread(hash: u64) -> u64 {
+    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+/// Whether a byte is part of a word, a number, a path, a version or a text that is not ASCII.
+static IS_FIELD: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        #[allow(clippy::cast_possible_truncation)] // below 256
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric()
+            || b >= 0x80
+            || matches!(b, b'_' | b'.' | b'-' | b'/' | b'%' | b'@' | b'~' | b'\\' | b'+');
+        byte += 1;
+    }
+    table
+};
+
+/// Returns the value of a field that is a number, a unit of three letters at most behind it: `12`, `-0.5`, `30ms`, `45%`.
+fn number(field: &str) -> Option<f64> {
+    let bytes = field.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let sign = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let mut end = sign + digits(sign);
+    if end == sign {
+        return None;
+    }
+    if bytes.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    let unit = &bytes[end..];
+    if unit.len() > 3 || !unit.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'%') {
+        return None;
+    }
+    // Most are short whole numbers.
+    match &bytes[..end] {
+        whole if whole.len() < 10 && whole.iter().all(u8::is_ascii_digit) => {
+            Some(f64::from(whole.iter().fold(0_u32, |sum, digit| sum * 10 + u32::from(digit - b'0'))))
+        }
+        _ => field[..end].parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::units::units;
+    use super::*;
+
+    /// Returns the odd lines among a hundred that `line` writes, the `odd` ones in their places.
+    fn odd_among(line: impl Fn(usize) -> String, odd_lines: &[(usize, &str)]) -> Vec<String> {
+        let mut lines: Vec<String> = (0..100).map(line).collect();
+        for (at, odd) in odd_lines {
+            lines[*at] = (*odd).to_owned();
+        }
+        let text = lines.join("\n");
+        let units = units(&text, false, |_| 0);
+        odd(&text, &units).into_iter().map(|i| units[i].line(&text).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
+        let cases: [(fn(usize) -> String, &str); 9] = [
+            (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
+            (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
+            (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
+            (
+                |i| format!("{{\"ts\":{},\"level\":\"info\",\"status\":200}}", i * 1000),
+                r#"{"ts":61000,"level":"info","status":507}"#,
+            ),
+            (
+                |i| format!("web-{:x}   1/1   Running   0   {i}m", i * 7919),
+                "web-7c9fd   0/1   CrashLoopBackOff   17   3m",
+            ),
+            (|i| format!("64 bytes: icmp_seq={i} time={} ms", 20 + i % 11), "64 bytes: icmp_seq=61 time=1893 ms"),
+            (|i| format!("tenant.{i}.max=200"), "tenant.61.max=0"),
+            (|i| format!("第{i}号订单 已发货 状态正常"), "第61号订单 磁盘已满 状态异常"),
+            (|i| format!("[{i}/100] Building src/f{i}.c.o"), "src/f61.c:12:5: error: unknown type name 'foo'"),
+        ];
+        for (line, odd) in cases {
+            for at in [0, 61, 99] {
+                assert_eq!(odd_among(line, &[(at, odd)]), [odd]);
+            }
+            assert_eq!(odd_among(line, &[]), Vec::<String>::new(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_many_lines_do_is_not_odd() {
+        let two_shapes =
+            |i: usize| if i % 9 == 0 { format!("gc: {i} ms") } else { format!("served {i} in {} ms", i % 40) };
+        assert_eq!(odd_among(two_shapes, &[]), Vec::<String>::new());
+        let grows = |i: usize| format!("row {} of {}", i * i * i, i * 17);
+        assert_eq!(odd_among(grows, &[]), Vec::<String>::new());
+        let words =
+            ["The shop is closed, we think.", "Nobody came!", "It rained: so what?", "(a note)", "- one\t- two"];
+        let prose = |i: usize| format!("{} {}", words[i % 5], "and so on, ".repeat(i));
+        assert_eq!(odd_among(prose, &[(50, "Prices: 3, 4")]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_a_long_tail_the_ends_are_odd() {
+        let latency = |i: usize| format!("took {} ms\n", if i % 40 == 3 { 1000 + i } else { 20 + i % 37 });
+        let text: String = (0..2000).map(latency).collect();
+        let units = units(&text, false, |_| 0);
+        assert_eq!(odd(&text, &units), [1843, 1883, 1923, 1963]);
+    }
+
+    #[test]
+    fn numbers_of_any_size_compare() {
+        let digits = "9".repeat(400);
+        assert_eq!(odd_among(|i| format!("n {digits}{i}"), &[]), Vec::<String>::new());
+        assert_eq!(
+            (number("-0.5"), number("45%"), number("1."), number("12ab3"), number("-")),
+            (Some(-0.5), Some(45.0), Some(1.0), None, None)
+        );
+    }
+}
