@@ -102,7 +102,7 @@ mod tests {
     fn the_last_round_starts_at_the_last_message_a_user_wrote() {
         assert_eq!(last_user_index(&conversation("suauctt")), Some(3));
         assert_eq!(last_user_index(&conversation("sa")), None);
-        let note = elision::note(3);
+        let note = elision::note(3, false);
         let mut messages = conversation("suctt");
         messages.insert(2, Message::new(Role::User, &note));
         assert_eq!(last_user_index(&messages), Some(1));

@@ -7,7 +7,8 @@ use crate::select::estimate::{count, float};
 use crate::select::scoring::{Passage, Voice};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::rules::rules;
+use crate::text::elision::is_note;
+use crate::text::rules::{Claim, Said, said};
 
 use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
@@ -34,8 +35,23 @@ pub struct Conversation {
     pub frames: Vec<Frame>,
     /// By candidate.
     pub blocks: Vec<Block>,
-    /// By candidate: where the user states rules in it.
-    pub rules: Vec<Vec<Range<usize>>>,
+    /// What the user says that holds from then on, in order.
+    pub claims: Vec<Stated>,
+    /// By group: tokens that the user typed, about.
+    pub typed: Vec<f32>,
+}
+
+/// A sentence of the user that holds from then on.
+#[derive(Debug, Clone)]
+pub struct Stated {
+    pub claim: Claim,
+    pub group: usize,
+    pub entry: usize,
+    pub piece: usize,
+    /// Where the text may be cut.
+    pub block: Option<usize>,
+    /// Where it stands in the text.
+    pub sentence: Range<usize>,
 }
 
 /// Where a passage stands in the draft, and its block where it may be cut.
@@ -62,6 +78,7 @@ impl Conversation {
                 is_talk: Layout::is_talk(draft, *group),
                 age: count(messages - group.start),
             };
+            let mut typed = 0.0;
             for index in group.start..group.end {
                 let entry = &draft.entries[index];
                 if entry.dropped.is_some() {
@@ -74,11 +91,22 @@ impl Conversation {
                     frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
                     let text = draft.text(index, i);
                     let voice = voice(piece, entry);
-                    let may_state_rules = candidate.is_some() && voice == Some(Voice::User);
-                    let rules = if may_state_rules { rules(text) } else { Vec::new() };
-                    let place = Place { entry: index, piece: i, block: candidate.map(|_| this.blocks.len()) };
+                    let may_claim = tier.is_some() && voice == Some(Voice::User) && !is_note(text);
+                    let Said { claims, typed_bytes } = if may_claim { said(text) } else { Said::default() };
+                    typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
+                    let block = candidate.map(|_| this.blocks.len());
+                    let place = Place { entry: index, piece: i, block };
+                    let is_taken_apart = claims.iter().any(|(claim, _)| *claim >= Claim::Wish);
+                    this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
+                        claim,
+                        group: position,
+                        entry: index,
+                        piece: i,
+                        block,
+                        sentence,
+                    }));
                     let passage = voice.map(|voice| {
-                        let form = form(voice, piece.tokens, candidate, !rules.is_empty());
+                        let form = form(voice, piece.tokens, candidate, is_taken_apart);
                         let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
                         this.passages.push(Passage {
                             message: index,
@@ -93,7 +121,6 @@ impl Conversation {
                     match candidate {
                         None => frame.passages.extend(passage.map(|(passage, _)| passage)),
                         Some(candidate) => {
-                            this.rules.push(rules);
                             this.blocks.push(Block {
                                 passage: passage.map(|(passage, _)| passage),
                                 group: position,
@@ -110,6 +137,7 @@ impl Conversation {
                 }
             }
             this.frames.push(frame);
+            this.typed.push(typed);
         }
         this
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
+use crate::text::elision;
 use crate::tokens::{REPLY, TokenCounter};
 
 use super::Mechanisms;
@@ -141,21 +142,16 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the tokens of a note for a few messages left out.
     pub fn note_tokens(&self) -> u64 {
-        self.counter.message(&Message::new(Role::User, &crate::text::elision::note(99)))
+        self.counter.message(&Message::new(Role::User, &elision::note(99, true)))
     }
 
     /// Returns the tokens of the notes for what is left out now.
     pub fn notes_tokens(&self) -> u64 {
-        let mut run = Run { max_tokens: u64::MAX, ..Run::default() };
-        let mut tokens = 0;
-        for entry in &self.entries {
-            match (entry.dropped, entry.index()) {
-                (Some(Reason::Budget), Some(index)) => run.add(&self.view[index]),
-                (Some(_), _) => {}
-                (None, _) => tokens += run.close(&self.counter, &mut Vec::new()),
-            }
+        let mut gaps = Gaps::default();
+        for (position, entry) in self.entries.iter().enumerate() {
+            gaps.pass(position, entry, self.view);
         }
-        tokens + run.close(&self.counter, &mut Vec::new())
+        gaps.all.iter().map(|gap| gap.note(&self.counter).1).sum()
     }
 
     /// Returns the message that an entry comes from.
@@ -205,29 +201,38 @@ impl<'v, 'a> Draft<'v, 'a> {
         let mut outputs = Vec::with_capacity(self.entries.len());
         let mut cuts = Vec::new();
         let mut after = self.overhead_tokens + self.ledger_tokens();
-        let mut run = Run { max_tokens: self.max_note_tokens, ..Run::default() };
+        let mut gaps = Gaps::default();
+        for (position, entry) in self.entries.iter().enumerate() {
+            gaps.pass(position, entry, self.view);
+        }
+        let mut notes = gaps.all.iter().peekable();
+        let mut note_tokens = self.max_note_tokens;
         let mut ledger = self.ledger;
         // Of the last message that stays.
         let mut last_index = 0;
-        for entry in self.entries {
+        for (position, entry) in self.entries.into_iter().enumerate() {
             let tokens = entry.tokens();
             if entry.role != Role::System
                 && let Some(content) = ledger.take()
             {
                 outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
             }
+            if let Some(gap) = notes.next_if(|gap| gap.at == position) {
+                let (content, tokens) = gap.note(&self.counter);
+                if tokens <= note_tokens {
+                    note_tokens -= tokens;
+                    after += tokens;
+                    outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
+                }
+            }
             if let Some(reason) = entry.dropped {
                 if let Some(index) = entry.index() {
                     let tokens_before = self.counter.message(&self.view[index]);
                     cuts.push(Cut { index, reason, tokens_before, tokens_after: 0 });
-                    // A repair is no loss that the model should be told of.
-                    if reason == Reason::Budget {
-                        run.add(&self.view[index]);
-                    }
                 }
                 continue;
             }
-            after += run.close(&self.counter, &mut outputs) + tokens;
+            after += tokens;
             match entry.origin {
                 Origin::View(index) => {
                     last_index = index;
@@ -250,7 +255,6 @@ impl<'v, 'a> Draft<'v, 'a> {
                 }
             }
         }
-        after += run.close(&self.counter, &mut outputs);
         let receipt = Receipt {
             tokens_before: Some(self.before),
             tokens_after: Some(after),
@@ -261,38 +265,65 @@ impl<'v, 'a> Draft<'v, 'a> {
     }
 }
 
-/// Consecutive messages that were left out.
+/// Where messages were left out. Gaps with few messages between them share a note: with one for each there would be more
+/// notes than words.
 #[derive(Default)]
-struct Run {
-    messages: usize,
-    /// Tokens that notes may still have.
-    max_tokens: u64,
+struct Gaps {
+    all: Vec<LeftOut>,
+    is_open: bool,
+    /// Messages that stay behind the last gap.
+    since: usize,
 }
 
-impl Run {
-    /// Adds a message; a note stands for the messages that it was made for.
-    fn add(&mut self, message: &Message<'_>) {
-        let stands_for = match &message.content {
-            Content::Text(text) if message.role == Role::User => crate::text::elision::read_note(text.as_str()),
-            _ => None,
-        };
-        self.messages = self.messages.saturating_add(stands_for.unwrap_or(1));
+/// Messages that were left out.
+struct LeftOut {
+    /// Position of the first of them.
+    at: usize,
+    messages: usize,
+    /// Whether others lie between them.
+    is_scattered: bool,
+}
+
+impl Gaps {
+    /// Goes on by an entry; a repair is no loss that the model should be told of.
+    fn pass(&mut self, position: usize, entry: &Entry, view: &[Message<'_>]) {
+        match (entry.dropped, entry.index()) {
+            (Some(Reason::Budget), Some(index)) => self.leave_out(position, &view[index]),
+            (Some(_), _) => {}
+            (None, _) => {
+                self.since = if self.is_open { 1 } else { self.since + 1 };
+                self.is_open = false;
+            }
+        }
     }
 
-    /// Puts the note for the run where it was, and returns the note's tokens.
-    fn close(&mut self, counter: &TokenCounter, outputs: &mut Vec<Output>) -> u64 {
-        if self.messages == 0 {
-            return 0;
+    /// Adds a message; a note stands for the messages that it was made for.
+    fn leave_out(&mut self, at: usize, message: &Message<'_>) {
+        if !self.is_open {
+            match self.all.last_mut().filter(|_| self.since <= elision::NEAR_GAPS) {
+                Some(gap) => gap.is_scattered = true,
+                None => self.all.push(LeftOut { at, messages: 0, is_scattered: false }),
+            }
+            self.is_open = true;
         }
-        let content = crate::text::elision::note(self.messages);
+        let noted = match &message.content {
+            Content::Text(text) if message.role == Role::User => elision::read_note(text.as_str()),
+            _ => None,
+        };
+        if let Some(gap) = self.all.last_mut() {
+            let (messages, is_scattered) = noted.unwrap_or((1, false));
+            gap.messages = gap.messages.saturating_add(messages);
+            gap.is_scattered |= is_scattered;
+        }
+    }
+}
+
+impl LeftOut {
+    /// Returns the note for these messages, and its tokens.
+    fn note(&self, counter: &TokenCounter) -> (String, u64) {
+        let content = elision::note(self.messages, self.is_scattered);
         let tokens = counter.message(&Message::new(Role::User, &content));
-        let max_tokens = self.max_tokens;
-        *self = Self { max_tokens: max_tokens.saturating_sub(tokens), ..Self::default() };
-        if tokens > max_tokens {
-            return 0;
-        }
-        outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
-        tokens
+        (content, tokens)
     }
 }
 

@@ -12,17 +12,19 @@ use crate::conversation::{Group, is_note};
 use crate::error::{Error, Floor, Result};
 use crate::message::{Field, Role, Text};
 use crate::select::estimate::float;
-use crate::select::scoring::{LostName, Passage, Salience};
+use crate::select::scoring::{LostName, Passage, Salience, Voice};
 use crate::select::selector::{Block, Choice, Kept, shrink_steps};
 use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::ledger;
-use crate::text::rules::normal;
+use crate::text::names::names;
+use crate::text::rules::{Claim, normal};
+use crate::text::segments::Kind;
 use crate::tools::Effect;
 
 use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
-use super::documents::{Conversation, Place};
+use super::documents::{Conversation, Place, Stated};
 use super::draft::{Draft, Entry, Slot};
 use super::outcome::remembered;
 use super::plan::Reason;
@@ -73,6 +75,26 @@ struct Before {
     analysis: Option<Arc<Analysis>>,
 }
 
+/// A sentence of the user that should stay.
+struct Pin {
+    claim: Claim,
+    group: usize,
+    /// The parts of a block that it lies in; without them all of its message.
+    parts: Option<(usize, Range<usize>)>,
+    /// As it is compared with others.
+    normal: String,
+    tokens: f32,
+}
+
+impl Pin {
+    fn take(&self, choice: &mut Choice<'_>) {
+        match &self.parts {
+            Some((block, parts)) => parts.clone().for_each(|part| choice.take_part(*block, part)),
+            None => choice.take_whole(self.group),
+        }
+    }
+}
+
 /// What a ledger says.
 struct Listed {
     names: Vec<Name>,
@@ -84,7 +106,10 @@ struct Listed {
 /// A name in a ledger.
 struct Name {
     passage: usize,
-    mention: usize,
+    /// Where it begins in the text.
+    at: usize,
+    /// Its mention as a term, where it is one.
+    mention: Option<usize>,
     text: String,
     tokens: f32,
 }
@@ -123,7 +148,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) {
-        let Conversation { passages, places, frames, blocks, rules } =
+        let Conversation { passages, places, frames, blocks, claims, typed } =
             Conversation::of(self.draft, self.layout, &self.candidates);
         self.places = places;
         self.before = self
@@ -136,7 +161,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 Before { text: piece.text.clone(), tokens: piece.tokens, reason: piece.reason, analysis }
             })
             .collect();
-        let pins = self.pins(&blocks, &passages, &rules);
+        let pins = self.pins(&blocks, &passages, claims);
         let mechanisms = self.draft.mechanisms;
         let mut salience = Salience::new(passages, self.draft.entries.len(), self.layout.last_user, mechanisms);
         let note = float(self.draft.note_tokens());
@@ -144,12 +169,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut choice = Choice::new(&mut salience, frames, blocks, note);
         self.protect_newest(&mut choice);
         if mechanisms.pinning {
-            for (block, part) in pins {
-                choice.take_part(block, part);
-            }
-            for position in self.requests() {
-                choice.take_whole(position);
-            }
+            self.take_own_words(&mut choice, &pins, &typed);
             // Only what surely fits may not be given up: tokens are estimated here.
             if choice.used() <= self.room * SURE {
                 choice.settle();
@@ -193,64 +213,103 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         if tokens < MIN_LEDGER || !self.draft.mechanisms.ledger { 0.0 } else { tokens }
     }
 
-    /// Returns the groups in which the user says what is wanted, the first and then the newest first, within their share of
-    /// the room; only the first where the conversation is mostly talk, so that what is relevant now decides.
-    fn requests(&self) -> Vec<usize> {
-        let of_user = |group: &Group| {
-            group.role == Role::User && self.draft.message(group.start).is_some_and(|message| !is_note(message))
-        };
-        let mut older: Vec<(usize, Group)> = self.layout.tier(Tier::Older).collect();
-        older.extend(self.layout.tier(Tier::LastRound));
-        let talk: f32 = older
-            .iter()
-            .filter(|(_, group)| Layout::is_talk(self.draft, *group))
-            .map(|(_, group)| self.full_tokens(*group))
-            .sum();
-        let all: f32 = older.iter().map(|(_, group)| self.full_tokens(*group)).sum();
+    /// Takes what the user said: first what holds from then on, then, where the user says little beside the others, all of it;
+    /// the newest first, as far as each has room.
+    fn take_own_words(&self, choice: &mut Choice<'_>, pins: &[Pin], typed: &[f32]) {
+        let start = choice.used();
+        let room = |share: f32| start + (self.room - start) * share;
+        let requests = self.requests(typed);
+        let both = || self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound));
+        let all: f32 = both().map(|(_, group)| self.full_tokens(group)).sum();
+        let is_talk = |group| Layout::is_talk(self.draft, group);
+        let talk: f32 = both().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
+        let said: f32 = typed.iter().sum();
+        let own: f32 = requests.iter().map(|&position| typed[position]).sum();
+        let says_little = own <= all * LITTLE;
         // What was said first names the task, whatever the conversation has become.
-        let (share, most) = if talk * 2.0 > all { (PINNED_SHARE, 1) } else { (REQUESTS_SHARE, usize::MAX) };
-        let mut left = self.rest() * share;
-        let mut requests: Vec<(usize, Group)> = older.into_iter().filter(|(_, group)| of_user(group)).collect();
+        let (own_share, most) = match () {
+            () if talk * 2.0 <= all => (OWN_SHARE_OF_WORK, usize::MAX),
+            () if says_little && talk > all * MOSTLY_TALK => (OWN_SHARE, usize::MAX),
+            () if says_little => (OWN_SHARE_OF_WORK, usize::MAX),
+            () => (PINNED_SHARE, 1),
+        };
+        let (mut seen, mut claimed) = (HashSet::new(), 0.0);
+        for claim in [Claim::Rule, Claim::Trait, Claim::Wish, Claim::Told] {
+            // What every other sentence is like tells nothing apart.
+            claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
+            let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
+            let share = match claim {
+                Claim::Told if !says_little => continue,
+                Claim::Told => own_share,
+                _ => PINNED_SHARE + (RARE_SHARE - PINNED_SHARE) * rare,
+            };
+            for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
+                if !seen.insert(&pin.normal) {
+                    continue;
+                }
+                let before = choice.taken();
+                pin.take(choice);
+                if choice.used() > room(share) {
+                    choice.back_to(before);
+                }
+            }
+        }
+        // What is long is weighed by its parts.
+        let is_short = |&position: &usize| {
+            self.full_tokens(self.layout.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
+        };
+        for position in requests.into_iter().filter(is_short).take(most) {
+            let before = choice.taken();
+            choice.take_whole(position);
+            if choice.used() > room(own_share) {
+                choice.back_to(before);
+            }
+        }
+    }
+
+    /// Returns the groups in which the user says what is wanted, the first, which names the task, and then the newest first;
+    /// without those that are mostly pasted.
+    fn requests(&self, typed: &[f32]) -> Vec<usize> {
+        let is_request = |(position, group): &(usize, Group)| {
+            group.role == Role::User
+                && self.draft.message(group.start).is_some_and(|message| !is_note(message))
+                && typed[*position] * 2.0 >= self.full_tokens(*group) - FRAMING
+        };
+        let both = self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound));
+        let mut requests: Vec<usize> = both.filter(is_request).map(|(position, _)| position).collect();
         if !requests.is_empty() {
             requests[1..].reverse();
         }
-        let mut fits = |&(_, group): &(usize, Group)| {
-            let tokens = self.full_tokens(group);
-            let fits = tokens <= left;
-            left -= if fits { tokens } else { 0.0 };
-            fits
-        };
-        requests.into_iter().take(most).filter(|request| fits(request)).map(|(position, _)| position).collect()
+        requests
     }
 
-    /// Returns the parts that state a rule of the user, the newest first, each rule once, within their share of the room.
-    fn pins(&self, blocks: &[Block], passages: &[Passage], rules: &[Vec<Range<usize>>]) -> Vec<(usize, usize)> {
-        let mut pins = Vec::new();
-        let mut seen = HashSet::new();
-        let mut left = self.rest() * PINNED_SHARE;
-        for (b, (block, candidate)) in blocks.iter().zip(&self.candidates).enumerate().rev() {
-            let Some(passage) = block.passage else { continue };
-            let text = self.draft.text(candidate.entry, candidate.piece);
-            let mut end = 0;
-            let parts = passages[passage].analysis.parts.iter().map(|part| {
-                end += part.bytes as usize;
-                end - part.bytes as usize..end
+    /// Returns what the user said that holds from then on, with what it takes to keep it.
+    fn pins(&self, blocks: &[Block], passages: &[Passage], claims: Vec<Stated>) -> Vec<Pin> {
+        let mut pins = Vec::with_capacity(claims.len());
+        // Sentences come in order and apart, so parts behind one are behind all before it.
+        let (mut of, mut part, mut end) = (None, 0, 0);
+        for Stated { claim, group, entry, piece, block, sentence } in claims {
+            let text = self.draft.text(entry, piece);
+            let normal = normal(&text[sentence.clone()]);
+            let block = block.and_then(|block| Some((block, &passages[blocks[block].passage?].analysis.parts)));
+            let parts = block.map(|(block, parts)| {
+                if of != Some(block) {
+                    (of, part, end) = (Some(block), 0, 0);
+                }
+                while part < parts.len() && end + parts[part].bytes as usize <= sentence.start {
+                    end += parts[part].bytes as usize;
+                    part += 1;
+                }
+                let (first, mut last, mut last_end) = (part, part, end);
+                while last < parts.len() && last_end < sentence.end {
+                    last_end += parts[last].bytes as usize;
+                    last += 1;
+                }
+                (block, first..last)
             });
-            // Rules come in order and apart, so parts behind one are behind all before it.
-            let mut parts = parts.enumerate().peekable();
-            for rule in &rules[b] {
-                if !seen.insert(normal(&text[rule.clone()])) {
-                    continue;
-                }
-                while parts.next_if(|(_, part)| part.end <= rule.start).is_some() {}
-                while let Some((i, part)) = parts.next_if(|(_, part)| part.start < rule.end) {
-                    let tokens = block.full * float(part.len() as u64) / float(text.len() as u64);
-                    if tokens <= left {
-                        left -= tokens;
-                        pins.push((b, i));
-                    }
-                }
-            }
+            let of_piece = float(self.draft.entries[entry].pieces[piece].tokens);
+            let tokens = of_piece * float(sentence.len() as u64) / float(text.len().max(1) as u64);
+            pins.push(Pin { claim, group, parts, normal, tokens });
         }
         pins
     }
@@ -283,8 +342,83 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         calls.reverse();
         let mut listed = Listed { names: Vec::new(), calls, left };
-        self.list_names(choice, &mut listed);
+        self.list_all_names(choice, &mut listed);
         listed
+    }
+
+    /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
+    /// written down in prose.
+    fn list_all_names(&self, choice: &mut Choice<'_>, listed: &mut Listed) {
+        self.list_written(choice, listed, &[Voice::User]);
+        self.list_names(choice, listed);
+        self.list_written(choice, listed, &[Voice::Assistant, Voice::Result]);
+        listed.names.sort_by_key(|name| (name.passage, name.at));
+    }
+
+    /// Lists the names in prose of some voices that do not stay, the newest first.
+    fn list_written(&self, choice: &mut Choice<'_>, listed: &mut Listed, of: &[Voice]) {
+        let mut may_read = MAX_PROSE_BYTES;
+        for passage in (0..self.places.len()).rev() {
+            let (voice, analysis) = (choice.passage(passage).voice, Arc::clone(&choice.passage(passage).analysis));
+            let Place { entry, piece, block } = self.places[passage];
+            let is_open = choice.is_open(self.group_of(entry));
+            if !of.contains(&voice)
+                || !is_prose(&analysis)
+                || (is_open && block.is_none_or(|block| choice.kept(block) == Kept::Whole))
+            {
+                continue;
+            }
+            let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
+            if text.len() > may_read {
+                continue;
+            }
+            may_read -= text.len();
+            let parts = &analysis.parts;
+            let (mut part, mut end) = (0, parts.first().map_or(0, |part| part.bytes as usize));
+            for name in names(text) {
+                while end <= name.start && part + 1 < parts.len() {
+                    part += 1;
+                    end += parts[part].bytes as usize;
+                }
+                let (at, name) = (name.start, &text[name]);
+                let is_known = name.len() > MAX_NAME_BYTES
+                    || (is_open && block.is_some_and(|block| choice.stays(block, part)))
+                    || choice.is_text_covered(name)
+                    || listed.names.iter().any(|listed| listed.text.contains(name));
+                if is_known {
+                    continue;
+                }
+                let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
+                if tokens <= listed.left {
+                    listed.left -= tokens;
+                    choice.cover_text(name);
+                    listed.names.push(Name { passage, at, mention: None, text: name.to_owned(), tokens });
+                }
+                if listed.left < MIN_NAME {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Returns the group of an entry.
+    fn group_of(&self, entry: usize) -> usize {
+        self.layout.groups.partition_point(|group| group.end <= entry)
+    }
+
+    /// Returns whether what stands at `at` in the text of a passage stays.
+    fn stays(&self, choice: &Choice<'_>, passage: usize, at: usize) -> bool {
+        let Place { entry, block, .. } = self.places[passage];
+        let mut end = 0;
+        choice.is_open(self.group_of(entry))
+            && block.is_none_or(|block| {
+                let mut parts = choice.passage(passage).analysis.parts.iter();
+                let part = parts.position(|part| {
+                    end += part.bytes as usize;
+                    at < end
+                });
+                part.is_some_and(|part| choice.stays(block, part))
+            })
     }
 
     /// Lists the names that are lost, the likeliest first, as far as there is room for them.
@@ -297,27 +431,32 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             let Place { entry, piece, block } = self.places[passage];
             let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
-            let Some(text) = choice.passage(passage).analysis.name(text, nth, term) else { continue };
-            let tokens = float(u64::from(self.draft.counter.text(text))) + 1.0;
+            let analysis = &choice.passage(passage).analysis;
+            let Some(name) = analysis.name(text, nth, term) else { continue };
+            let at = name.as_ptr().addr() - text.as_ptr().addr();
+            let name = if is_prose(analysis) { as_written(text, at).unwrap_or(name) } else { name };
+            let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
             if tokens <= listed.left && !choice.is_covered(mention) {
                 listed.left -= tokens;
-                choice.cover_text(text);
-                listed.names.push(Name { passage, mention, text: text.to_owned(), tokens });
+                choice.cover_text(name);
+                listed.names.push(Name { passage, at, mention: Some(mention), text: name.to_owned(), tokens });
             }
         }
-        listed.names.sort_by_key(|name| (name.passage, name.mention));
     }
 
     /// Writes the ledger anew: without names that stay after all, with those that what was given up since was the last to
     /// have.
     fn list_again(&mut self, choice: &mut Choice<'_>, mut listed: Listed) {
-        let stays = |name: &Name| choice.stays_named(name.mention);
+        let stays = |name: &Name| match name.mention {
+            Some(mention) => choice.stays_named(mention),
+            None => self.stays(choice, name.passage, name.at),
+        };
         listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
         listed.names.retain(|name| !stays(name));
         self.draft.ledger = listed.message();
         let free = self.budget_tokens.saturating_sub(self.tokens());
         listed.left = listed.left.min(float(free));
-        self.list_names(choice, &mut listed);
+        self.list_all_names(choice, &mut listed);
         let before = std::mem::replace(&mut self.draft.ledger, listed.message());
         if self.tokens() > self.budget_tokens {
             self.draft.ledger = before;
@@ -481,15 +620,50 @@ const MIN_LEDGER: f32 = 48.0;
 const MIN_CHANCE: f32 = 0.01;
 /// Tokens of a ledger without anything in it.
 const LEDGER_FRAME: f32 = 22.0;
+/// Bytes of prose in which names are looked for, and of a name.
+const MAX_PROSE_BYTES: usize = 64 << 10;
+const MAX_NAME_BYTES: usize = 80;
+/// With less room than this for another name nothing more is looked for.
+const MIN_NAME: f32 = 5.0;
+/// Bytes around a term in which the name that it is part of is looked for.
+const AROUND: usize = 120;
 
-/// Share of the room that messages of the user may have before anything else is weighed.
-const REQUESTS_SHARE: f32 = 0.125;
+/// Returns whether a text is prose.
+fn is_prose(analysis: &Analysis) -> bool {
+    matches!(analysis.kind(), None | Some(Kind::Plain | Kind::Markdown))
+}
+
+/// Returns the name around `at` as somebody wrote it.
+fn as_written(text: &str, at: usize) -> Option<&str> {
+    let start = text.ceil_char_boundary(at.saturating_sub(AROUND));
+    let near = &text[start..text.floor_char_boundary(at + AROUND)];
+    let name = names(near).into_iter().find(|name| name.contains(&(at - start)))?;
+    Some(&near[name]).filter(|name| name.len() <= MAX_NAME_BYTES)
+}
+
+/// Share of the room up to which what holds from then on is kept before anything else is weighed: where it is rare among
+/// what the user says, and where it is [`OFTEN`] said.
+const RARE_SHARE: f32 = 0.5;
+const PINNED_SHARE: f32 = 0.04;
+/// Share of what the user says from which on claims are usual.
+const OFTEN: f32 = 0.03;
+
+/// Who types no more than this share of a conversation says little: all of it comes before anything else is weighed, up to a
+/// share of the room; of a conversation in which much is done by calls, up to a smaller one.
+const LITTLE: f32 = 0.25;
+const OWN_SHARE: f32 = 0.85;
+const OWN_SHARE_OF_WORK: f32 = 0.25;
+const MOSTLY_TALK: f32 = 0.8;
+
+/// Share of the room that one request may have to be kept as a whole, and the tokens of one that always may.
+const REQUEST_SHARE: f32 = 0.25;
+const SHORT_REQUEST: f32 = 400.0;
+
+/// Tokens of a message beside its text, about.
+const FRAMING: f32 = 8.0;
 
 /// Share of the room up to which what is estimated to fit surely does.
 const SURE: f32 = 0.9;
-
-/// Share of the room that rules of the user may have.
-const PINNED_SHARE: f32 = 0.04;
 
 /// Times that the choice is checked by counting, and goes on where its estimates were too high.
 const ROUNDS: usize = 3;

@@ -356,6 +356,19 @@ impl Salience {
         self.covered[self.numbers[mention] as usize].stays > 0
     }
 
+    /// Returns whether a text has names, and all of them are named in what stays or in a text that was listed.
+    pub fn is_text_covered(&self, text: &str) -> bool {
+        let (mut names, mut covered) = (0, 0);
+        crate::text::terms::scan(text, |term, _| {
+            if term.kind().is_name() {
+                names += 1;
+                let known = self.known.find(term.short(), &self.facts).ok();
+                covered += usize::from(known.is_some_and(|id| !self.covered[id as usize].is_nowhere()));
+            }
+        });
+        names > 0 && names == covered
+    }
+
     /// Remembers that a text is listed, with the terms in it.
     pub fn cover_text(&mut self, text: &str) {
         crate::text::terms::scan(text, |term, _| {

@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use crate::checkpoint;
+use crate::text::elision::NEAR_GAPS;
 use crate::text::segments::Class;
 
 use super::estimate::{count, index};
@@ -81,7 +82,9 @@ impl Rating {
     fn of(salience: &Salience, passage: usize, part: usize, class: Class, crowd: f32) -> Self {
         let Passage { voice, message, .. } = salience.passages()[passage];
         if matches!(voice, Voice::User | Voice::Assistant) {
-            return Self { named: NAMED_IN_TALK, otherwise: SAID * salience.said(message) + ANY_TALK };
+            let is_curt = salience.passages()[passage].analysis.terms.len() <= CURT;
+            let factor = if is_curt { QUIET_TALK } else { 1.0 };
+            return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * salience.said(message) + ANY_TALK) };
         }
         let (class, factor) = match class {
             _ if !salience.has_classes() => (0.0, 1.0),
@@ -120,6 +123,9 @@ const RELEVANCE: f32 = 0.15;
 const SAID: f32 = 3.0;
 const NAMED_IN_TALK: f32 = 0.01;
 const ANY_TALK: f32 = 0.1;
+/// Terms of a message that says next to nothing ("OK.", "Got it, thanks."), and what that is multiplied with.
+const CURT: usize = 2;
+const QUIET_TALK: f32 = 0.1;
 /// What repeats and noise are multiplied with.
 const QUIET: f32 = 0.5;
 /// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
@@ -147,7 +153,7 @@ pub struct Choice<'s> {
     blocks_of: Vec<Range<usize>>,
     /// By group: what its frame is worth, as things were at the start.
     frame_worths: Vec<f32>,
-    /// Tokens of a note between groups.
+    /// Tokens of a note between groups; gaps near each other share one.
     note: f32,
     /// Tokens of all that stays.
     used: f32,
@@ -255,6 +261,11 @@ impl<'s> Choice<'s> {
     /// See [`Salience::is_covered`].
     pub fn is_covered(&self, mention: usize) -> bool {
         self.salience.is_covered(mention)
+    }
+
+    /// See [`Salience::is_text_covered`].
+    pub fn is_text_covered(&self, text: &str) -> bool {
+        self.salience.is_text_covered(text)
     }
 
     /// See [`Salience::stays_named`].
@@ -443,29 +454,43 @@ impl<'s> Choice<'s> {
     /// Gives up what was taken last until `tokens` are free, or nothing is left.
     pub fn shrink(&mut self, tokens: f32) {
         let goal = self.used - tokens;
-        while self.used > goal {
-            if self.log.len() <= self.settled {
-                break;
+        while self.used > goal && self.log.len() > self.settled {
+            self.give_up();
+        }
+    }
+
+    /// Returns how much was taken so far: see [`Choice::back_to`].
+    pub fn taken(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Gives up all that was taken since [`Choice::taken`] returned `taken`.
+    pub fn back_to(&mut self, taken: usize) {
+        while self.log.len() > taken {
+            self.give_up();
+        }
+    }
+
+    /// Gives up what was taken last.
+    fn give_up(&mut self) {
+        let Some((item, tokens)) = self.log.pop() else { return };
+        self.used -= tokens;
+        self.left.push(item);
+        match item {
+            Item::Group(group) => {
+                let group = group as usize;
+                self.is_open[group] = false;
+                self.is_changed[group] = true;
+                for &passage in &self.frames[group].passages {
+                    self.salience.uncover(self.salience.mentions(passage));
+                }
             }
-            let Some((item, tokens)) = self.log.pop() else { break };
-            self.used -= tokens;
-            self.left.push(item);
-            match item {
-                Item::Group(group) => {
-                    let group = group as usize;
-                    self.is_open[group] = false;
-                    self.is_changed[group] = true;
-                    for &passage in &self.frames[group].passages {
-                        self.salience.uncover(self.salience.mentions(passage));
-                    }
-                }
-                Item::Unit(unit) => {
-                    let Unit { block, ref mentions, ref mut is_taken, .. } = self.units[unit as usize];
-                    *is_taken = false;
-                    self.salience.uncover(mentions.start as usize..mentions.end as usize);
-                    self.taken[block as usize] -= 1;
-                    self.is_changed[self.blocks[block as usize].group] = true;
-                }
+            Item::Unit(unit) => {
+                let Unit { block, ref mentions, ref mut is_taken, .. } = self.units[unit as usize];
+                *is_taken = false;
+                self.salience.uncover(mentions.start as usize..mentions.end as usize);
+                self.taken[block as usize] -= 1;
+                self.is_changed[self.blocks[block as usize].group] = true;
             }
         }
     }
@@ -539,7 +564,7 @@ impl<'s> Choice<'s> {
     fn frame_tokens(&self, group: usize) -> f32 {
         let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
         let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
-        self.frames[group].tokens + (count(notes) - 1.0) * self.note
+        self.frames[group].tokens + (count(notes) - 1.0) * self.note / count(NEAR_GAPS)
     }
 
     fn rate_bundle(&self, block: usize) -> (f32, f32) {

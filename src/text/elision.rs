@@ -6,11 +6,18 @@
 /// What takes the place of a result that was never given.
 pub const MISSING_RESULT: &str = "[no result was recorded for this call]";
 
-/// Returns the note for `messages` consecutive messages that were left out: nine tokens with its framing.
-pub fn note(messages: usize) -> String {
+/// Returns the note for `messages` messages that were left out: nine tokens with its framing, or a few more where they are
+/// scattered among those that follow.
+pub fn note(messages: usize, is_scattered: bool) -> String {
     let plural = if messages == 1 { "" } else { "s" };
-    format!("[{} message{plural} left out]", grouped(messages as u64))
+    let where_else = if is_scattered { SCATTERED } else { "" };
+    format!("[{} message{plural} left out{where_else}]", grouped(messages as u64))
 }
+
+/// Messages between two gaps that share a note, at most.
+pub const NEAR_GAPS: usize = 8;
+
+const SCATTERED: &str = " here and between the next ones";
 
 /// Returns whether `text` is a [`note`].
 ///
@@ -19,11 +26,11 @@ pub fn is_note(text: &str) -> bool {
     read_note(text).is_some()
 }
 
-/// Returns how many messages a [`note`] stands for; `None` for any other text.
-pub fn read_note(text: &str) -> Option<usize> {
+/// Returns how many messages a [`note`] stands for, and whether they are scattered; `None` for any other text.
+pub fn read_note(text: &str) -> Option<(usize, bool)> {
     let digits = text.strip_prefix('[')?.split(' ').next()?;
     let messages = digits.replace(',', "").parse().ok()?;
-    (note(messages) == text).then_some(messages)
+    [false, true].into_iter().find(|&is_scattered| note(messages, is_scattered) == text).map(|is| (messages, is))
 }
 
 /// Returns the mark for a middle part that was cut out of a text.
@@ -258,10 +265,11 @@ mod tests {
 
     #[test]
     fn marks_say_how_much_is_gone() {
-        assert_eq!(note(1), "[1 message left out]");
-        assert_eq!(note(1200), "[1,200 messages left out]");
-        assert!(is_note(&note(1)));
-        assert_eq!(read_note(&note(1200)), Some(1200));
+        assert_eq!(note(1, false), "[1 message left out]");
+        assert_eq!(note(1200, true), "[1,200 messages left out here and between the next ones]");
+        assert!(is_note(&note(1, false)) && is_note(&note(2, true)));
+        assert_eq!(read_note(&note(1200, false)), Some((1200, false)));
+        assert_eq!(read_note(&note(1200, true)), Some((1200, true)));
         assert_eq!(read_note("[1 messages left out]"), None);
         assert_eq!(read_note("[1 message left out] and so on"), None);
         assert_eq!(gap("a\nb\nc\n"), "\n[... 3 lines, 6 characters left out ...]\n");

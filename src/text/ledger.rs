@@ -46,8 +46,8 @@ pub fn on_one_line(text: &str, max_chars: usize) -> String {
     }
 }
 
-const OPEN: &str = "[left out above or below, ledger ";
-const DONE: &str = "Done:\n- ";
+const OPEN: &str = "[earlier parts left out, ledger ";
+const DONE: &str = "Done in them:\n- ";
 
 /// Returns the message that keeps `names` and the lines of `calls`; nothing for neither.
 ///
@@ -56,7 +56,7 @@ pub fn message(names: &[&str], calls: &[String]) -> Option<String> {
     if names.is_empty() && calls.is_empty() {
         return None;
     }
-    let names = if names.is_empty() { String::new() } else { format!("Names: {}\n", names.join(", ")) };
+    let names = if names.is_empty() { String::new() } else { format!("Names in them: {}\n", names.join(", ")) };
     let calls = if calls.is_empty() { String::new() } else { format!("{DONE}{}\n", calls.join("\n- ")) };
     let body = format!("{names}{calls}");
     let body = body.trim_end();
@@ -81,7 +81,7 @@ mod tests {
     fn a_ledger_is_told_from_what_people_write() {
         let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()]).unwrap();
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} and more")) && !is_ledger("Names: a"));
-        assert!(text.ends_with("Names: src/a.py\nDone:\n- exec make (exit code 1)"), "{text}");
+        assert!(text.ends_with("Names in them: src/a.py\nDone in them:\n- exec make (exit code 1)"), "{text}");
         assert_eq!(message(&[], &[]), None);
     }
 

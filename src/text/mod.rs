@@ -7,6 +7,7 @@ pub mod bytes;
 pub mod elision;
 pub mod excerpt;
 pub mod ledger;
+pub mod names;
 pub mod rules;
 pub mod segments;
 pub mod terms;

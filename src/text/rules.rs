@@ -1,53 +1,129 @@
-//! Sentences of the user that state a rule: they stay, to the letter.
+//! Sentences of the user that hold from then on: rules, requests, and what the user tells of himself. They stay, to the letter.
+//!
+//! Single words decide, not whole phrases: words that make something hold for good, a verb that asks at the start, the first
+//! person. `rules.tsv` has them by language. What was pasted (logs, code, quotations, tables) is told apart by the form of its
+//! lines and says nothing of the user.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::bytes::{Filter, hash_of_name, is_word, word};
+use xxhash_rust::xxh3::xxh3_64;
 
-/// What makes a sentence a rule.
-#[derive(Debug, Clone, Copy)]
-enum Sign {
-    /// The word, unless it is told of somebody: "I never said that".
-    Word,
-    /// The word with one of these behind it.
-    With(&'static [&'static str]),
-    /// Likewise, where the sentence begins with it.
-    First(&'static [&'static str]),
-    /// The word as the heading of what follows it: "Rule for all answers: no tables".
-    Heading,
-    /// One of [`CHINESE`].
-    Chinese,
+use super::bytes::Filter;
+
+/// What a sentence is to those that follow it. What matters more comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Claim {
+    /// Said in the first person.
+    Told,
+    /// Asks for something, maybe once.
+    Wish,
+    /// What the user is, has, prefers or cannot stand.
+    Trait,
+    /// Holds for good.
+    Rule,
 }
 
-const ANSWER: Sign = Sign::With(&[" answer", " reply", " response"]);
+/// What a word says of its sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sign {
+    Claims(Claim),
+    /// A wish with this in it is a rule: it says for what it holds.
+    Bound,
+}
 
-/// Words of the plan's list, with the forms that people use for them.
-const WORDS: [(&str, Sign); 14] = [
-    ("never", Sign::Word),
-    ("always", Sign::Word),
-    ("must", Sign::Word),
-    ("remember", Sign::Word),
-    ("mustn", Sign::With(&["'t"])),
-    ("from", Sign::With(&[" now on"])),
-    ("please", Sign::With(&[" do not", " don't"])),
-    ("every", ANSWER),
-    ("each", ANSWER),
-    ("whole", Sign::With(&[" conversation"])),
-    ("do", Sign::First(&[" not"])),
-    ("don", Sign::First(&["'t"])),
-    ("rule", Sign::Heading),
-    ("rules", Sign::Heading),
+/// Where a word is a sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Anywhere,
+    /// Where a sentence starts.
+    Start,
+    /// Where a part of a sentence starts, in a script without spaces.
+    Clause,
+}
+
+/// The words behind the first of a phrase, and what it is a sign of.
+type Phrase = (Vec<&'static str>, Sign, Place);
+
+/// The words of `rules.tsv`.
+struct Lexicon {
+    /// By first word.
+    spaced: HashMap<&'static str, Vec<Phrase>>,
+    /// Tells most other words from these.
+    known: Filter<256>,
+    /// Of scripts without spaces, by first character.
+    wide: HashMap<char, Vec<(&'static str, Sign, Place)>>,
+}
+
+static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    let mut lexicon = Lexicon { spaced: HashMap::new(), known: Filter::of([]), wide: HashMap::new() };
+    for row in include_str!("rules.tsv").lines().filter(|row| !row.starts_with('#')) {
+        let mut cells = row.split('\t');
+        let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
+        let sign = match kind {
+            "rule" => Sign::Claims(Claim::Rule),
+            "trait" => Sign::Claims(Claim::Trait),
+            "wish" => Sign::Claims(Claim::Wish),
+            "tells" => Sign::Claims(Claim::Told),
+            _ => Sign::Bound,
+        };
+        for phrase in phrases.split(", ") {
+            match place {
+                "in" | "clause" => {
+                    let place = if place == "in" { Place::Anywhere } else { Place::Clause };
+                    if let Some(first) = phrase.chars().next() {
+                        lexicon.wide.entry(first).or_default().push((phrase, sign, place));
+                    }
+                }
+                _ => {
+                    let place = if place == "start" { Place::Start } else { Place::Anywhere };
+                    let mut words = words(phrase).map(|(_, word)| word);
+                    if let Some(first) = words.next() {
+                        lexicon.spaced.entry(first).or_default().push((words.collect(), sign, place));
+                    }
+                }
+            }
+        }
+    }
+    lexicon.known = Filter::of(lexicon.spaced.keys().map(|word| xxh3_64(word.as_bytes())));
+    lexicon
+});
+
+/// Words before the first that says something: "And one more thing: …".
+const FILLERS: &[&str] = &[
+    "and",
+    "also",
+    "so",
+    "then",
+    "but",
+    "ok",
+    "okay",
+    "oh",
+    "hey",
+    "hi",
+    "hello",
+    "well",
+    "btw",
+    "yes",
+    "und",
+    "aber",
+    "außerdem",
+    "et",
+    "aussi",
+    "mais",
+    "y",
+    "e",
+    "pero",
+    "también",
+    "now",
+    "again",
+    "just",
+    "thanks",
 ];
 
-/// The same in Chinese, which has no words between spaces.
-const CHINESE: [&str; 9] = ["禁止", "不要", "必须", "请记住", "以后都", "从现在起", "规则：", "每次回答", "每次回复"];
-
-/// Tells most other words from [`WORDS`].
-static KNOWN: LazyLock<Filter<64>> = LazyLock::new(|| Filter::of(WORDS.map(|(word, _)| hash_of_name(word.as_bytes()))));
-
 /// Who is told of, and the most characters between them and what they did.
-const PRONOUNS: [&str; 5] = ["i", "he", "she", "they", "it"];
+const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
 const MAX_TOLD_CHARS: usize = 24;
 
 /// Most characters of a heading that say what its rule is for.
@@ -56,109 +132,189 @@ const MAX_HEADING_CHARS: usize = 40;
 /// Longest sentence that is a rule; longer ones are texts that someone pasted.
 const MAX_RULE_BYTES: usize = 400;
 
+/// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted.
+const TYPED_BYTES: usize = 32 << 10;
+
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
-    let mut rules = Vec::new();
-    let mut behind = 0;
-    for (at, _) in signs(text) {
-        if at >= behind {
-            let sentence = sentence_at(text, behind, at);
-            behind = sentence.end;
-            if states_rule(&text[sentence.clone()]) {
-                rules.push(sentence);
+    said(text).claims.into_iter().filter(|(claim, _)| *claim == Claim::Rule).map(|(_, sentence)| sentence).collect()
+}
+
+/// What the user says in a text.
+#[derive(Debug, Default)]
+pub struct Said {
+    /// The sentences that hold from then on, in order.
+    pub claims: Vec<(Claim, Range<usize>)>,
+    /// Bytes that somebody typed; the others were pasted.
+    pub typed_bytes: usize,
+}
+
+/// Returns what the user says in `text`. O(n).
+pub fn said(text: &str) -> Said {
+    let mut this = Said::default();
+    for line in typed(text) {
+        this.typed_bytes += line.len();
+        for sentence in sentences(&text[line.clone()]) {
+            let sentence = line.start + sentence.start..line.start + sentence.end;
+            if let Some(claim) = claim(&text[sentence.clone()]) {
+                this.claims.push((claim, sentence));
             }
         }
     }
-    rules
+    this
 }
 
-fn states_rule(sentence: &str) -> bool {
-    if sentence.len() > MAX_RULE_BYTES {
-        return false;
+/// Iterates over the lines of `text` that somebody typed, as far as their form tells. O(n).
+fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let (head, tail) = if text.len() > 2 * TYPED_BYTES {
+        (text.floor_char_boundary(TYPED_BYTES), text.ceil_char_boundary(text.len() - TYPED_BYTES))
+    } else {
+        (text.len(), text.len())
+    };
+    let (mut at, mut is_fenced) = (0, false);
+    super::bytes::lines(text).filter_map(move |line| {
+        let range = at..at + line.len();
+        at = range.end;
+        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        is_fenced ^= is_fence;
+        let is_far = range.start >= head && range.end <= tail;
+        (!is_fence && !is_fenced && !is_far && !is_material(line)).then_some(range)
+    })
+}
+
+/// Returns whether a line was pasted: a quotation, a table, markup, code, a line of a log, a numbered line of a file.
+fn is_material(line: &str) -> bool {
+    let bare = line.trim();
+    let Some(&first) = bare.as_bytes().first() else { return true };
+    if matches!(first, b'>' | b'|' | b'<' | b'{' | b'}' | b'[' | b'$' | b'@' | b'+' | b'/')
+        || line.starts_with(['\t'])
+        || line.starts_with("    ")
+    {
+        return true;
     }
-    let mut is_rule = false;
-    for (at, sign) in signs(sentence) {
-        let before = &sentence[..at];
-        match sign {
-            Sign::Word if is_told(before) => return false,
-            Sign::First(_) => is_rule |= before.chars().all(|c| c.is_whitespace() || matches!(c, '*' | '•' | '-')),
-            _ => is_rule = true,
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    let behind = &bare[digits..];
+    if digits > 0 && (behind.starts_with(['|', '\t', '→']) || behind.starts_with(['-', ':', '/']) && digits > 1) {
+        return true;
+    }
+    if bare.ends_with(['{', '}', ';', '\\', '=', '(']) || bare.ends_with("=>") {
+        return true;
+    }
+    let symbols = bare.bytes().filter(|byte| b"{}[]<>=_/\\|$#@&*^~".contains(byte)).count();
+    symbols * 8 > bare.len() && bare.len() > 16 || super::analysis::has_time(&bare.as_bytes()[..bare.len().min(24)])
+}
+
+/// Returns what a sentence is to those that follow it.
+fn claim(sentence: &str) -> Option<Claim> {
+    let said = sentence.trim();
+    let is_short = said.is_ascii() && !said.contains(' ');
+    if said.len() > MAX_RULE_BYTES || is_short || is_asked(said) {
+        return None;
+    }
+    let said = said.to_lowercase().replace('’', "'");
+    let words: Vec<(usize, &str)> = words(&said).collect();
+    let (mut best, mut is_bound) = (None, false);
+    let mut meet = |sign| match sign {
+        Sign::Claims(claim) => best = best.max(Some(claim)),
+        Sign::Bound => is_bound = true,
+    };
+    let mut is_start = true;
+    for (i, &(at, word)) in words.iter().enumerate() {
+        // Behind a heading something starts anew.
+        is_start |= (1..8).contains(&i) && said[..at].trim_end().ends_with([':', '–', '—']);
+        let known = LEXICON.known.may_have(xxh3_64(word.as_bytes())).then(|| LEXICON.spaced.get(word)).flatten();
+        for (rest, sign, place) in known.into_iter().flatten() {
+            let follows =
+                rest.iter().zip(&words[i + 1..]).filter(|(want, (_, word))| *want == word).count() == rest.len();
+            if !follows || (*place == Place::Start && !is_start) || (*sign == Sign::Bound && is_start) {
+                continue;
+            }
+            if *sign == Sign::Claims(Claim::Rule) && *place == Place::Anywhere && is_told(&said[..at]) {
+                // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
+                if !matches!(words[0].1, "i" | "i'" | "ich" | "we") {
+                    return None;
+                }
+                continue;
+            }
+            meet(*sign);
+        }
+        is_start &= word.bytes().all(|byte| byte.is_ascii_digit()) || FILLERS.contains(&word);
+        if matches!(word, "rule" | "rules") && is_heading(&said[at + word.len()..]) {
+            meet(Sign::Claims(Claim::Rule));
         }
     }
-    is_rule && !sentence.trim_end().ends_with(['?', '？']) && !sentence.contains(['吗', '呢'])
+    if !said.is_ascii() {
+        for (at, c) in said.char_indices().filter(|(_, c)| !c.is_ascii()) {
+            for (phrase, sign, place) in LEXICON.wide.get(&c).into_iter().flatten() {
+                if said[at..].starts_with(phrase) && (*place == Place::Anywhere || starts_clause(&said, at, phrase)) {
+                    meet(*sign);
+                }
+            }
+        }
+    }
+    if best == Some(Claim::Wish) && is_bound { Some(Claim::Rule) } else { best }
+}
+
+/// Returns whether a sentence asks.
+fn is_asked(sentence: &str) -> bool {
+    sentence.ends_with(['?', '？'])
+        || ["吗", "呢", "か。", "嗎"]
+            .iter()
+            .any(|end| sentence.trim_end_matches(['。', '！']).ends_with(end) || sentence.ends_with(end))
+}
+
+/// Returns whether a phrase opens a part of a Chinese sentence, as it does behind "你" and the like.
+fn starts_clause(said: &str, at: usize, phrase: &str) -> bool {
+    let before = said[..at]
+        .trim_end_matches(['你', '您', '就', '也', '还', '都', '再', '那', '么', '要', '另', '外', '对', '了', ' ']);
+    let is_start = before.is_empty() || before.ends_with(|c: char| !c.is_alphanumeric());
+    // 别人, 只是, 请问, 先生, 用户: other words.
+    let behind = &said[at + phrase.len()..];
+    let goes_on = |words: &[&str]| words.iter().any(|word| behind.starts_with(word));
+    is_start
+        && !match phrase {
+            "别" | "別" => goes_on(&["人", "的", "处", "墅", "名", "说"]),
+            "只" => goes_on(&["是", "有", "好", "见", "不过"]),
+            "请" | "請" => goes_on(&["问", "問", "教", "假", "客", "帖"]),
+            "先" => goes_on(&["生", "前", "后", "天", "进"]),
+            "用" => goes_on(&["户", "戶", "途", "过", "了", "户"]),
+            "让" => goes_on(&["我们看", "人"]),
+            _ => false,
+        }
+}
+
+/// Returns the words of a text in lower case; an apostrophe ends one: "don'" and "t".
+fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + text[at..].find(|c: char| c.is_alphanumeric())?;
+        let rest = &text[start..];
+        let mut end = rest.find(|c: char| !c.is_alphanumeric() && !is_mark_of_vowel(c)).unwrap_or(rest.len());
+        end += usize::from(rest[end..].starts_with('\''));
+        at = start + end;
+        Some((start, &rest[..end]))
+    })
+}
+
+/// Vowels of Indic scripts and Thai are no letters of their own.
+fn is_mark_of_vowel(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{e7f}')
 }
 
 /// Returns whether a word behind `before` tells what somebody does: "she says they never".
 fn is_told(before: &str) -> bool {
-    let mut rest = before.rsplit([',', '.', ';']).next().unwrap_or(before);
-    while !rest.is_empty() {
-        let end = word(rest.as_bytes(), 0).end;
-        let (word, behind) = rest.split_at(end);
-        if PRONOUNS.iter().any(|pronoun| word.eq_ignore_ascii_case(pronoun)) {
-            // "they've"
-            let short =
-                behind.strip_prefix('\'').map(|short| short.trim_start_matches(|c: char| c.is_ascii_alphabetic()));
-            if short.unwrap_or(behind).chars().count() <= MAX_TOLD_CHARS {
-                return true;
-            }
-        }
-        rest = behind.char_indices().nth(1).map_or("", |(next, _)| &behind[next..]);
-    }
-    false
-}
-
-/// Returns where in `text` there is a sign of a rule, and which. O(n).
-fn signs(text: &str) -> impl Iterator<Item = (usize, Sign)> {
-    let (bytes, known) = (text.as_bytes(), &*KNOWN);
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        while at < bytes.len() {
-            let start = at;
-            if !bytes[start].is_ascii() {
-                at += 1;
-                if CHINESE.iter().any(|sign| bytes[start..].starts_with(sign.as_bytes())) {
-                    return Some((start, Sign::Chinese));
-                }
-                continue;
-            }
-            let read = word(bytes, start);
-            // The byte behind a word begins none.
-            at = read.end + usize::from(bytes.get(read.end).is_some_and(u8::is_ascii));
-            if known.may_have(read.hash)
-                && let Some(sign) = sign(&text[start..read.end], &text[read.end..])
-            {
-                return Some((start, sign));
-            }
-        }
-        None
+    let clause = before.rsplit([',', '.', ';', ':']).next().unwrap_or(before);
+    words(clause).any(|(at, word)| {
+        let word_end = at + word.len();
+        // "they've"
+        let behind = clause[word_end..].trim_start_matches(|c: char| word.ends_with('\'') && c.is_ascii_alphabetic());
+        PRONOUNS.contains(&word.trim_end_matches('\'')) && behind.chars().count() <= MAX_TOLD_CHARS
     })
-}
-
-/// Returns what sign of a rule a word is, before the text `behind` it.
-fn sign(word: &str, behind: &str) -> Option<Sign> {
-    let (_, sign) = WORDS.into_iter().find(|(known, _)| word.eq_ignore_ascii_case(known))?;
-    let is_sign = match sign {
-        Sign::With(ways) | Sign::First(ways) => ways.iter().any(|way| goes_on(behind, way)),
-        Sign::Heading => is_heading(behind),
-        Sign::Word | Sign::Chinese => true,
-    };
-    is_sign.then_some(sign)
-}
-
-/// Returns whether a text begins with words.
-fn goes_on(text: &str, words: &str) -> bool {
-    behind(text, words).is_some_and(|rest| !rest.as_bytes().first().is_some_and(|&byte| is_word(byte)))
-}
-
-/// Returns what stands behind the words that a text begins with, in any case.
-fn behind<'t>(text: &'t str, words: &str) -> Option<&'t str> {
-    let (start, rest) = text.split_at_checked(words.len())?;
-    start.eq_ignore_ascii_case(words).then_some(rest)
 }
 
 /// Returns whether what stands behind "rule" makes it a heading, with something behind that on its line.
 fn is_heading(text: &str) -> bool {
-    let said = match behind(text, " for ") {
+    let said = match text.strip_prefix(" for ") {
         Some(what) => {
             let mut near = what.char_indices().take(MAX_HEADING_CHARS + 1);
             near.find(|(_, c)| *c == ':').filter(|(at, _)| *at > 0).map(|(at, _)| &what[at + 1..])
@@ -166,12 +322,6 @@ fn is_heading(text: &str) -> bool {
         None => text.strip_prefix(':'),
     };
     said.is_some_and(|said| said.trim_start_matches([' ', '\t']).starts_with(|c: char| !c.is_whitespace()))
-}
-
-/// Returns the sentence of `text` around `at`, where one begins at `from`. O(n) in it and what is between.
-fn sentence_at(text: &str, from: usize, at: usize) -> Range<usize> {
-    let start = (from..at).rev().find_map(|before| stop(text, before).filter(|&stop| stop <= at));
-    start.unwrap_or(from)..(at..text.len()).find_map(|behind| stop(text, behind)).unwrap_or(text.len())
 }
 
 /// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
@@ -218,6 +368,90 @@ mod tests {
             assert_eq!(found(text), Vec::<&str>::new(), "{text}");
         }
         assert_eq!(found(&format!("always {}", "x".repeat(900))), Vec::<&str>::new());
+    }
+
+    /// Returns what each sentence is, in order.
+    fn claims(text: &str) -> Vec<Claim> {
+        said(text).claims.into_iter().map(|(claim, _)| claim).collect()
+    }
+
+    #[test]
+    fn what_holds_from_then_on_is_told_by_words_in_many_languages() {
+        for text in [
+            "Use pnpm instead of npm.",
+            "Stop using emojis.",
+            "Only touch files in src/.",
+            "No more than 80 columns.",
+            "Keep every function under 40 lines.",
+            "All amounts are in Swiss francs, not euros.",
+            "OK, and make sure to ask me.",
+            "One more thing: don't mention prices.",
+            "You need to ask before deleting anything.",
+            "别再用表情符号了。",
+            "每次提交前都要先跑测试。",
+            "尽量少用缩写。",
+            "只改 src 目录下的文件。",
+            "务必先问我再操作。",
+            "金额一律保留两位小数。",
+            "Antworte immer auf Deutsch.",
+            "Ab jetzt nur noch per Mail.",
+            "Ne touche jamais à la base.",
+            "Nunca borres las copias.",
+            "Rispondi sempre in italiano.",
+            "Nunca apague os arquivos.",
+            "Antwoord altijd in het Nederlands.",
+            "Nigdy nie usuwaj kopii.",
+            "Всегда отвечай по-русски.",
+            "必ず日本語で答えてください。",
+            "絵文字は使わないで。",
+            "항상 한국어로 대답해 줘.",
+            "이모지를 쓰지 마세요.",
+        ] {
+            assert_eq!(claims(text), [Claim::Rule], "{text}");
+        }
+        for text in [
+            "My name is Ada.",
+            "I am allergic to nuts.",
+            "I don't eat pork.",
+            "I live in Zurich.",
+            "我叫小李。",
+            "我对青霉素过敏。",
+            "Ich heiße Jonas.",
+            "Je m'appelle Claire.",
+            "Me llamo Lucía.",
+            "Mi chiamo Ada.",
+            "私の名前は健太です。",
+            "제 이름은 민수입니다.",
+        ] {
+            assert_eq!(claims(text), [Claim::Trait], "{text}");
+        }
+        assert_eq!(
+            claims("Please run it. 请看一下。 I moved the launch to March. 我女儿上小学。"),
+            [Claim::Wish, Claim::Wish, Claim::Told, Claim::Told]
+        );
+        for text in [
+            "The older machine went through the usual list.",
+            "They always came late.",
+            "别人说天气不错。",
+            "请问几点了？",
+            "用户都很轻松。",
+            "Der Besucher ordnete die Listen.",
+            "Le comité regardait les croquis.",
+            "図書室の人は椅子を運びました。",
+            "이웃은 조용히 의자를 옮겼다.",
+        ] {
+            assert_eq!(claims(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_pasted_says_nothing_of_the_user() {
+        let text = "Look at this.\n```\nNever push to main.\n```\n> Always ask.\n12:30:01 never mind\n  12| Do not edit\n\
+            2026-05-01 must be late\nif (never) { return always(); }\n| always | never |\nDon't restart it.";
+        assert_eq!(found(text), ["Don't restart it."]);
+        assert_eq!(said(text).typed_bytes, "Look at this.\nDon't restart it.".len());
+        let log = "never push this line of a log ok\n".repeat(1 << 14);
+        assert!(found(&log).len() < 1 << 12, "what is far from both ends was pasted");
     }
 
     #[test]

@@ -389,7 +389,7 @@ fn of_char(hash: u64, c: char) -> u64 {
 }
 
 /// Returns whether `c` is written without spaces between words.
-fn is_han(c: char) -> bool {
+pub fn is_han(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 

@@ -220,8 +220,9 @@ def collect(stage: Stage, server: ModelServer, scenario: Scenario) -> dict[str, 
 
 
 NOTE = re.compile(
-    r"\[[\d,]+ messages? left out\]"
-    r"|\[left out above or below, ledger \w+\](?:\nNames: [^\n]*)?(?:\nDone:(?:\n- [^\n]*)+)?"
+    r"\[[\d,]+ messages? left out(?: here and between the next ones)?\]"
+    r"|\[earlier parts left out, ledger \w+\]"
+    r"(?:\nNames in them: [^\n]*)?(?:\nDone in them:(?:\n- [^\n]*)+)?"
 )
 
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nanobot_context::Role;
 use nanobot_context::compress::{self, Archive, Mechanisms, Request};
+use nanobot_context::conversation::is_note;
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::generate::rule_within;
@@ -75,6 +76,40 @@ fn the_errors_of_a_log_stay_at_a_fifth() {
     }
     let blind = text(&fit_without("outline", &messages, 20));
     assert!(!log().lines().filter(|line| !line.contains("INFO")).all(|error| blind.contains(error)), "{blind}");
+}
+
+/// Returns the line of a number.
+type Line = fn(usize) -> String;
+
+/// As files are read, lists are printed and hits are found, in several ways of numbering.
+#[test]
+fn the_line_that_breaks_the_pattern_stays_however_lines_are_numbered() {
+    let closing = "(Showing lines 1-1200 of 2400. Use offset=1201 to continue.)";
+    let formats: [(Line, &str); 4] = [
+        (
+            |i| format!("level=info msg=served path=/o/{i} status=200 ms={}", 3 + i * 7 % 80),
+            "level=info msg=served path=/o/77 status=507 ms=4",
+        ),
+        (|i| format!("flag_{i:04}: enabled"), "flag_0077: disabled"),
+        (|i| format!("[{i}/1200] Building C object src/f{i}.c.o"), "src/f77.c:12:5: unknown type name 'foo'"),
+        (|i| format!("第{i}号订单 已发货 状态正常"), "第77号订单 磁盘已满 状态异常"),
+    ];
+    let numberings: [Line; 4] =
+        [|_| String::new(), |i| format!("{i}| "), |i| format!("{i:6}\t"), |i| format!("{i:6}→")];
+    for (line, odd) in formats {
+        for (n, numbering) in numberings.iter().enumerate() {
+            for at in [3, 700, 1199] {
+                let line = |i: usize| numbering(i + 1) + &if i == at { odd.to_owned() } else { line(i) };
+                let read = format!("{}\n{closing}", lines(1200, line));
+                let messages = conversation(&[("read_file", r#"{"path": "a"}"#, &read)], "What went wrong?");
+                for percent in [5, 40] {
+                    let short = text(&fit(&messages, percent));
+                    assert!(short.contains(odd), "{odd} at {at}, {n}, {percent} %");
+                    assert!(n == 0 || short.contains(closing), "{odd} at {at}, {n}, {percent} %: {short}");
+                }
+            }
+        }
+    }
 }
 
 /// Calls `visit` with every number of a JSON value.
@@ -230,11 +265,102 @@ fn a_rule_that_was_repeated_is_kept_once() {
 
 #[test]
 fn of_more_rules_than_fit_the_newest_stay() {
-    let rules: Vec<String> = (0..12).map(|i| RULE.replace("release-7", &format!("release-{i:02}"))).collect();
+    let rules: Vec<String> = (0..40).map(|i| RULE.replace("release-7", &format!("release-{i:02}"))).collect();
     let rules: Vec<&str> = rules.iter().map(String::as_str).collect();
-    let short = text(&fit(&with_rules(&rules), 15));
+    let short = text(&fit(&with_rules(&rules), 4));
     let kept: Vec<bool> = rules.iter().map(|rule| short.contains(rule)).collect();
-    assert!(kept[11] && !kept[0] && kept.is_sorted(), "{kept:?}");
+    assert!(kept[39] && !kept[0] && kept.is_sorted(), "{kept:?}");
+}
+
+/// Many turns of a few words, each answered by fewer, with `said` in their midst.
+fn small_talk(turns: usize, said: &[&str]) -> Vec<Owned> {
+    let word = |i: usize, words: [&'static str; 5]| words[i % 5];
+    let mut messages = Vec::new();
+    for i in 0..turns {
+        let who = word(i, ["A visitor", "The baker", "Our neighbour", "The crew", "Somebody"]);
+        let what = word(i / 5, ["sorted", "counted", "described", "moved", "painted"]);
+        let chatter = format!(
+            "{who} {what} the {} before the rain came.",
+            word(i / 25, ["chairs", "shelves", "boxes", "drafts", "jars"])
+        );
+        let said =
+            said.iter().enumerate().find(|(k, _)| i == 10 + k * 20).map_or(chatter, |(_, said)| (*said).to_owned());
+        messages.push(Owned::new(Role::User, said));
+        messages.push(Owned::new(Role::Assistant, "OK."));
+    }
+    messages.push(Owned::new(Role::User, "And now?"));
+    messages
+}
+
+#[test]
+fn rules_of_five_words_survive_among_many_turns() {
+    let said = [
+        "Never push to main.",
+        "Use pnpm instead of npm.",
+        "My name is Ada and I am allergic to nuts.",
+        "别再用表情符号了。",
+        "Réponds toujours en français.",
+        "Lösche niemals die Sicherungen.",
+        "運用中は必ず確認してください。",
+        "항상 한국어로 대답해 줘.",
+    ];
+    let messages = small_talk(600, &said);
+    for percent in [5, 10, 25] {
+        let short = text(&fit(&messages, percent));
+        for said in said {
+            assert!(short.contains(said), "{said} at {percent} %");
+        }
+    }
+}
+
+#[test]
+fn gaps_near_each_other_share_a_note_and_short_replies_make_room() {
+    let messages = small_talk(600, &[]);
+    for percent in [10, 25, 50] {
+        let short = fit(&messages, percent);
+        let notes: Vec<&Owned> = short.iter().filter(|message| is_note(&message.view())).collect();
+        let replies = short.iter().filter(|message| message.role == Role::Assistant).count();
+        assert!(notes.len() * 20 <= short.len(), "{} notes in {}", notes.len(), short.len());
+        assert!(replies * 10 <= short.len(), "{replies} replies in {}", short.len());
+        let gone: usize = notes
+            .iter()
+            .filter_map(|note| note.texts()[0][1..].split(' ').next()?.replace(',', "").parse::<usize>().ok())
+            .sum();
+        assert_eq!(gone, messages.len() + notes.len() - short.len(), "every message is kept or counted");
+        assert!(notes.iter().any(|note| note.texts()[0].ends_with(" left out here and between the next ones]")));
+    }
+}
+
+#[test]
+fn what_the_user_typed_comes_before_long_answers_and_results() {
+    let fact = |i: usize| format!("The order of customer {} goes to hall {}.", i * 7, i % 5);
+    for is_call in [false, true] {
+        let mut messages = Vec::new();
+        for i in 0..40 {
+            messages.push(Owned::new(Role::User, fact(i)));
+            let long = Kind::Prose.text(1_500, i as u64);
+            if is_call {
+                let id = format!("call_{i}");
+                messages.extend([Owned::calling(&[&id], "exec", "{}"), Owned::result(&id, "exec", long)]);
+            } else {
+                messages.push(Owned::new(Role::Assistant, long));
+            }
+        }
+        messages.push(Owned::new(Role::User, "And now?"));
+        let short = fit(&messages, 25);
+        assert!((0..40).all(|i| short.iter().any(|message| message.texts().contains(&&*fact(i)))), "{is_call}");
+        assert!(short.iter().any(|message| message.role != Role::User), "there is room for others");
+    }
+}
+
+#[test]
+fn what_the_user_pasted_is_weighed_like_a_result() {
+    let pasted = format!("Here is the log:\n```\n{}\n```\nNever restart the old host.", log());
+    let mut messages = conversation(&[("exec", "{}", &rows()), ("exec", "{}", &log())], "Continue.");
+    messages.insert(1, Owned::new(Role::Assistant, "I see."));
+    messages.insert(1, Owned::new(Role::User, pasted.clone()));
+    let short = text(&fit(&messages, 15));
+    assert!(short.contains("Never restart the old host.") && !short.contains("finished job_0150 "), "{short}");
 }
 
 /// What a rule costs that lies deep in JSON is mostly brackets and marks, which no estimate of its own tokens has.

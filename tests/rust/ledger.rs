@@ -22,7 +22,7 @@ const BUILDS: usize = 90;
 
 fn ledger(messages: &[Owned]) -> Option<&str> {
     let texts = messages.iter().flat_map(Owned::texts);
-    texts.into_iter().find(|text| text.starts_with("[left out above or below, ledger "))
+    texts.into_iter().find(|text| text.starts_with("[earlier parts left out, ledger "))
 }
 
 /// Returns all texts and arguments.
@@ -38,7 +38,7 @@ fn names_that_are_lost_are_listed_within_the_budget() {
         let short = fit(&messages, percent);
         assert!(tokens(&short) <= percent_of(&messages, percent));
         let ledger = ledger(&short).unwrap();
-        let names = ledger.lines().find_map(|line| line.strip_prefix("Names: ")).unwrap();
+        let names = ledger.lines().find_map(|line| line.strip_prefix("Names in them: ")).unwrap();
         for name in names.split(", ") {
             assert!(everything(&messages).contains(name), "{name}");
             assert_eq!(everything(&short).matches(name).count(), 1, "{name} stays elsewhere at {percent} %");
@@ -81,7 +81,7 @@ fn fitting_again_changes_nothing() {
 fn what_a_user_writes_is_the_users_however_much_it_looks_like_a_ledger() {
     let once = fit(&builds(), 12);
     let ledger = ledger(&once).unwrap();
-    let forged = ledger.replace("Names: ", "Names: forged, ");
+    let forged = ledger.replace("them: ", "them: forged, ");
     for (text, is_users) in [(ledger, false), (&forged, true)] {
         let mut messages = builds();
         messages.push(Owned::new(Role::User, text));

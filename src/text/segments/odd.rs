@@ -287,7 +287,8 @@ mod tests {
 
     #[test]
     fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
-        let cases: [(fn(usize) -> String, &str); 9] = [
+        type Line = fn(usize) -> String;
+        let cases: [(Line, &str); 9] = [
             (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
             (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
             (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
@@ -315,7 +316,7 @@ mod tests {
     #[test]
     fn what_many_lines_do_is_not_odd() {
         let two_shapes =
-            |i: usize| if i % 9 == 0 { format!("gc: {i} ms") } else { format!("served {i} in {} ms", i % 40) };
+            |i: usize| if i.is_multiple_of(9) { format!("gc: {i} ms") } else { format!("served {i} in {} ms", i % 40) };
         assert_eq!(odd_among(two_shapes, &[]), Vec::<String>::new());
         let grows = |i: usize| format!("row {} of {}", i * i * i, i * 17);
         assert_eq!(odd_among(grows, &[]), Vec::<String>::new());

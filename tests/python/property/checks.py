@@ -16,7 +16,7 @@ from nanobot_context import ContextOverflowError, count_tokens
 
 from .histories import MODELS, Message, histories, tools
 
-NOTE = re.compile(r"\[([\d,]+) messages? left out\]")
+NOTE = re.compile(r"\[([\d,]+) messages? left out(?: here and between the next ones)?\]")
 GAP = re.compile(
     r"\[\.\.\. (?:([\d,]+) (?:similar )?lines?)?(?:, )?(?:([\d,]+) characters?)?"
     r"(?: left out)? \.\.\.\]"

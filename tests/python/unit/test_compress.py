@@ -179,7 +179,7 @@ def test_a_receipt_names_what_left_the_context_and_where_it_was() -> None:
     results = [m for n, text in enumerate(logs) for m in read(f"logs/{n}.txt", text, f"c{n}")]
     messages = [user("Check the logs."), *results, user("What of job_1_1?")]
     fitted = fit_messages(messages, 3_000, "gpt-4o")
-    said = "".join(str(m.get("content")) + str(m.get("tool_calls")) for m in fitted.messages)
+    said = "\n".join(f"{m.get('content')}\n{m.get('tool_calls')}" for m in fitted.messages)
     told = [
         (2 + 2 * n, kind, text)
         for n in range(6)

@@ -1,0 +1,270 @@
+//! Names as people write them in prose: `OPS-1442`, `14:35`, `Dr. Okafor`, `+41 44 555 01 27`, `订单号88213`, `￥1,400元`.
+//!
+//! A term ([`super::terms`]) is what can be compared; a name is what somebody would write down. Words are told by their form:
+//! digits among letters, signs within, capitals where no sentence starts; those that follow each other are one name.
+
+use std::ops::Range;
+
+use super::terms::is_han;
+
+/// What a word looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    Plain,
+    /// Begins with a capital.
+    Capital,
+    /// A number of up to three digits.
+    Number,
+    /// A longer number, or one with signs in it.
+    LongNumber,
+    /// A name by itself.
+    Name,
+}
+
+#[derive(Debug)]
+struct Word {
+    range: Range<usize>,
+    look: Look,
+    /// Begins a sentence, where a capital says nothing.
+    opens: bool,
+}
+
+/// Chinese characters that a name may have before its letters or digits: 订单号.
+const MAX_HAN: usize = 3;
+
+/// The most usual family names, and what stands before a person in a sentence.
+const FAMILIES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪田任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙万段雷钱汤尹黎易常武乔贺赖龚文";
+const BEFORE_PERSON: &str = "由给找叫和跟问请与向是让对了：、";
+
+/// Returns where the names of `text` are, in order. O(n).
+pub fn names(text: &str) -> Vec<Range<usize>> {
+    let words = words(text);
+    let mut names = persons(text);
+    let mut i = 0;
+    while i < words.len() {
+        let first = i;
+        i += 1;
+        let is_title = words[first].range.len() <= MAX_TITLE_BYTES && words[first].look == Look::Capital;
+        if words[first].look == Look::Plain || words[first].look == Look::Number && !is_grouped(text, &words, first) {
+            continue;
+        }
+        while i < words.len() && goes_on(text, &words, first, i, is_title) {
+            i += 1;
+        }
+        let span = &words[first..i];
+        let is_name = |word: &Word| matches!(word.look, Look::Name | Look::LongNumber);
+        let capitals = span.iter().filter(|word| word.look == Look::Capital).count();
+        let opens_only = span[0].opens && span[0].range.len() <= 3 && capitals < 3;
+        let has_number = capitals > 0 && span.iter().any(|word| word.look == Look::Number) && !span[0].opens;
+        if span.iter().any(is_name) || (capitals > 1 && !opens_only) || has_number || span.len() > 2 {
+            let start = if span[0].look == Look::Capital && opens_only && span.len() > 1 { &span[1] } else { &span[0] };
+            let is_number = span.len() == 1 && text[span[0].range.clone()].bytes().all(|byte| byte.is_ascii_digit());
+            let start = match first.checked_sub(1).map(|before| &words[before]) {
+                // A number says nothing without what it counts: "port 48211".
+                Some(before) if is_number && !before.opens && text[before.range.end..start.range.start] == *" " => {
+                    before
+                }
+                _ => start,
+            };
+            names.push(with_han(text, start.range.start..span[span.len() - 1].range.end));
+        }
+    }
+    names.sort_by_key(|name| (name.start, std::cmp::Reverse(name.end)));
+    let mut end = 0;
+    names.retain(|name| {
+        let is_apart = name.start >= end;
+        end = end.max(name.end);
+        is_apart
+    });
+    names
+}
+
+/// Returns whether a word belongs to the name that began at `first`.
+fn goes_on(text: &str, words: &[Word], first: usize, i: usize, is_title: bool) -> bool {
+    let between = &text[words[i - 1].range.end..words[i].range.start];
+    let is_near = match between {
+        " " => true,
+        ". " => is_title && i == first + 1,
+        ") " => i == first + 1 && is_grouped(text, words, first),
+        _ => false,
+    };
+    let (before, look) = (words[i - 1].look, words[i].look);
+    let has_digits = |look: Look| matches!(look, Look::Number | Look::LongNumber);
+    is_near
+        && match look {
+            Look::Plain => false,
+            Look::Capital => before != Look::LongNumber && !has_digits(before),
+            Look::Name => before == Look::Capital,
+            Look::Number | Look::LongNumber => {
+                before == Look::Capital || before == Look::Name || is_grouped(text, words, first)
+            }
+        }
+}
+
+/// Returns whether a number is the first group of a longer one: `+41 44 555`, `(415) 555-0132`.
+fn is_grouped(text: &str, words: &[Word], first: usize) -> bool {
+    let range = &words[first].range;
+    text[range.clone()].starts_with('+') || (text[..range.start].ends_with('(') && text[range.end..].starts_with(") "))
+}
+
+/// Returns a name with the Chinese characters that belong to it.
+fn with_han(text: &str, name: Range<usize>) -> Range<usize> {
+    let before = text[..name.start].strip_suffix(' ').unwrap_or(&text[..name.start]);
+    let is_sign = text[name.start..].starts_with(|c: char| !c.is_alphanumeric());
+    let han = before.chars().rev().take(MAX_HAN).take_while(|&c| is_han(c)).map(char::len_utf8).sum::<usize>();
+    let start = if han > 0 && !is_sign { before.len() - han } else { name.start };
+    let opens = text[..start].ends_with('(') && text[start..].starts_with(|c: char| c.is_ascii_digit());
+    let behind = text[name.end..].chars().next().filter(|c| "元万亿号路楼室栋".contains(*c)).map_or(0, char::len_utf8);
+    start - usize::from(opens)..name.end + behind
+}
+
+/// Returns where Chinese persons are named, about.
+fn persons(text: &str) -> Vec<Range<usize>> {
+    let mut persons = Vec::new();
+    if text.is_ascii() {
+        return persons;
+    }
+    let mut before = None;
+    for (at, c) in text.char_indices() {
+        if before.is_some_and(|before| BEFORE_PERSON.contains(before)) && FAMILIES.contains(c) {
+            let given: usize = text[at..].chars().take(3).take_while(|&c| is_han(c)).map(char::len_utf8).sum();
+            if given > 2 * c.len_utf8() {
+                persons.push(at..at + given);
+            }
+        }
+        before = Some(c);
+    }
+    persons
+}
+
+/// Longest title before a person: "Prof. Lacey".
+const MAX_TITLE_BYTES: usize = 4;
+
+/// Returns whether a character is a part of a word, or a sign that names have within them.
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(
+            c,
+            '-' | '_'
+                | '.'
+                | '/'
+                | ':'
+                | '@'
+                | '#'
+                | '+'
+                | '~'
+                | '$'
+                | '€'
+                | '£'
+                | '¥'
+                | '￥'
+                | '·'
+                | '\''
+                | '’'
+                | ','
+                | '\\'
+                | '%'
+        )
+        || (!c.is_ascii() && c.is_alphanumeric() && !is_han(c))
+}
+
+/// Returns the words of a text; Chinese characters are none.
+fn words(text: &str) -> Vec<Word> {
+    let (mut words, mut at, mut opens) = (Vec::new(), 0, true);
+    while let Some(start) = text[at..].find(is_part).map(|found| at + found) {
+        let gap = &text[at..start];
+        opens |= gap.contains(['\n', '。', '！', '？', '*', '"', '“']);
+        let end = text[start..].find(|c: char| !is_part(c)).map_or(text.len(), |end| start + end);
+        at = end;
+        let bare = text[start..end].trim_end_matches(['-', '.', '/', ':', ',', '\'', '’', '\\', '+', '~']);
+        let trimmed = bare.trim_start_matches(['-', '.', ':', ',', '\'', '’', '/']);
+        if trimmed.chars().any(char::is_alphanumeric) {
+            let from = start + bare.len() - trimmed.len();
+            words.push(Word { range: from..from + trimmed.len(), look: look(trimmed), opens });
+            opens = text[start + bare.len()..end].contains(['.', ':']) && !text[start..end].starts_with("Dr");
+        }
+        opens |= text[at..].starts_with(['!', '?']);
+    }
+    words
+}
+
+fn look(word: &str) -> Look {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.chars().filter(|c| c.is_alphabetic()).count();
+    let is_word = |c: char| c.is_alphanumeric();
+    let signs = word.chars().filter(|c| !is_word(*c) && !matches!(c, '\'' | '’' | ',' | '-')).count();
+    match () {
+        () if word.len() > 200 => Look::Plain,
+        () if letters == 0 && digits > 3 => Look::LongNumber,
+        () if letters == 0 && digits > 0 && word.starts_with(['#', '$', '€', '£', '¥', '￥']) => Look::Name,
+        () if letters == 0 && digits > 2 && word.contains([':', '.', '-', '/']) => Look::LongNumber,
+        () if letters == 0 => Look::Number,
+        () if digits > 0 && word.len() > 2 => Look::Name,
+        () if signs > 0 && !word.ends_with("'s") => Look::Name,
+        () if word.matches('-').count() > 1 => Look::Name,
+        () if has_hump(word) => Look::Name,
+        () if word.starts_with(char::is_uppercase) => Look::Capital,
+        () => Look::Plain,
+    }
+}
+
+/// Returns whether a capital follows a small letter: `HandleRefund`.
+fn has_hump(word: &str) -> bool {
+    word.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<&str> {
+        names(text).into_iter().map(|name| &text[name]).collect()
+    }
+
+    #[test]
+    fn a_name_is_found_as_somebody_would_write_it_down() {
+        for (text, name) in [
+            ("It was OPS-1442 that was put on hold.", "OPS-1442"),
+            ("the image has CVE-2026-18001 in it", "CVE-2026-18001"),
+            ("Back to v1.7.3, please.", "v1.7.3"),
+            ("It ends on 2026-11-04 at noon", "2026-11-04"),
+            ("it leaves at 14:35 from there", "14:35"),
+            ("Parcel #A-1190 was left", "Parcel #A-1190"),
+            ("it came to €3,250.", "€3,250"),
+            ("it listens on port 48211 behind", "port 48211"),
+            ("call +41 44 555 01 27 after six", "+41 44 555 01 27"),
+            ("he answers at (415) 555-0132 now", "(415) 555-0132"),
+            ("write to lena.k@firma.ch only", "lena.k@firma.ch"),
+            ("they live in redis.internal:6380 since", "redis.internal:6380"),
+            ("moved to bucket cold-storage-eu in spring", "cold-storage-eu"),
+            ("she flies with LH 454 at dusk", "LH 454"),
+            ("the keys are with Marta Lindqvist today", "Marta Lindqvist"),
+            ("a letter from Dr. Okafor came", "Dr. Okafor"),
+            ("she wants the KX-100 Mini in blue", "KX-100 Mini"),
+            ("ask @infra-oncall first", "@infra-oncall"),
+        ] {
+            assert_eq!(found(text), [name], "{text}");
+        }
+        for (text, name) in [
+            ("房东说押金是￥1400元，搬走时退还。", "￥1400元"),
+            ("订单号88213的包裹", "订单号88213"),
+            ("停在门口的车是沪A·7K391，挡住了", "沪A·7K391"),
+            ("想要的平板是华为 MatePad Pro 13.2，白色", "华为 MatePad Pro 13.2"),
+            ("合同由王建国保管", "王建国"),
+        ] {
+            assert!(found(text).iter().any(|found| found.contains(name)), "{text}: {:?}", found(text));
+        }
+    }
+
+    #[test]
+    fn prose_without_names_has_none() {
+        for text in [
+            "The morning crew went through the usual list. Our neighbour sorted 12 boxes, and then had lunch.",
+            "Well-read people don't mind. \"Nobody\" came!",
+            "楼下的邻居一起整理了一排旧书架，天气不错。",
+            "",
+        ] {
+            assert_eq!(found(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+}
