@@ -26,5 +26,5 @@ pub use error::{Error, Result};
 pub use message::{Content, Field, Message, Part, Role, Text, ToolCall};
 pub use text::excerpt::{TRIM_LINES, trim_tool_result};
 #[cfg(fuzzing)]
-pub use text::segments::Outline;
+pub use text::segments::Segments;
 pub use tokens::TokenCounter;

@@ -3,12 +3,12 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use nanobot_context::{Outline, TRIM_LINES, trim_tool_result};
+use nanobot_context::{Segments, TRIM_LINES, trim_tool_result};
 use serde::de::IgnoredAny;
 
 fuzz_target!(|case: (u64, u16, &str)| {
     let (seed, max_chars, text) = case;
-    let outline = Outline::of(text);
+    let outline = Segments::of(text);
     let mut end = 0;
     for piece in outline.pieces() {
         let range = piece.range();

@@ -249,7 +249,7 @@ pub fn to_tokens(draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::segments::Outline;
+    use crate::text::segments::Segments;
 
     #[test]
     fn every_form_of_a_mark_is_read_again() {
@@ -260,11 +260,11 @@ mod tests {
         let json = format!("[{}]", rows.join(", "));
         let named = |text: &str| archive.named_by(text).map(str::to_owned);
         for text in [&log, &json] {
-            let outline = Outline::of(text);
+            let outline = Segments::of(text);
             let short = outline.render(text, &|piece| piece < 3, Some(&path));
             assert_eq!(named(&short).as_deref(), Some("0123456789abcdef.txt"), "{short}");
             // Shortened again with the origin that it names, it names it once.
-            let again = Outline::of(&short).render(&short, &|piece| piece < 1, Some(&path));
+            let again = Segments::of(&short).render(&short, &|piece| piece < 1, Some(&path));
             assert_eq!(again.matches(&path).count(), 1, "{again}");
         }
         assert!(named(&elision::whole("exec result", 600, Some(&path))).is_some());

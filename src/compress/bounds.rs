@@ -10,7 +10,7 @@ use super::{Request, repair};
 /// The bounds of a conversation are those of its groups put together, so a caller that remembers them looks at new
 /// groups only.
 #[derive(Debug, Clone, Copy)]
-pub struct Tally {
+pub struct Bounds {
     tokens: u64,
     largest_result: u64,
     longest_user: usize,
@@ -20,7 +20,7 @@ pub struct Tally {
     is_sound: bool,
 }
 
-impl Default for Tally {
+impl Default for Bounds {
     fn default() -> Self {
         Self {
             tokens: REPLY,
@@ -33,7 +33,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl Bounds {
     /// Adds whole groups: no result stands before its call's message, none is missing behind the last.
     pub fn add(&mut self, messages: &[Message<'_>], counter: &TokenCounter) {
         self.is_sound &= repair::are_sound(messages);

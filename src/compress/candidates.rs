@@ -9,7 +9,7 @@ use crate::tools::{Effect, PATH_KEYS};
 use super::archive;
 use super::draft::{Draft, Piece, Slot};
 use super::priority::{Priority, classify, is_shell_result};
-use super::protection::{Layout, Tier};
+use super::protection::{Protection, Tier};
 
 /// Arguments shorter than this are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: u64 = 96;
@@ -18,7 +18,7 @@ const MIN_CUT_ARGUMENTS: u64 = 96;
 const ARGUMENT_CHARS: usize = 40;
 
 /// Returns everything that may be cut, in the order of the conversation.
-pub fn candidates(draft: &Draft<'_, '_>, layout: &Layout) -> Vec<Candidate> {
+pub fn candidates(draft: &Draft<'_, '_>, layout: &Protection) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for (position, group) in layout.groups.iter().enumerate() {
         let Some(tier) = layout.tiers[position] else { continue };

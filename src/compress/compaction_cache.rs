@@ -12,28 +12,29 @@ use super::plan::Plan;
 use super::{Request, between_steps, is_settled};
 
 /// Steps remembered for all stateless calls.
-pub(super) static SHARED: LazyLock<Steady> = LazyLock::new(|| Steady::within(Allowance::Share(&STEPS)));
+pub(super) static SHARED: LazyLock<CompactionCache> =
+    LazyLock::new(|| CompactionCache::within(Allowance::Share(&STEPS)));
 
 /// Compression of conversations that remembers their last steps.
 ///
-/// What it remembers saves work and decides nothing: steps follow from the messages alone, so that a new `Steady`, one
+/// What it remembers saves work and decides nothing: steps follow from the messages alone, so that a new `CompactionCache`, one
 /// that has seen another conversation, and none at all come to the same plan. A step is known by the content it was
 /// made of, whatever system messages say: these always stay, and may hold a clock.
 #[derive(Debug)]
-pub struct Steady {
+pub struct CompactionCache {
     /// Newest use first.
     made: Mutex<Vec<(u128, Arc<Made>)>>,
     allowance: Allowance,
 }
 
-impl Default for Steady {
+impl Default for CompactionCache {
     /// Returns one for a single conversation: it remembers the last step only.
     fn default() -> Self {
         Self::holding(0)
     }
 }
 
-impl Steady {
+impl CompactionCache {
     /// Returns one that remembers steps as long as they have at most `max_bytes` together, and the last one.
     pub fn holding(max_bytes: usize) -> Self {
         Self::within(Allowance::Bytes(max_bytes))
@@ -109,7 +110,7 @@ impl Steady {
     }
 }
 
-impl Cache for Steady {
+impl Cache for CompactionCache {
     fn bytes(&self) -> usize {
         self.all().iter().map(|(_, made)| made.bytes()).sum()
     }
@@ -120,7 +121,7 @@ impl Cache for Steady {
     }
 }
 
-/// As [`Steady::compress`] with what all stateless calls remember.
+/// As [`CompactionCache::compress`] with what all stateless calls remember.
 pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Plan>> {
     SHARED.compress(view, request)
 }

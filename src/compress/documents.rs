@@ -1,10 +1,10 @@
-//! A draft as the choice sees it: its texts, and the groups and blocks of those that may go.
+//! A draft as the selector sees it: its texts, and the groups and blocks of those that may go.
 
 use std::ops::Range;
 
 use crate::message::{Field, Role};
 use crate::select::estimate::{count, float};
-use crate::select::scoring::{Passage, Voice};
+use crate::select::scoring::{Document, Voice};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::is_note;
@@ -12,7 +12,7 @@ use crate::text::rules::{Claim, Said, said};
 
 use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
-use super::protection::{Layout, Tier};
+use super::protection::{Protection, Tier};
 
 /// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
 const WHOLE_TOKENS: u64 = 400;
@@ -25,11 +25,11 @@ const IN_NEWEST: f32 = 0.7;
 const NEAR_NEWEST: f32 = 0.3;
 const NEAR: usize = 6;
 
-/// A draft as the choice sees it.
+/// A draft as the selector sees it.
 #[derive(Default)]
-pub struct Conversation {
-    pub passages: Vec<Passage>,
-    /// By passage: where it stands.
+pub struct Documents {
+    pub documents: Vec<Document>,
+    /// By document: where it stands.
     pub places: Vec<Place>,
     /// By group.
     pub frames: Vec<Frame>,
@@ -54,7 +54,7 @@ pub struct Stated {
     pub sentence: Range<usize>,
 }
 
-/// Where a passage stands in the draft, and its block where it may be cut.
+/// Where a document stands in the draft, and its block where it may be cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     pub entry: usize,
@@ -62,9 +62,9 @@ pub struct Place {
     pub block: Option<usize>,
 }
 
-impl Conversation {
+impl Documents {
     /// Takes every text of the draft apart; O(n) in those that are new.
-    pub fn of(draft: &Draft<'_, '_>, layout: &Layout, candidates: &[Candidate]) -> Self {
+    pub fn of(draft: &Draft<'_, '_>, layout: &Protection, candidates: &[Candidate]) -> Self {
         let mut this = Self::default();
         let messages = draft.entries.len();
         let newest = layout.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
@@ -74,8 +74,8 @@ impl Conversation {
             let mut frame = Frame {
                 tokens: 0.0,
                 may_go: tier.is_some(),
-                passages: Vec::new(),
-                is_talk: Layout::is_talk(draft, *group),
+                documents: Vec::new(),
+                is_talk: Protection::is_talk(draft, *group),
                 age: count(messages - group.start),
             };
             let mut typed = 0.0;
@@ -105,10 +105,10 @@ impl Conversation {
                         block,
                         sentence,
                     }));
-                    let passage = voice.map(|voice| {
+                    let document = voice.map(|voice| {
                         let form = form(voice, piece.tokens, candidate, is_taken_apart);
                         let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
-                        this.passages.push(Passage {
+                        this.documents.push(Document {
                             message: index,
                             voice,
                             stays: tier.is_none() || tier == Some(Tier::Newest),
@@ -116,13 +116,13 @@ impl Conversation {
                             analysis: Analysis::of(text, form),
                         });
                         this.places.push(place);
-                        (this.passages.len() - 1, form)
+                        (this.documents.len() - 1, form)
                     });
                     match candidate {
-                        None => frame.passages.extend(passage.map(|(passage, _)| passage)),
+                        None => frame.documents.extend(document.map(|(document, _)| document)),
                         Some(candidate) => {
                             this.blocks.push(Block {
-                                passage: passage.map(|(passage, _)| passage),
+                                document: document.map(|(document, _)| document),
                                 group: position,
                                 full: float(candidate.full),
                                 shortest: float(candidate.floor),
@@ -130,7 +130,7 @@ impl Conversation {
                                 mark: FIRST_MARK,
                                 is_bundle: entry.role == Role::User
                                     && piece.tokens <= WHOLE_TOKENS
-                                    && passage.is_some_and(|(_, form)| form == Form::Outlined),
+                                    && document.is_some_and(|(_, form)| form == Form::Outlined),
                             });
                         }
                     }
@@ -144,7 +144,7 @@ impl Conversation {
 }
 
 /// Returns how much the request is about what a message names.
-fn asks(index: usize, role: Role, layout: &Layout, newest: usize) -> f32 {
+fn asks(index: usize, role: Role, layout: &Protection, newest: usize) -> f32 {
     match role {
         _ if Some(index) == layout.last_user => 1.0,
         Role::System => 0.0,

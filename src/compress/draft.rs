@@ -7,7 +7,7 @@ use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall}
 use crate::text::elision;
 use crate::tokens::{REPLY, TokenCounter};
 
-use super::Mechanisms;
+use super::Ablation;
 use super::archive::{Archive, Archived, archived};
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 use super::superseded::Expired;
@@ -95,8 +95,8 @@ pub struct Draft<'v, 'a> {
     pub max_note_tokens: u64,
     /// By entry: whether it is a result that has expired, once that was asked.
     pub expired: Vec<Option<Expired>>,
-    /// What the choice of what stays goes by.
-    pub mechanisms: Mechanisms,
+    /// What selection goes by.
+    pub mechanisms: Ablation,
     /// Where originals are kept, if they are.
     pub archive: Option<Archive>,
     /// Which texts are kept there and how, by (entry, piece), as far as it was asked.
@@ -120,7 +120,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             overhead_tokens,
             max_note_tokens: u64::MAX,
             expired: Vec::new(),
-            mechanisms: Mechanisms::default(),
+            mechanisms: Ablation::default(),
             archive: None,
             places: RefCell::default(),
             ledger: None,

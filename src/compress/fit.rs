@@ -1,7 +1,7 @@
 //! The fit: a request cut to its budget, filled as far as it goes.
 //!
-//! What is protected is taken first ([`Layout`]), then rules and requests of the user, then what is worth most for its
-//! tokens ([`Choice`], by [`Salience`]). Estimates choose; what comes out is counted, and the last choices are taken back
+//! What is protected is taken first ([`Protection`]), then rules and requests of the user, then what is worth most for its
+//! tokens ([`Selector`], by [`Scoring`]). Estimates choose; what comes out is counted, and the last choices are taken back
 //! or further ones made until the budget is met.
 
 use std::collections::HashSet;
@@ -12,8 +12,8 @@ use crate::conversation::{Group, is_note};
 use crate::error::{Error, Floor, Result};
 use crate::message::{Field, Role, Text};
 use crate::select::estimate::float;
-use crate::select::scoring::{LostName, Passage, Salience, Voice};
-use crate::select::selector::{Block, Choice, Kept, shrink_steps};
+use crate::select::scoring::{Document, LostName, Scoring, Voice};
+use crate::select::selector::{Block, Kept, Selector, shrink_steps};
 use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::ledger;
@@ -24,11 +24,11 @@ use crate::tools::Effect;
 
 use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
-use super::documents::{Conversation, Place, Stated};
+use super::documents::{Documents, Place, Stated};
 use super::draft::{Draft, Entry, Slot};
 use super::outcome::remembered;
 use super::plan::Reason;
-use super::protection::{Layout, Tier};
+use super::protection::{Protection, Tier};
 use super::superseded::expired;
 
 /// Cuts the draft until it has at most `budget_tokens`.
@@ -40,7 +40,7 @@ pub fn fit(draft: &mut Draft<'_, '_>, budget_tokens: u64, model: Option<&str>) -
     if draft.tokens() <= budget_tokens {
         return Ok(());
     }
-    let layout = Layout::of(draft);
+    let layout = Protection::of(draft);
     let floor = layout.floor(draft);
     let floor_tokens: u64 = floor.iter().map(|(_, tokens)| tokens).sum();
     if floor_tokens > budget_tokens {
@@ -55,11 +55,11 @@ pub fn fit(draft: &mut Draft<'_, '_>, budget_tokens: u64, model: Option<&str>) -
 /// A fit under way.
 struct Fit<'f, 'v, 'a> {
     draft: &'f mut Draft<'v, 'a>,
-    layout: &'f Layout,
+    layout: &'f Protection,
     candidates: Vec<Candidate>,
     /// By candidate: what its piece was before the fit.
     before: Vec<Before>,
-    /// By passage: where it stands.
+    /// By document: where it stands.
     places: Vec<Place>,
     budget_tokens: u64,
     /// Tokens for all that may go.
@@ -87,10 +87,10 @@ struct Pin {
 }
 
 impl Pin {
-    fn take(&self, choice: &mut Choice<'_>) {
+    fn take(&self, selector: &mut Selector<'_>) {
         match &self.parts {
-            Some((block, parts)) => parts.clone().for_each(|part| choice.take_part(*block, part)),
-            None => choice.take_whole(self.group),
+            Some((block, parts)) => parts.clone().for_each(|part| selector.take_part(*block, part)),
+            None => selector.take_whole(self.group),
         }
     }
 }
@@ -105,7 +105,7 @@ struct Listed {
 
 /// A name in a ledger.
 struct Name {
-    passage: usize,
+    document: usize,
     /// Where it begins in the text.
     at: usize,
     /// Its mention as a term, where it is one.
@@ -125,7 +125,7 @@ impl Listed {
 const EXPIRED: f32 = 0.1;
 
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
-    fn new(draft: &'f mut Draft<'v, 'a>, layout: &'f Layout, budget_tokens: u64, floor_tokens: u64) -> Self {
+    fn new(draft: &'f mut Draft<'v, 'a>, layout: &'f Protection, budget_tokens: u64, floor_tokens: u64) -> Self {
         if draft.mechanisms.expired {
             // Before any mark is weighed, for marks name it.
             draft.expired = expired(draft);
@@ -148,8 +148,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) {
-        let Conversation { passages, places, frames, blocks, claims, typed } =
-            Conversation::of(self.draft, self.layout, &self.candidates);
+        let Documents { documents, places, frames, blocks, claims, typed } =
+            Documents::of(self.draft, self.layout, &self.candidates);
         self.places = places;
         self.before = self
             .candidates
@@ -157,54 +157,54 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             .zip(&blocks)
             .map(|(candidate, block)| {
                 let piece = &self.draft.entries[candidate.entry].pieces[candidate.piece];
-                let analysis = block.passage.map(|passage| Arc::clone(&passages[passage].analysis));
+                let analysis = block.document.map(|document| Arc::clone(&documents[document].analysis));
                 Before { text: piece.text.clone(), tokens: piece.tokens, reason: piece.reason, analysis }
             })
             .collect();
-        let pins = self.pins(&blocks, &passages, claims);
+        let pins = self.pins(&blocks, &documents, claims);
         let mechanisms = self.draft.mechanisms;
-        let mut salience = Salience::new(passages, self.draft.entries.len(), self.layout.last_user, mechanisms);
+        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.layout.last_user, mechanisms);
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
-        let mut choice = Choice::new(&mut salience, frames, blocks, note);
-        self.protect_newest(&mut choice);
+        let mut selector = Selector::new(&mut scoring, frames, blocks, note);
+        self.protect_newest(&mut selector);
         if mechanisms.pinning {
-            self.take_own_words(&mut choice, &pins, &typed);
+            self.take_own_words(&mut selector, &pins, &typed);
             // Only what surely fits may not be given up: tokens are estimated here.
-            if choice.used() <= self.room * SURE {
-                choice.settle();
+            if selector.used() <= self.room * SURE {
+                selector.settle();
             }
         }
-        self.protect(&mut choice);
+        self.protect(&mut selector);
         // What is left out is known from estimates already; counting comes last, for it costs most.
-        choice.grow_all(self.room - ledger);
+        selector.grow_all(self.room - ledger);
         let mut room = self.room;
-        let listed = (ledger > 0.0).then(|| self.list(&mut choice, ledger));
+        let listed = (ledger > 0.0).then(|| self.list(&mut selector, ledger));
         if let Some(listed) = &listed {
             self.draft.ledger = listed.message();
             room -= float(self.draft.ledger_tokens());
         }
         for _ in 0..ROUNDS {
-            choice.grow_all(room);
-            let used = self.shrink(&mut choice);
+            selector.grow_all(room);
+            let used = self.shrink(&mut selector);
             let left = float(self.budget_tokens.saturating_sub(used));
             if left * 64.0 <= self.room {
                 break;
             }
             // What was taken turned out smaller than it looked.
-            room = choice.used() + left;
+            room = selector.used() + left;
         }
         if let Some(listed) = listed {
-            self.list_again(&mut choice, listed);
+            self.list_again(&mut selector, listed);
         }
         if self.tokens() > self.budget_tokens {
             // What was settled was estimated, too: the budget holds first.
-            choice.unsettle();
-            let used = self.shrink(&mut choice);
-            choice.grow_all(choice.used() + float(self.budget_tokens.saturating_sub(used)));
-            self.shrink(&mut choice);
+            selector.unsettle();
+            let used = self.shrink(&mut selector);
+            selector.grow_all(selector.used() + float(self.budget_tokens.saturating_sub(used)));
+            self.shrink(&mut selector);
         }
-        self.top_up(&choice);
+        self.top_up(&selector);
     }
 
     /// Returns the tokens that the ledger may have.
@@ -215,13 +215,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Takes what the user said: first what holds from then on, then, where the user says little beside the others, all of it;
     /// the newest first, as far as each has room.
-    fn take_own_words(&self, choice: &mut Choice<'_>, pins: &[Pin], typed: &[f32]) {
-        let start = choice.used();
+    fn take_own_words(&self, selector: &mut Selector<'_>, pins: &[Pin], typed: &[f32]) {
+        let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
         let requests = self.requests(typed);
         let both = || self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound));
         let all: f32 = both().map(|(_, group)| self.full_tokens(group)).sum();
-        let is_talk = |group| Layout::is_talk(self.draft, group);
+        let is_talk = |group| Protection::is_talk(self.draft, group);
         let talk: f32 = both().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
         let said: f32 = typed.iter().sum();
         let own: f32 = requests.iter().map(|&position| typed[position]).sum();
@@ -247,10 +247,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 if !seen.insert(&pin.normal) {
                     continue;
                 }
-                let before = choice.taken();
-                pin.take(choice);
-                if choice.used() > room(share) {
-                    choice.back_to(before);
+                let before = selector.taken();
+                pin.take(selector);
+                if selector.used() > room(share) {
+                    selector.back_to(before);
                 }
             }
         }
@@ -259,10 +259,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             self.full_tokens(self.layout.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
         for position in requests.into_iter().filter(is_short).take(most) {
-            let before = choice.taken();
-            choice.take_whole(position);
-            if choice.used() > room(own_share) {
-                choice.back_to(before);
+            let before = selector.taken();
+            selector.take_whole(position);
+            if selector.used() > room(own_share) {
+                selector.back_to(before);
             }
         }
     }
@@ -284,14 +284,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Returns what the user said that holds from then on, with what it takes to keep it.
-    fn pins(&self, blocks: &[Block], passages: &[Passage], claims: Vec<Stated>) -> Vec<Pin> {
+    fn pins(&self, blocks: &[Block], documents: &[Document], claims: Vec<Stated>) -> Vec<Pin> {
         let mut pins = Vec::with_capacity(claims.len());
         // Sentences come in order and apart, so parts behind one are behind all before it.
         let (mut of, mut part, mut end) = (None, 0, 0);
         for Stated { claim, group, entry, piece, block, sentence } in claims {
             let text = self.draft.text(entry, piece);
             let normal = normal(&text[sentence.clone()]);
-            let block = block.and_then(|block| Some((block, &passages[blocks[block].passage?].analysis.parts)));
+            let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
             let parts = block.map(|(block, parts)| {
                 if of != Some(block) {
                     (of, part, end) = (Some(block), 0, 0);
@@ -315,11 +315,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Returns what a model should still know of what is left out, in at most `tokens`.
-    fn list(&self, choice: &mut Choice<'_>, tokens: f32) -> Listed {
+    fn list(&self, selector: &mut Selector<'_>, tokens: f32) -> Listed {
         let mut left = tokens - LEDGER_FRAME;
         let mut calls = Vec::new();
         for (position, group) in self.layout.groups.iter().enumerate().rev() {
-            if choice.is_open(position) || group.role != Role::Assistant {
+            if selector.is_open(position) || group.role != Role::Assistant {
                 continue;
             }
             for index in (group.start..group.end).rev() {
@@ -334,37 +334,38 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 let cost = float(u64::from(self.draft.counter.text(&line))) + 2.0;
                 if cost <= left && left > tokens / 2.0 {
                     left -= cost;
-                    choice.cover_text(&line);
-                    choice.shut(position);
+                    selector.cover_text(&line);
+                    selector.shut(position);
                     calls.push(line);
                 }
             }
         }
         calls.reverse();
         let mut listed = Listed { names: Vec::new(), calls, left };
-        self.list_all_names(choice, &mut listed);
+        self.list_all_names(selector, &mut listed);
         listed
     }
 
     /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
     /// written down in prose.
-    fn list_all_names(&self, choice: &mut Choice<'_>, listed: &mut Listed) {
-        self.list_written(choice, listed, &[Voice::User]);
-        self.list_names(choice, listed);
-        self.list_written(choice, listed, &[Voice::Assistant, Voice::Result]);
-        listed.names.sort_by_key(|name| (name.passage, name.at));
+    fn list_all_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
+        self.list_written(selector, listed, &[Voice::User]);
+        self.list_names(selector, listed);
+        self.list_written(selector, listed, &[Voice::Assistant, Voice::Result]);
+        listed.names.sort_by_key(|name| (name.document, name.at));
     }
 
     /// Lists the names in prose of some voices that do not stay, the newest first.
-    fn list_written(&self, choice: &mut Choice<'_>, listed: &mut Listed, of: &[Voice]) {
+    fn list_written(&self, selector: &mut Selector<'_>, listed: &mut Listed, of: &[Voice]) {
         let mut may_read = MAX_PROSE_BYTES;
-        for passage in (0..self.places.len()).rev() {
-            let (voice, analysis) = (choice.passage(passage).voice, Arc::clone(&choice.passage(passage).analysis));
-            let Place { entry, piece, block } = self.places[passage];
-            let is_open = choice.is_open(self.group_of(entry));
+        for document in (0..self.places.len()).rev() {
+            let (voice, analysis) =
+                (selector.document(document).voice, Arc::clone(&selector.document(document).analysis));
+            let Place { entry, piece, block } = self.places[document];
+            let is_open = selector.is_open(self.group_of(entry));
             if !of.contains(&voice)
                 || !is_prose(&analysis)
-                || (is_open && block.is_none_or(|block| choice.kept(block) == Kept::Whole))
+                || (is_open && block.is_none_or(|block| selector.kept(block) == Kept::Whole))
             {
                 continue;
             }
@@ -382,8 +383,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
                 let (at, name) = (name.start, &text[name]);
                 let is_known = name.len() > MAX_NAME_BYTES
-                    || (is_open && block.is_some_and(|block| choice.stays(block, part)))
-                    || choice.is_text_covered(name)
+                    || (is_open && block.is_some_and(|block| selector.stays(block, part)))
+                    || selector.is_text_covered(name)
                     || listed.names.iter().any(|listed| listed.text.contains(name));
                 if is_known {
                     continue;
@@ -391,8 +392,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
                 if tokens <= listed.left {
                     listed.left -= tokens;
-                    choice.cover_text(name);
-                    listed.names.push(Name { passage, at, mention: None, text: name.to_owned(), tokens });
+                    selector.cover_text(name);
+                    listed.names.push(Name { document, at, mention: None, text: name.to_owned(), tokens });
                 }
                 if listed.left < MIN_NAME {
                     return;
@@ -406,57 +407,57 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.layout.groups.partition_point(|group| group.end <= entry)
     }
 
-    /// Returns whether what stands at `at` in the text of a passage stays.
-    fn stays(&self, choice: &Choice<'_>, passage: usize, at: usize) -> bool {
-        let Place { entry, block, .. } = self.places[passage];
+    /// Returns whether what stands at `at` in the text of a document stays.
+    fn stays(&self, selector: &Selector<'_>, document: usize, at: usize) -> bool {
+        let Place { entry, block, .. } = self.places[document];
         let mut end = 0;
-        choice.is_open(self.group_of(entry))
+        selector.is_open(self.group_of(entry))
             && block.is_none_or(|block| {
-                let mut parts = choice.passage(passage).analysis.parts.iter();
+                let mut parts = selector.document(document).analysis.parts.iter();
                 let part = parts.position(|part| {
                     end += part.bytes as usize;
                     at < end
                 });
-                part.is_some_and(|part| choice.stays(block, part))
+                part.is_some_and(|part| selector.stays(block, part))
             })
     }
 
     /// Lists the names that are lost, the likeliest first, as far as there is room for them.
-    fn list_names(&self, choice: &mut Choice<'_>, listed: &mut Listed) {
-        let mut lost = choice.lost(MIN_CHANCE);
+    fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
+        let mut lost = selector.lost(MIN_CHANCE);
         lost.sort_by(|a, b| b.chance.total_cmp(&a.chance));
-        for LostName { passage, mention, term, nth, .. } in lost {
+        for LostName { document, mention, term, nth, .. } in lost {
             if listed.left < 2.0 {
                 break;
             }
-            let Place { entry, piece, block } = self.places[passage];
+            let Place { entry, piece, block } = self.places[document];
             let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
-            let analysis = &choice.passage(passage).analysis;
+            let analysis = &selector.document(document).analysis;
             let Some(name) = analysis.name(text, nth, term) else { continue };
             let at = name.as_ptr().addr() - text.as_ptr().addr();
             let name = if is_prose(analysis) { as_written(text, at).unwrap_or(name) } else { name };
             let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
-            if tokens <= listed.left && !choice.is_covered(mention) {
+            if tokens <= listed.left && !selector.is_covered(mention) {
                 listed.left -= tokens;
-                choice.cover_text(name);
-                listed.names.push(Name { passage, at, mention: Some(mention), text: name.to_owned(), tokens });
+                selector.cover_text(name);
+                listed.names.push(Name { document, at, mention: Some(mention), text: name.to_owned(), tokens });
             }
         }
     }
 
     /// Writes the ledger anew: without names that stay after all, with those that what was given up since was the last to
     /// have.
-    fn list_again(&mut self, choice: &mut Choice<'_>, mut listed: Listed) {
+    fn list_again(&mut self, selector: &mut Selector<'_>, mut listed: Listed) {
         let stays = |name: &Name| match name.mention {
-            Some(mention) => choice.stays_named(mention),
-            None => self.stays(choice, name.passage, name.at),
+            Some(mention) => selector.stays_named(mention),
+            None => self.stays(selector, name.document, name.at),
         };
         listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
         listed.names.retain(|name| !stays(name));
         self.draft.ledger = listed.message();
         let free = self.budget_tokens.saturating_sub(self.tokens());
         listed.left = listed.left.min(float(free));
-        self.list_all_names(choice, &mut listed);
+        self.list_all_names(selector, &mut listed);
         let before = std::mem::replace(&mut self.draft.ledger, listed.message());
         if self.tokens() > self.budget_tokens {
             self.draft.ledger = before;
@@ -468,27 +469,27 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Takes the newest group where it fits; rather no notes than a cut in it.
-    fn protect_newest(&self, choice: &mut Choice<'_>) {
+    fn protect_newest(&self, selector: &mut Selector<'_>) {
         if self.tier_tokens(Tier::Newest) <= self.room {
-            self.layout.tier(Tier::Newest).for_each(|(position, _)| choice.take_whole(position));
-            choice.settle();
+            self.layout.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
+            selector.settle();
         }
     }
 
     /// Takes what else is protected: the newest group where it is too large, and the rest of the last round, as far as they
     /// leave a quarter of the room to what came before, where that can use it; what of that is taken already counts.
-    fn protect(&self, choice: &mut Choice<'_>) {
+    fn protect(&self, selector: &mut Selector<'_>) {
         let (older, last_round) = (self.tier_tokens(Tier::Older), self.tier_tokens(Tier::LastRound));
         for (tier, others) in [(Tier::Newest, older + last_round), (Tier::LastRound, older)] {
             let full = self.tier_tokens(tier);
             if tier == Tier::Newest && full <= self.room {
                 continue;
             }
-            let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - choice.used());
+            let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - selector.used());
             if full <= share {
-                self.layout.tier(tier).for_each(|(position, _)| choice.take_whole(position));
+                self.layout.tier(tier).for_each(|(position, _)| selector.take_whole(position));
             } else {
-                choice.grow(choice.used() + share, |group| self.layout.tiers[group] == Some(tier));
+                selector.grow(selector.used() + share, |group| self.layout.tiers[group] == Some(tier));
             }
         }
     }
@@ -510,29 +511,29 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Writes what was chosen into the draft, less what must be given up for the budget, and is not settled; returns the
     /// tokens of the request.
-    fn shrink(&mut self, choice: &mut Choice<'_>) -> u64 {
-        let mut used = self.apply(choice);
+    fn shrink(&mut self, selector: &mut Selector<'_>) -> u64 {
+        let mut used = self.apply(selector);
         let mut steps = shrink_steps();
-        while used > self.budget_tokens && !choice.is_settled() {
-            choice.shrink(float(used - self.budget_tokens) * steps.next().unwrap_or(1.0));
-            used = self.apply(choice);
+        while used > self.budget_tokens && !selector.is_settled() {
+            selector.shrink(float(used - self.budget_tokens) * steps.next().unwrap_or(1.0));
+            used = self.apply(selector);
         }
         used
     }
 
     /// Writes what was chosen into the draft, where it has changed; returns the tokens of the request.
-    fn apply(&mut self, choice: &mut Choice<'_>) -> u64 {
-        for position in choice.changed() {
+    fn apply(&mut self, selector: &mut Selector<'_>) -> u64 {
+        for position in selector.changed() {
             let group = self.layout.groups[position];
-            let dropped = (!choice.is_open(position)).then_some(Reason::Budget);
+            let dropped = (!selector.is_open(position)).then_some(Reason::Budget);
             for entry in &mut self.draft.entries[group.start..group.end] {
                 if entry.dropped.is_none_or(|reason| reason == Reason::Budget) {
                     entry.dropped = dropped;
                 }
             }
             if dropped.is_none() {
-                for block in choice.blocks(position) {
-                    self.write(block, choice);
+                for block in selector.blocks(position) {
+                    self.write(block, selector);
                 }
             }
         }
@@ -544,15 +545,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.draft.tokens() + self.draft.notes_tokens()
     }
 
-    fn write(&mut self, block: usize, choice: &Choice<'_>) {
+    fn write(&mut self, block: usize, selector: &Selector<'_>) {
         let (candidate, before) = (&self.candidates[block], &self.before[block]);
         let (entry, piece) = (candidate.entry, candidate.piece);
-        let (text, tokens, reason) = match (choice.kept(block), &before.analysis) {
+        let (text, tokens, reason) = match (selector.kept(block), &before.analysis) {
             (Kept::Whole, _) => (before.text.clone(), before.tokens, before.reason),
             (Kept::Some, Some(analysis)) => {
                 let origin = archive::origin(self.draft, entry, piece);
                 let source = self.before(block);
-                let short = analysis.excerpt(source, &|part| choice.stays(block, part), origin.as_deref());
+                let short = analysis.excerpt(source, &|part| selector.stays(block, part), origin.as_deref());
                 let tokens = u64::from(self.draft.counter.excerpt(&short, source, before.tokens));
                 if tokens < before.tokens {
                     (Some(short.text), tokens, Reason::Budget)
@@ -577,7 +578,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Gives what is left over to texts that were cut, the newest first.
-    fn top_up(&mut self, choice: &Choice<'_>) {
+    fn top_up(&mut self, selector: &Selector<'_>) {
         let mut used = self.tokens();
         for (block, candidate) in self.candidates.iter().enumerate().rev() {
             let left = self.budget_tokens.saturating_sub(used);
@@ -591,7 +592,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 Slot::Field(field) => field.is_reasoning(),
                 _ => false,
             };
-            if !choice.is_open(candidate.group) || !is_text || now.tokens >= candidate.full {
+            if !selector.is_open(candidate.group) || !is_text || now.tokens >= candidate.full {
                 continue;
             }
             let (before, may_have) = (&self.before[block], now.tokens + left);
@@ -665,7 +666,7 @@ const FRAMING: f32 = 8.0;
 /// Share of the room up to which what is estimated to fit surely does.
 const SURE: f32 = 0.9;
 
-/// Times that the choice is checked by counting, and goes on where its estimates were too high.
+/// Times that a selection is checked by counting, and goes on where its estimates were too high.
 const ROUNDS: usize = 3;
 
 fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Option<&str>) -> Error {
@@ -674,10 +675,10 @@ fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Optio
     Error::Overflow { floor: Box::new(Floor { needed_tokens, limit_tokens, model: model.map(str::to_owned), parts }) }
 }
 
-/// Returns the salience of everything in a draft.
-pub fn salience(draft: &Draft<'_, '_>) -> Salience {
-    let layout = Layout::of(draft);
+/// Returns the scoring of everything in a draft.
+pub fn scoring(draft: &Draft<'_, '_>) -> Scoring {
+    let layout = Protection::of(draft);
     let (messages, mechanisms) = (draft.entries.len(), draft.mechanisms);
-    let passages = Conversation::of(draft, &layout, &candidates(draft, &layout)).passages;
-    Salience::new(passages, messages, layout.last_user, mechanisms)
+    let documents = Documents::of(draft, &layout, &candidates(draft, &layout)).documents;
+    Scoring::new(documents, messages, layout.last_user, mechanisms)
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::message::{Content, Message, Part, Role};
 use crate::text::analysis::has_time;
-use crate::text::segments::{Class, Outline, is_error};
+use crate::text::segments::{Class, Segments, is_error};
 use crate::text::terms::{self, Term, TermKind};
 use crate::tokens::BuildMixedHasher;
 
@@ -134,7 +134,7 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
 /// Returns the lines of a result that report an error, with their places; of a template only its first lines.
 pub fn errors(text: &str) -> Vec<(usize, &str)> {
     let mut errors = Vec::new();
-    let outline = Outline::of(text);
+    let outline = Segments::of(text);
     for piece in outline.pieces().iter().filter(|piece| piece.class == Class::Error) {
         let mut at = piece.start as usize;
         // Short lines are one piece with their neighbours.

@@ -33,7 +33,7 @@ use crate::conversation::{groups, last_user_index};
 use crate::error::{Error, Result};
 use crate::message::{Message, Role};
 use crate::select::within;
-pub use crate::select::{Example, FEATURES, Mechanisms};
+pub use crate::select::{Ablation, Example, FEATURES};
 use crate::text::{analysis, terms};
 use crate::tokens::{TokenCounter, share};
 
@@ -45,8 +45,8 @@ pub(crate) fn caches() -> [&'static dyn Cache; 4] {
 }
 
 pub use archive::{Archive, Archived, name as archive_name, names_in};
-pub use bounds::Tally;
-pub use compaction_cache::Steady;
+pub use bounds::Bounds;
+pub use compaction_cache::CompactionCache;
 pub use lost::{Lost, LostKind, lost};
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
@@ -100,8 +100,8 @@ pub struct Request<'r> {
     pub limits: Limits,
     /// Where the originals of shortened tool results are kept, if they are.
     pub archive: Option<Archive>,
-    /// What the choice of what stays goes by; all of it, but for evaluation.
-    pub mechanisms: Mechanisms,
+    /// What selection goes by; all of it, but for evaluation.
+    pub mechanisms: Ablation,
 }
 
 impl<'r> Request<'r> {
@@ -114,7 +114,7 @@ impl<'r> Request<'r> {
             max_output_tokens: None,
             limits: Limits::default(),
             archive: None,
-            mechanisms: Mechanisms::default(),
+            mechanisms: Ablation::default(),
         }
     }
 
@@ -151,7 +151,7 @@ impl<'r> Request<'r> {
 /// Returns the plan for the next call, or `None` when the messages may go as they are.
 ///
 /// The same messages give the same plan, and more of them one that begins with the same messages, until the budget is
-/// reached again: see [`Steady`]. After a request was rejected, a caller that wants smaller ones from now on says so by a
+/// reached again: see [`CompactionCache`]. After a request was rejected, a caller that wants smaller ones from now on says so by a
 /// lower `window_tokens`.
 ///
 /// Cost of the usual call, where every text's count is cached and nothing is cut: one look at each message.
@@ -165,7 +165,7 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
 
 /// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
 pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
-    let mut tally = Tally::default();
+    let mut tally = Bounds::default();
     tally.add(view, &request.counter());
     tally.fits(request) && (tally.is_short(request) || limits::are_settled(view, &request.limits))
 }
@@ -247,7 +247,7 @@ pub fn check_ratio(name: &str, ratio: f64) -> Result<f64> {
 }
 
 /// Returns an example for every term of the conversation that could be kept or lost: its kind, its features, and whether
-/// one of the texts in `used` names it. What the weights of the choice are fitted to.
+/// one of the texts in `used` names it. What the weights of the usage model are fitted to.
 pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&str]) -> Vec<Example> {
     let mut used_terms = HashSet::new();
     for text in used {
@@ -255,5 +255,5 @@ pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&s
             used_terms.insert(term.short());
         });
     }
-    fit::salience(&draft(view, request)).examples(&|term| used_terms.contains(&term))
+    fit::scoring(&draft(view, request)).examples(&|term| used_terms.contains(&term))
 }

@@ -12,7 +12,7 @@ use super::digest::Digest;
 use super::draft::Draft;
 use super::plan::Reason;
 use super::superseded::Expired;
-use super::{Mechanisms, archive};
+use super::{Ablation, archive};
 
 pub(super) static MEMORY: LazyLock<ContentMemory<Outcome>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&FITS)));
@@ -103,7 +103,7 @@ fn key(draft: &Draft<'_, '_>, budget_tokens: u64) -> u128 {
     digest.number(budget_tokens);
     digest.number(draft.overhead_tokens);
     digest.number(u64::from(draft.counter.family().id));
-    let Mechanisms { learned, relevance, outline, expired, pinning, ledger, coverage } = draft.mechanisms;
+    let Ablation { learned, relevance, outline, expired, pinning, ledger, coverage } = draft.mechanisms;
     for switch in [learned, relevance, outline, expired, pinning, ledger, coverage] {
         digest.number(u64::from(switch));
     }
@@ -188,7 +188,7 @@ mod tests {
             kept_in(archive("results").only(one("b"))),
         ];
         let without = ["learned", "relevance", "outline", "expired", "pinning", "ledger", "coverage"];
-        let without = without.map(|name| Request { mechanisms: Mechanisms::without([name]).unwrap(), ..request(None) });
+        let without = without.map(|name| Request { mechanisms: Ablation::without([name]).unwrap(), ..request(None) });
         for request in requests.iter().chain(&without) {
             assert!(!is_remembered(texts, request, BUDGET), "{request:?}");
         }

@@ -9,7 +9,7 @@ use crate::message::{Message, Role};
 use super::draft::{Draft, Entry};
 
 /// Which entries belong to which tier.
-pub struct Layout {
+pub struct Protection {
     pub groups: Vec<Group>,
     /// For each group, its tier, or `None` for what is never cut.
     pub tiers: Vec<Option<Tier>>,
@@ -24,7 +24,7 @@ pub enum Tier {
     Newest,
 }
 
-impl Layout {
+impl Protection {
     pub fn of(draft: &Draft<'_, '_>) -> Self {
         let entries = &draft.entries;
         let groups = groups(entries.iter().map(|entry| entry.role));
@@ -79,7 +79,7 @@ mod tests {
 
     fn tiers(messages: &[(Role, &str)]) -> Vec<Option<Tier>> {
         let view: Vec<_> = messages.iter().map(|&(role, text)| Message::new(role, text)).collect();
-        Layout::of(&draft(&view, &Request::new(None, None, 0))).tiers
+        Protection::of(&draft(&view, &Request::new(None, None, 0))).tiers
     }
 
     #[test]

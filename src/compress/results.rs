@@ -6,7 +6,7 @@ use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
 use super::draft::{Draft, Origin, Slot};
 use super::plan::Reason;
-use super::protection::{Layout, Tier};
+use super::protection::{Protection, Tier};
 
 /// Returns the highest level at which no more than `room` tokens are used; 0 where none is low enough.
 pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
@@ -22,7 +22,7 @@ pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
 ///
 /// The results of the last round stay, and so may keep the sum above the limit.
 pub fn shrink_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
-    let layout = Layout::of(draft);
+    let layout = Protection::of(draft);
     let mut candidates = candidates(draft, &layout);
     candidates.retain(|candidate| {
         draft.entries[candidate.entry].role == Role::Tool && layout.tiers[candidate.group] == Some(Tier::Older)

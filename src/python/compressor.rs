@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::compress::{Limits, Steady};
+use crate::compress::{CompactionCache, Limits};
 
 use super::archive::Archive;
 use super::arguments::{limits, messages, model, optional_whole, tools, whole};
@@ -24,7 +24,7 @@ pub struct Compressor {
     model: Option<String>,
     tools: Option<String>,
     limits: Limits,
-    steady: Steady,
+    steady: CompactionCache,
     archive: Option<Archive>,
     receipt: Mutex<Option<Py<Receipt>>>,
 }
@@ -45,7 +45,7 @@ impl Compressor {
             model: self::model(model)?,
             tools: self::tools(tools)?,
             limits: limits(settings)?,
-            steady: Steady::default(),
+            steady: CompactionCache::default(),
             archive: Archive::of(archive)?,
             receipt: Mutex::new(None),
         })
@@ -123,7 +123,7 @@ impl Compressor {
             max_assistant_message_chars,
             emergency_ratio,
         };
-        let (steady, archive, receipt) = (Steady::default(), Archive::of(archive)?, Mutex::new(receipt));
+        let (steady, archive, receipt) = (CompactionCache::default(), Archive::of(archive)?, Mutex::new(receipt));
         Ok(Self { context_window, model, tools, limits, steady, archive, receipt })
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::compress::{self, Plan, Request, Steady};
+use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::Message;
 use crate::tokens::{Script, TokenCounter};
 use crate::{Error, conversation, history, window};
@@ -47,7 +47,7 @@ impl<'py> Call<'py> {
             max_output_tokens: None,
             limits,
             archive: self.archive.as_ref().map(|archive| archive.place.clone()),
-            mechanisms: compress::Mechanisms::default(),
+            mechanisms: compress::Ablation::default(),
         }
     }
 
@@ -90,7 +90,7 @@ impl<'py> Call<'py> {
     pub fn compress(
         &self,
         request: &Request<'_>,
-        steady: Option<&Steady>,
+        steady: Option<&CompactionCache>,
     ) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
         if known::is_settled(&self.messages, &request.counter(), request) {
@@ -460,6 +460,6 @@ pub fn fit_without(
     let call = Call::new(messages, model, None)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let mut request = call.request(max_tokens, compress::Limits::default());
-    request.mechanisms = compress::Mechanisms::without(without.iter().map(String::as_str)).or_raise(messages.py())?;
+    request.mechanisms = compress::Ablation::without(without.iter().map(String::as_str)).or_raise(messages.py())?;
     call.planned(&request, |view, request| compress::fit(view, request, max_tokens))
 }

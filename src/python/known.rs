@@ -12,7 +12,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
 use crate::cache::CONVERSATIONS as SHARE;
-use crate::compress::{Request, Tally};
+use crate::compress::{Bounds, Request};
 use crate::tokens::TokenCounter;
 
 use super::caches::take_out;
@@ -32,7 +32,7 @@ struct Known {
     messages: Py<PyList>,
     /// What the copy takes, strings included.
     bytes: usize,
-    tally: Tally,
+    tally: Bounds,
     /// Address of the last content when the messages came as equal strings that were other objects.
     others: Option<usize>,
 }
@@ -61,7 +61,7 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
     if bytes > SHARE.max_bytes() {
         return;
     }
-    let (py, tally) = (messages.py(), Tally::default());
+    let (py, tally) = (messages.py(), Bounds::default());
     let empty = PyList::empty(py).unbind();
     let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, tally, others: None };
     if known.record(messages, counter) {

@@ -2,10 +2,10 @@
 
 use crate::error::{Error, Result};
 
-/// What the choice of what stays goes by: all of it, but for evaluation, which shows what each is worth.
+/// What selection goes by: all of it, but for evaluation, which shows what each is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // switches, each for itself
-pub struct Mechanisms {
+pub struct Ablation {
     /// Learned weights, else guessed ones.
     pub learned: bool,
     /// Relevance to what is asked now.
@@ -22,7 +22,7 @@ pub struct Mechanisms {
     pub coverage: bool,
 }
 
-impl Default for Mechanisms {
+impl Default for Ablation {
     fn default() -> Self {
         Self {
             learned: true,
@@ -36,7 +36,7 @@ impl Default for Mechanisms {
     }
 }
 
-impl Mechanisms {
+impl Ablation {
     /// Returns all mechanisms but those in `names`.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Tokens and counts as the choice reckons with them: estimates, which are checked by counting.
+//! Tokens and counts as the selector adds them up: estimates, which are checked by counting.
 
 /// Returns tokens.
 #[allow(clippy::cast_precision_loss)] // tokens of a request are far below 2^24, and the sum is checked by counting

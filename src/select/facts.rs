@@ -50,7 +50,7 @@ impl Fact {
 /// How much the request is about a term, the more the rarer it is, and the relevance of the most relevant part that names
 /// it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Bearing {
+pub struct QueryMatch {
     pub asked: f32,
     pub relevance: f32,
 }

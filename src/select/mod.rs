@@ -11,6 +11,6 @@ pub mod selector;
 pub mod usage_model;
 pub mod within;
 
-pub use ablation::Mechanisms;
+pub use ablation::Ablation;
 pub use scoring::Example;
 pub use usage_model::FEATURES;

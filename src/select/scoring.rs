@@ -13,9 +13,9 @@ use std::sync::{Arc, LazyLock};
 use crate::text::analysis::Analysis;
 use crate::text::terms::ShortTerm;
 
-use super::Mechanisms;
+use super::Ablation;
 use super::estimate::{count, index};
-use super::facts::{Asked, Bearing, Fact, Numbers};
+use super::facts::{Asked, Fact, Numbers, QueryMatch};
 use super::usage_model::{BY_HAND, FEATURES, LEARNED, Logarithms, chance, features};
 
 /// Who brought a text into the conversation.
@@ -32,7 +32,7 @@ pub enum Voice {
 }
 
 /// A text of the conversation.
-pub struct Passage {
+pub struct Document {
     /// Index of its message.
     pub message: usize,
     pub voice: Voice,
@@ -74,27 +74,27 @@ impl Covered {
 pub struct LostName {
     /// The chance that the next step uses it.
     pub chance: f32,
-    /// The newest passage with it, and its first mention there.
-    pub passage: usize,
+    /// The newest document with it, and its first mention there.
+    pub document: usize,
     pub mention: usize,
     pub term: ShortTerm,
-    /// How many names its passage has before that mention.
+    /// How many names its document has before that mention.
     pub nth: usize,
 }
 
 /// Scores of a conversation's parts.
-pub struct Salience {
-    passages: Vec<Passage>,
-    /// The mentions of all passages, by the number of the term.
+pub struct Scoring {
+    documents: Vec<Document>,
+    /// The mentions of all documents, by the number of the term.
     numbers: Vec<u32>,
-    /// By passage: where its mentions and its parts begin; and where all end.
+    /// By document: where its mentions and its parts begin; and where all end.
     offsets: Vec<(usize, usize)>,
-    /// By part of any passage: where its mentions end, and its relevance.
+    /// By part of any document: where its mentions end, and its relevance.
     ends: Vec<u32>,
     relevance: Vec<f32>,
     facts: Vec<Fact>,
     /// By term.
-    bearings: Vec<Bearing>,
+    bearings: Vec<QueryMatch>,
     known: Numbers,
     /// By term: the chance that the next step uses it, or what is left of it where it is named elsewhere.
     worths: Vec<f32>,
@@ -109,20 +109,20 @@ pub struct Salience {
     has_classes: bool,
 }
 
-impl Salience {
+impl Scoring {
     /// Scores a conversation of `messages` messages; `question` is the index of the last message of the user.
-    pub fn new(mut passages: Vec<Passage>, messages: usize, question: Option<usize>, by: Mechanisms) -> Self {
+    pub fn new(mut documents: Vec<Document>, messages: usize, question: Option<usize>, by: Ablation) -> Self {
         if !by.relevance {
-            for passage in &mut passages {
-                passage.asks = 0.0;
+            for document in &mut documents {
+                document.asks = 0.0;
             }
         }
-        let total: usize = passages.iter().map(|passage| passage.analysis.terms.len()).sum();
-        let parts: usize = passages.iter().map(|passage| passage.analysis.parts.len()).sum();
+        let total: usize = documents.iter().map(|document| document.analysis.terms.len()).sum();
+        let parts: usize = documents.iter().map(|document| document.analysis.parts.len()).sum();
         let mut this = Self {
             numbers: Vec::with_capacity(total),
-            offsets: Vec::with_capacity(passages.len() + 1),
-            passages,
+            offsets: Vec::with_capacity(documents.len() + 1),
+            documents,
             ends: Vec::with_capacity(parts),
             relevance: Vec::new(),
             facts: Vec::with_capacity(total / 4),
@@ -153,19 +153,19 @@ impl Salience {
     /// Numbers the terms that are worth something or that the request is about, and gathers what is known of them; returns
     /// the parts that name what the request is about, with how many terms each has.
     fn gather(&mut self) -> Vec<(u32, u32)> {
-        let asking = self.passages.iter().filter(|passage| passage.asks > 0.0);
-        let asked = Asked::of(asking.flat_map(|passage| passage.analysis.terms.iter().copied()));
+        let asking = self.documents.iter().filter(|document| document.asks > 0.0);
+        let asked = Asked::of(asking.flat_map(|document| document.analysis.terms.iter().copied()));
         let mut related = Vec::with_capacity(self.ends.capacity());
-        for passage in &self.passages {
+        for document in &self.documents {
             self.offsets.push((self.numbers.len(), self.ends.len()));
-            let message = index(passage.message);
-            let names = u16::try_from(passage.analysis.names()).unwrap_or(u16::MAX);
-            let is_system = passage.voice == Voice::System;
-            let is_use = matches!(passage.voice, Voice::Assistant | Voice::Call);
-            for (part, range) in passage.analysis.ranges() {
-                let stays = passage.stays && !(is_system && part.has_time);
+            let message = index(document.message);
+            let names = u16::try_from(document.analysis.names()).unwrap_or(u16::MAX);
+            let is_system = document.voice == Voice::System;
+            let is_use = matches!(document.voice, Voice::Assistant | Voice::Call);
+            for (part, range) in document.analysis.ranges() {
+                let stays = document.stays && !(is_system && part.has_time);
                 let mut is_related = false;
-                for &term in &passage.analysis.terms[range.clone()] {
+                for &term in &document.analysis.terms[range.clone()] {
                     // Most words are nothing to anyone.
                     if !term.kind().is_salient() && !asked.contains(term) {
                         continue;
@@ -184,7 +184,7 @@ impl Salience {
                     fact.mentions = fact.mentions.saturating_add(1);
                     fact.uses = fact.uses.saturating_add(u16::from(is_use));
                     fact.company = names;
-                    fact.voices |= 1 << passage.voice as u8;
+                    fact.voices |= 1 << document.voice as u8;
                 }
                 if is_related {
                     related.push((index(self.ends.len()), index(range.len())));
@@ -197,12 +197,12 @@ impl Salience {
     }
 
     /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
-    fn relate(&mut self, related: &[(u32, u32)]) -> Vec<Bearing> {
-        let mut bearings = vec![Bearing::default(); self.facts.len()];
-        for (position, passage) in self.passages.iter().enumerate().filter(|(_, passage)| passage.asks > 0.0) {
+    fn relate(&mut self, related: &[(u32, u32)]) -> Vec<QueryMatch> {
+        let mut bearings = vec![QueryMatch::default(); self.facts.len()];
+        for (position, document) in self.documents.iter().enumerate().filter(|(_, document)| document.asks > 0.0) {
             for &id in &self.numbers[self.mentions(position)] {
                 let bearing = &mut bearings[id as usize];
-                bearing.asked = bearing.asked.max(passage.asks);
+                bearing.asked = bearing.asked.max(document.asks);
             }
         }
         self.relevance = vec![0.0; self.ends.len()];
@@ -237,9 +237,9 @@ impl Salience {
     fn ask(&mut self, question: Option<usize>) {
         let mut asked = vec![false; self.facts.len()];
         let mut lengths = (0, 0_usize);
-        for (position, passage) in self.passages.iter().enumerate() {
-            lengths = (lengths.0 + passage.analysis.terms.len(), lengths.1 + 1);
-            if Some(passage.message) == question {
+        for (position, document) in self.documents.iter().enumerate() {
+            lengths = (lengths.0 + document.analysis.terms.len(), lengths.1 + 1);
+            if Some(document.message) == question {
                 for at in self.mentions(position) {
                     asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(at));
                 }
@@ -249,18 +249,18 @@ impl Salience {
         let idf = Idf::of(self.messages);
         let mut raw = vec![0.0_f32; self.messages];
         let mut found: Vec<u32> = Vec::new();
-        for (position, passage) in self.passages.iter().enumerate() {
-            if !matches!(passage.voice, Voice::User | Voice::Assistant) || Some(passage.message) == question {
+        for (position, document) in self.documents.iter().enumerate() {
+            if !matches!(document.voice, Voice::User | Voice::Assistant) || Some(document.message) == question {
                 continue;
             }
             found.clear();
             found.extend(self.numbers[self.mentions(position)].iter().filter(|&&id| asked[id as usize]));
             found.sort_unstable();
-            let length = count(passage.analysis.terms.len()) / mean;
+            let length = count(document.analysis.terms.len()) / mean;
             for same in found.chunk_by(|a, b| a == b) {
                 let frequency = count(same.len());
                 let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
-                raw[passage.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
+                raw[document.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
             }
         }
         let at = |index: Option<usize>| index.and_then(|index| raw.get(index)).copied().unwrap_or_default();
@@ -275,15 +275,15 @@ impl Salience {
         }
     }
 
-    /// Returns where the mentions of a passage are.
-    pub fn mentions(&self, passage: usize) -> Range<usize> {
-        self.offsets[passage].0..self.offsets[passage + 1].0
+    /// Returns where the mentions of a document are.
+    pub fn mentions(&self, document: usize) -> Range<usize> {
+        self.offsets[document].0..self.offsets[document + 1].0
     }
 
-    /// Iterates over where the mentions of each part of a passage are.
-    pub fn mentions_by_part(&self, passage: usize) -> impl Iterator<Item = Range<usize>> + '_ {
-        let mut start = self.offsets[passage].0;
-        self.ends[self.offsets[passage].1..self.offsets[passage + 1].1].iter().map(move |&end| {
+    /// Iterates over where the mentions of each part of a document are.
+    pub fn mentions_by_part(&self, document: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let mut start = self.offsets[document].0;
+        self.ends[self.offsets[document].1..self.offsets[document + 1].1].iter().map(move |&end| {
             let mentions = start..end as usize;
             start = mentions.end;
             mentions
@@ -300,8 +300,8 @@ impl Salience {
     }
 
     /// Returns the texts.
-    pub fn passages(&self) -> &[Passage] {
-        &self.passages
+    pub fn documents(&self) -> &[Document] {
+        &self.documents
     }
 
     /// Returns the expected number of mentions that the next step uses and that nothing which stays names; of those that
@@ -311,15 +311,15 @@ impl Salience {
     }
 
     /// Returns the relevance of a part of a result or call.
-    pub fn relevance(&self, passage: usize, part: usize) -> f32 {
-        let parts = &self.relevance[self.offsets[passage].1..self.offsets[passage + 1].1];
+    pub fn relevance(&self, document: usize, part: usize) -> f32 {
+        let parts = &self.relevance[self.offsets[document].1..self.offsets[document + 1].1];
         // An empty text has no parts.
         parts.get(part).copied().unwrap_or_default()
     }
 
     /// Returns whether a part is the first or the last of its text.
-    pub fn is_end(&self, passage: usize, part: usize) -> bool {
-        part == 0 || part + 1 == self.passages[passage].analysis.parts.len()
+    pub fn is_end(&self, document: usize, part: usize) -> bool {
+        part == 0 || part + 1 == self.documents[document].analysis.parts.len()
     }
 
     /// Returns the relevance of what a message says in words, from 0 to 1.
@@ -331,15 +331,15 @@ impl Salience {
     pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
         let mut seen = vec![false; self.facts.len()];
         let mut lost = Vec::new();
-        let passages = self.passages.iter().enumerate().rev();
-        for (passage, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
-            let names = self.mentions(passage).filter(|&mention| self.term(mention).kind().is_name());
+        let documents = self.documents.iter().enumerate().rev();
+        for (document, _) in documents.filter(|(_, document)| document.voice != Voice::System) {
+            let names = self.mentions(document).filter(|&mention| self.term(mention).kind().is_name());
             for (nth, mention) in names.enumerate() {
                 let id = self.numbers[mention] as usize;
                 // What is covered nowhere is worth its chance.
                 let chance = self.worths[id];
                 if self.covered[id].is_nowhere() && chance >= min_chance && !std::mem::replace(&mut seen[id], true) {
-                    lost.push(LostName { chance, passage, mention, term: self.term(mention), nth });
+                    lost.push(LostName { chance, document, mention, term: self.term(mention), nth });
                 }
             }
         }
@@ -385,7 +385,7 @@ impl Salience {
         }
     }
 
-    /// Takes back one [`Salience::cover`] of the same mentions.
+    /// Takes back one [`Scoring::cover`] of the same mentions.
     pub fn uncover(&mut self, mentions: Range<usize>) {
         for mention in mentions {
             self.change(self.numbers[mention] as usize, |covered| covered.stays -= 1);
@@ -408,8 +408,8 @@ impl Salience {
         let mut seen = vec![false; self.facts.len()];
         let mut examples = Vec::new();
         let logarithms = Logarithms::new();
-        let passages = self.passages.iter().enumerate();
-        for (position, _) in passages.filter(|(_, passage)| passage.voice != Voice::System) {
+        let documents = self.documents.iter().enumerate();
+        for (position, _) in documents.filter(|(_, document)| document.voice != Voice::System) {
             for mention in self.mentions(position) {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
@@ -475,27 +475,27 @@ mod tests {
     use super::*;
     use crate::text::analysis::Form;
 
-    /// Returns the salience of texts, each a message of its own.
-    fn salience(texts: &[(Voice, &str)]) -> Salience {
-        let passage = |(message, &(voice, text)): (usize, &(Voice, &str))| Passage {
+    /// Returns the scoring of texts, each a message of its own.
+    fn scoring(texts: &[(Voice, &str)]) -> Scoring {
+        let document = |(message, &(voice, text)): (usize, &(Voice, &str))| Document {
             message,
             voice,
             stays: voice == Voice::System,
             asks: 0.0,
             analysis: Analysis::of(text, Form::Dated),
         };
-        let passages = texts.iter().enumerate().map(passage).collect();
-        Salience::new(passages, texts.len(), None, Mechanisms::default())
+        let documents = texts.iter().enumerate().map(document).collect();
+        Scoring::new(documents, texts.len(), None, Ablation::default())
     }
 
     /// Returns what all of a text is worth.
-    fn worth(salience: &Salience, passage: usize) -> f32 {
-        salience.worth(salience.mentions(passage))
+    fn worth(scoring: &Scoring, document: usize) -> f32 {
+        scoring.worth(scoring.mentions(document))
     }
 
     #[test]
     fn what_was_named_lately_and_by_the_model_is_likelier_needed() {
-        let told = |last| salience(&[(Voice::Result, "handle_a1b2"), (Voice::User, "and?"), last]);
+        let told = |last| scoring(&[(Voice::Result, "handle_a1b2"), (Voice::User, "and?"), last]);
         let old = worth(&told((Voice::User, "well")), 0);
         let recent = worth(&told((Voice::Result, "handle_a1b2")), 2);
         let said = worth(&told((Voice::Assistant, "handle_a1b2")), 2);
@@ -508,9 +508,9 @@ mod tests {
             [(Voice::User, "The disk and the key of it"), (Voice::Assistant, "Fine."), (Voice::User, "And now?")];
         let said = |question: &str| {
             let [old, answer, _] = texts;
-            let mut passages = salience(&[old, answer, (Voice::User, question)]).passages;
-            passages[2].asks = 1.0;
-            Salience::new(passages, 3, Some(2), Mechanisms::default()).said(0)
+            let mut documents = scoring(&[old, answer, (Voice::User, question)]).documents;
+            documents[2].asks = 1.0;
+            Scoring::new(documents, 3, Some(2), Ablation::default()).said(0)
         };
         assert!(said("And now?") == 0.0 && said("And the disk?") > 0.9);
     }
@@ -518,56 +518,56 @@ mod tests {
     #[test]
     fn what_stays_elsewhere_is_worth_less() {
         let texts = [(Voice::Result, "handle_a1b2"), (Voice::Result, "handle_a1b2"), (Voice::Result, "handle_c3d4")];
-        let mut salience = salience(&texts);
-        let before = [worth(&salience, 0), worth(&salience, 2)];
-        salience.cover(salience.mentions(1));
-        assert!(worth(&salience, 0) < before[0] && salience.is_covered(0));
-        assert_eq!(worth(&salience, 2).to_bits(), before[1].to_bits());
-        salience.cover_text("see Handle_C3D4.");
-        assert!(salience.is_covered(salience.mentions(2).start) && worth(&salience, 2) < before[1]);
+        let mut scoring = scoring(&texts);
+        let before = [worth(&scoring, 0), worth(&scoring, 2)];
+        scoring.cover(scoring.mentions(1));
+        assert!(worth(&scoring, 0) < before[0] && scoring.is_covered(0));
+        assert_eq!(worth(&scoring, 2).to_bits(), before[1].to_bits());
+        scoring.cover_text("see Handle_C3D4.");
+        assert!(scoring.is_covered(scoring.mentions(2).start) && worth(&scoring, 2) < before[1]);
     }
 
     #[test]
     fn a_line_with_a_clock_in_the_system_prompt_covers_nothing() {
         let system =
             "Tools live in handle_a1b2, whatever anybody says.\nNow it is 10:01, and handle_c3d4 is on duty.\n";
-        let salience = salience(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
-        let is_name = |mention: &usize| salience.term(*mention).kind().is_name();
-        let covered = salience.mentions(1).filter(is_name);
-        let covered: Vec<bool> = covered.map(|mention| salience.is_covered(mention)).collect();
+        let scoring = scoring(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
+        let is_name = |mention: &usize| scoring.term(*mention).kind().is_name();
+        let covered = scoring.mentions(1).filter(is_name);
+        let covered: Vec<bool> = covered.map(|mention| scoring.is_covered(mention)).collect();
         assert_eq!(covered, [true, false]);
     }
 
     #[test]
     fn a_name_is_lost_until_something_that_stays_has_it() {
-        let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
-        let lost = |salience: &Salience| {
-            let names = salience.lost(0.0).into_iter();
-            names.map(|name| (name.passage, name.nth)).collect::<Vec<_>>()
+        let mut scoring = scoring(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
+        let lost = |scoring: &Scoring| {
+            let names = scoring.lost(0.0).into_iter();
+            names.map(|name| (name.document, name.nth)).collect::<Vec<_>>()
         };
-        assert_eq!(lost(&salience), [(1, 0), (1, 1)], "the newest mention of each");
-        salience.cover_text("handle_a1b2");
-        assert_eq!(lost(&salience), [(1, 1)]);
-        assert_eq!(salience.lost(1.0), []);
+        assert_eq!(lost(&scoring), [(1, 0), (1, 1)], "the newest mention of each");
+        scoring.cover_text("handle_a1b2");
+        assert_eq!(lost(&scoring), [(1, 1)]);
+        assert_eq!(scoring.lost(1.0), []);
     }
 
     #[test]
     fn a_name_that_was_given_up_is_worth_what_it_was() {
-        let mut salience = salience(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
-        let state = |salience: &Salience| (worth(salience, 1), salience.lost(0.0).len());
-        let (whole, one) = (salience.mentions(1), salience.mentions(0));
-        let before = state(&salience);
-        salience.cover(whole.clone());
-        salience.cover(one.clone());
-        salience.uncover(whole);
-        assert_eq!(salience.lost(0.0).len(), 1, "the other mention stays");
-        salience.uncover(one);
-        let after = state(&salience);
+        let mut scoring = scoring(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
+        let state = |scoring: &Scoring| (worth(scoring, 1), scoring.lost(0.0).len());
+        let (whole, one) = (scoring.mentions(1), scoring.mentions(0));
+        let before = state(&scoring);
+        scoring.cover(whole.clone());
+        scoring.cover(one.clone());
+        scoring.uncover(whole);
+        assert_eq!(scoring.lost(0.0).len(), 1, "the other mention stays");
+        scoring.uncover(one);
+        let after = state(&scoring);
         assert!((after.0 - before.0).abs() < 1e-6 && after.1 == before.1, "{before:?} {after:?}");
         // What is listed is discounted still.
-        salience.cover_text("handle_a1b2");
-        salience.cover(salience.mentions(0));
-        salience.uncover(salience.mentions(0));
-        assert!(salience.is_covered(0) && !salience.stays_named(0));
+        scoring.cover_text("handle_a1b2");
+        scoring.cover(scoring.mentions(0));
+        scoring.uncover(scoring.mentions(0));
+        assert!(scoring.is_covered(0) && !scoring.stays_named(0));
     }
 }

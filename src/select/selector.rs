@@ -15,13 +15,13 @@ use crate::text::segments::Class;
 
 use super::estimate::{count, index};
 use super::queue::{Item, Queue};
-use super::scoring::{LostName, Passage, Salience, Voice};
+use super::scoring::{Document, LostName, Scoring, Voice};
 
 /// A text that may be cut.
 #[derive(Debug, Clone)]
 pub struct Block {
-    /// Its passage; `None` for what has no text to read, which stays or goes as a whole.
-    pub passage: Option<usize>,
+    /// Its document; `None` for what has no text to read, which stays or goes as a whole.
+    pub document: Option<usize>,
     /// Its group.
     pub group: usize,
     /// Tokens of the text.
@@ -43,8 +43,8 @@ pub struct Frame {
     pub tokens: f32,
     /// Whether the group may go.
     pub may_go: bool,
-    /// Passages that no choice changes.
-    pub passages: Vec<usize>,
+    /// Documents that no selection changes.
+    pub documents: Vec<usize>,
     /// Whether it is a message in words, and no call with its results.
     pub is_talk: bool,
     /// Messages from here to the end of the conversation.
@@ -79,22 +79,22 @@ struct Rating {
 }
 
 impl Rating {
-    fn of(salience: &Salience, passage: usize, part: usize, class: Class, crowd: f32) -> Self {
-        let Passage { voice, message, .. } = salience.passages()[passage];
+    fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
+        let Document { voice, message, .. } = scoring.documents()[document];
         if matches!(voice, Voice::User | Voice::Assistant) {
-            let is_curt = salience.passages()[passage].analysis.terms.len() <= CURT;
+            let is_curt = scoring.documents()[document].analysis.terms.len() <= CURT;
             let factor = if is_curt { QUIET_TALK } else { 1.0 };
-            return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * salience.said(message) + ANY_TALK) };
+            return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
         }
         let (class, factor) = match class {
-            _ if !salience.has_classes() => (0.0, 1.0),
+            _ if !scoring.has_classes() => (0.0, 1.0),
             Class::Error | Class::Outlier => (crowd * STRIKING, 1.0),
-            Class::Header if salience.is_end(passage, part) => (STRIKING, 1.0),
+            Class::Header if scoring.is_end(document, part) => (STRIKING, 1.0),
             Class::NearError | Class::Header => (crowd * HELPFUL, 1.0),
             Class::Repeat | Class::Noise => (0.0, QUIET),
             Class::Plain | Class::Edge => (0.0, 1.0),
         };
-        Self { named: factor, otherwise: (RELEVANCE * salience.relevance(passage, part) + class) * factor }
+        Self { named: factor, otherwise: (RELEVANCE * scoring.relevance(document, part) + class) * factor }
     }
 
     /// Returns the rating of a part whose length is worth so much, in a text of such a weight.
@@ -138,8 +138,8 @@ const LEAST: f32 = 4.0;
 /// How fast a token's worth falls with the messages behind it.
 const AGING: f32 = 0.05;
 
-pub struct Choice<'s> {
-    salience: &'s mut Salience,
+pub struct Selector<'s> {
+    scoring: &'s mut Scoring,
     frames: Vec<Frame>,
     blocks: Vec<Block>,
     units: Vec<Unit>,
@@ -161,20 +161,20 @@ pub struct Choice<'s> {
     log: Vec<(Item, f32)>,
     /// By group: whether it stays out, come what may.
     is_shut: Vec<bool>,
-    /// By group: whether what stays of it is not what it was when [`Choice::changed`] was last asked.
+    /// By group: whether what stays of it is not what it was when [`Selector::changed`] was last asked.
     is_changed: Vec<bool>,
-    /// What [`Choice::grow_all`] goes on from, and what did not fit or was given up since.
+    /// What [`Selector::grow_all`] goes on from, and what did not fit or was given up since.
     queue: Option<Queue>,
     left: Vec<Item>,
     /// Entries of the log that are not given up.
     settled: usize,
 }
 
-impl<'s> Choice<'s> {
+impl<'s> Selector<'s> {
     /// Starts with nothing taken. `blocks` come in the order of their groups.
-    pub fn new(salience: &'s mut Salience, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
+    pub fn new(scoring: &'s mut Scoring, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
         let parts =
-            |block: &Block| block.passage.map_or(1, |passage| salience.passages()[passage].analysis.parts.len());
+            |block: &Block| block.document.map_or(1, |document| scoring.documents()[document].analysis.parts.len());
         let mut units = Vec::with_capacity(blocks.iter().map(parts).sum());
         let (mut ranges, mut fixed) = (Vec::new(), Vec::new());
         let mut blocks_of = vec![0..0; frames.len()];
@@ -188,23 +188,23 @@ impl<'s> Choice<'s> {
                 is_fixed,
                 is_taken: false,
             };
-            match block.passage {
+            match block.document {
                 None => {
                     let rating = Rating { named: 0.0, otherwise: block.weight * FRAME * block.full };
                     units.push(unit(0..0, block.full, rating, false));
                 }
-                Some(passage) => {
+                Some(document) => {
                     let frame: &Frame = &frames[block.group];
                     let token_worth = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
-                    let parts = &salience.passages()[passage].analysis.parts;
+                    let parts = &scoring.documents()[document].analysis.parts;
                     let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
                     let for_byte = block.full / count(bytes as usize).max(1.0);
                     let striking = parts.iter().filter(|part| stands_out(part.class)).count();
                     let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
-                    let parts = parts.iter().zip(salience.mentions_by_part(passage)).enumerate();
+                    let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
                     units.extend(parts.map(|(i, (part, mentions))| {
                         let tokens = count(part.bytes as usize) * for_byte;
-                        let rating = Rating::of(salience, passage, i, part.class, crowd);
+                        let rating = Rating::of(scoring, document, i, part.class, crowd);
                         unit(mentions, tokens, rating.within(block.weight, tokens * token_worth), part.is_fixed)
                     }));
                 }
@@ -222,7 +222,7 @@ impl<'s> Choice<'s> {
             taken: vec![0; blocks.len()],
             is_shut: vec![false; frames.len()],
             used: count(runs) * note,
-            salience,
+            scoring,
             frames,
             blocks,
             units,
@@ -248,34 +248,34 @@ impl<'s> Choice<'s> {
         groups.filter(|&group| std::mem::take(&mut self.is_changed[group])).collect()
     }
 
-    /// See [`Salience::lost`].
+    /// See [`Scoring::lost`].
     pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
-        self.salience.lost(min_chance)
+        self.scoring.lost(min_chance)
     }
 
-    /// See [`Salience::cover_text`].
+    /// See [`Scoring::cover_text`].
     pub fn cover_text(&mut self, text: &str) {
-        self.salience.cover_text(text);
+        self.scoring.cover_text(text);
     }
 
-    /// See [`Salience::is_covered`].
+    /// See [`Scoring::is_covered`].
     pub fn is_covered(&self, mention: usize) -> bool {
-        self.salience.is_covered(mention)
+        self.scoring.is_covered(mention)
     }
 
-    /// See [`Salience::is_text_covered`].
+    /// See [`Scoring::is_text_covered`].
     pub fn is_text_covered(&self, text: &str) -> bool {
-        self.salience.is_text_covered(text)
+        self.scoring.is_text_covered(text)
     }
 
-    /// See [`Salience::stays_named`].
+    /// See [`Scoring::stays_named`].
     pub fn stays_named(&self, mention: usize) -> bool {
-        self.salience.stays_named(mention)
+        self.scoring.stays_named(mention)
     }
 
-    /// Returns a passage.
-    pub fn passage(&self, passage: usize) -> &Passage {
-        &self.salience.passages()[passage]
+    /// Returns a document.
+    pub fn document(&self, document: usize) -> &Document {
+        &self.scoring.documents()[document]
     }
 
     /// Returns the blocks of a group.
@@ -374,7 +374,7 @@ impl<'s> Choice<'s> {
         self.take_from(&mut queue, room);
     }
 
-    /// As [`Choice::grow`] for all groups, and goes on from there when it is called again with more room.
+    /// As [`Selector::grow`] for all groups, and goes on from there when it is called again with more room.
     pub fn grow_all(&mut self, room: f32) {
         let mut queue = self.queue.take().unwrap_or_else(|| {
             let mut queue = self.empty_queue();
@@ -459,12 +459,12 @@ impl<'s> Choice<'s> {
         }
     }
 
-    /// Returns how much was taken so far: see [`Choice::back_to`].
+    /// Returns how much was taken so far: see [`Selector::back_to`].
     pub fn taken(&self) -> usize {
         self.log.len()
     }
 
-    /// Gives up all that was taken since [`Choice::taken`] returned `taken`.
+    /// Gives up all that was taken since [`Selector::taken`] returned `taken`.
     pub fn back_to(&mut self, taken: usize) {
         while self.log.len() > taken {
             self.give_up();
@@ -481,14 +481,14 @@ impl<'s> Choice<'s> {
                 let group = group as usize;
                 self.is_open[group] = false;
                 self.is_changed[group] = true;
-                for &passage in &self.frames[group].passages {
-                    self.salience.uncover(self.salience.mentions(passage));
+                for &document in &self.frames[group].documents {
+                    self.scoring.uncover(self.scoring.mentions(document));
                 }
             }
             Item::Unit(unit) => {
                 let Unit { block, ref mentions, ref mut is_taken, .. } = self.units[unit as usize];
                 *is_taken = false;
-                self.salience.uncover(mentions.start as usize..mentions.end as usize);
+                self.scoring.uncover(mentions.start as usize..mentions.end as usize);
                 self.taken[block as usize] -= 1;
                 self.is_changed[self.blocks[block as usize].group] = true;
             }
@@ -552,12 +552,12 @@ impl<'s> Choice<'s> {
 
     fn frame_worth(&self, group: usize) -> f32 {
         let frame = &self.frames[group];
-        let of_passage = |&passage: &usize| {
-            let named = self.salience.worth(self.salience.mentions(passage));
-            Rating::of(self.salience, passage, 0, Class::Plain, 0.0).worth(named)
+        let of_passage = |&document: &usize| {
+            let named = self.scoring.worth(self.scoring.mentions(document));
+            Rating::of(self.scoring, document, 0, Class::Plain, 0.0).worth(named)
         };
-        let passages: f32 = frame.passages.iter().map(of_passage).sum();
-        passages + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
+        let documents: f32 = frame.documents.iter().map(of_passage).sum();
+        documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
     }
 
     /// Returns the tokens that opening a group takes: its frame, and the notes at its sides instead of the one there was.
@@ -581,7 +581,7 @@ impl<'s> Choice<'s> {
 
     fn unit_worth(&self, unit: usize) -> f32 {
         let Unit { ref mentions, rating, .. } = self.units[unit];
-        rating.worth(self.salience.worth(mentions.start as usize..mentions.end as usize))
+        rating.worth(self.scoring.worth(mentions.start as usize..mentions.end as usize))
     }
 
     /// Returns the tokens that taking a part of an open group adds, marks included.
@@ -611,8 +611,8 @@ impl<'s> Choice<'s> {
         self.is_changed[group] = true;
         self.used += tokens;
         self.log.push((Item::Group(index(group)), tokens));
-        for passage in self.frames[group].passages.clone() {
-            self.salience.cover(self.salience.mentions(passage));
+        for document in self.frames[group].documents.clone() {
+            self.scoring.cover(self.scoring.mentions(document));
         }
     }
 
@@ -622,7 +622,7 @@ impl<'s> Choice<'s> {
         let Unit { block, ref mentions, .. } = self.units[unit];
         let mentions = mentions.start as usize..mentions.end as usize;
         self.taken[block as usize] += 1;
-        self.salience.cover(mentions);
+        self.scoring.cover(mentions);
         self.units[unit].is_taken = true;
         self.is_changed[self.blocks[block as usize].group] = true;
     }
@@ -648,28 +648,28 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::select::Mechanisms;
+    use crate::select::Ablation;
     use crate::text::analysis::{Analysis, Form};
 
     const NOTE: f32 = 9.0;
     const LINES: usize = 12;
 
     /// Three groups of one text each, of lines of the same length.
-    fn salience() -> Salience {
+    fn scoring() -> Scoring {
         let line = |i: usize| format!("worker {} reports job_{:04} as finished and waits\n", i % 7, 1_000 + i);
-        let passage = |message: usize| {
+        let document = |message: usize| {
             let text: String = (message * LINES..(message + 1) * LINES).map(line).collect();
             let analysis = Analysis::of(&text, Form::Outlined);
             assert_eq!(analysis.parts.len(), LINES);
-            Passage { message, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(&analysis) }
+            Document { message, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(&analysis) }
         };
-        Salience::new((0..3).map(passage).collect(), 3, None, Mechanisms::default())
+        Scoring::new((0..3).map(document).collect(), 3, None, Ablation::default())
     }
 
-    fn choice(salience: &mut Salience) -> Choice<'_> {
+    fn selector(scoring: &mut Scoring) -> Selector<'_> {
         let frame = |group: u8| Frame { tokens: 10.0, may_go: true, age: f32::from(3 - group), ..Frame::default() };
         let block = |group: usize| Block {
-            passage: Some(group),
+            document: Some(group),
             group,
             full: 180.0,
             shortest: 8.0,
@@ -677,79 +677,79 @@ mod tests {
             mark: FIRST_MARK,
             is_bundle: false,
         };
-        Choice::new(salience, (0..3).map(frame).collect(), (0..3).map(block).collect(), NOTE)
+        Selector::new(scoring, (0..3).map(frame).collect(), (0..3).map(block).collect(), NOTE)
     }
 
-    fn parts(choice: &Choice<'_>) -> usize {
-        let stays = |(block, part): &(usize, usize)| choice.stays(*block, *part);
+    fn parts(selector: &Selector<'_>) -> usize {
+        let stays = |(block, part): &(usize, usize)| selector.stays(*block, *part);
         (0..3).flat_map(|block| (0..LINES).map(move |part| (block, part))).filter(stays).count()
     }
 
     #[test]
     fn what_is_taken_is_within_the_room_and_grows_with_it() {
-        let mut salience = salience();
-        let mut choice = choice(&mut salience);
+        let mut scoring = scoring();
+        let mut selector = selector(&mut scoring);
         let mut before = 0;
         for room in [60.0, 120.0, 240.0, 480.0] {
-            choice.grow_all(room);
-            assert!(choice.used() <= room && choice.used() > room - 40.0, "{} of {room}", choice.used());
-            assert!(parts(&choice) > before);
-            before = parts(&choice);
+            selector.grow_all(room);
+            assert!(selector.used() <= room && selector.used() > room - 40.0, "{} of {room}", selector.used());
+            assert!(parts(&selector) > before);
+            before = parts(&selector);
         }
-        choice.grow_all(1_000.0);
-        assert_eq!(parts(&choice), 3 * LINES);
-        assert!((0..3).all(|block| choice.kept(block) == Kept::Whole));
+        selector.grow_all(1_000.0);
+        assert_eq!(parts(&selector), 3 * LINES);
+        assert!((0..3).all(|block| selector.kept(block) == Kept::Whole));
     }
 
     #[test]
     fn what_is_given_up_can_be_taken_again() {
-        let mut salience = salience();
-        let mut choice = choice(&mut salience);
-        choice.grow_all(300.0);
-        let (taken, used) = (parts(&choice), choice.used());
-        choice.shrink(100.0);
-        assert!(parts(&choice) < taken && choice.used() <= used - 100.0);
-        choice.grow_all(300.0);
-        assert!(parts(&choice) + 2 >= taken && choice.used() <= 300.0);
+        let mut scoring = scoring();
+        let mut selector = selector(&mut scoring);
+        selector.grow_all(300.0);
+        let (taken, used) = (parts(&selector), selector.used());
+        selector.shrink(100.0);
+        assert!(parts(&selector) < taken && selector.used() <= used - 100.0);
+        selector.grow_all(300.0);
+        assert!(parts(&selector) + 2 >= taken && selector.used() <= 300.0);
     }
 
     #[test]
     fn what_is_given_up_is_named_nowhere_again() {
-        let mut salience = salience();
-        let mut choice = choice(&mut salience);
-        let lost = |choice: &Choice<'_>| choice.lost(0.0).len();
-        let (all, worth) = (lost(&choice), choice.unit_worth(0));
-        choice.take_part(0, 0);
-        assert!(lost(&choice) < all && choice.unit_worth(0) < worth);
-        choice.shrink(1_000.0);
-        assert!(lost(&choice) == all && (choice.unit_worth(0) - worth).abs() < 1e-6);
+        let mut scoring = scoring();
+        let mut selector = selector(&mut scoring);
+        let lost = |selector: &Selector<'_>| selector.lost(0.0).len();
+        let (all, worth) = (lost(&selector), selector.unit_worth(0));
+        selector.take_part(0, 0);
+        assert!(lost(&selector) < all && selector.unit_worth(0) < worth);
+        selector.shrink(1_000.0);
+        assert!(lost(&selector) == all && (selector.unit_worth(0) - worth).abs() < 1e-6);
     }
 
     #[test]
     fn what_is_settled_is_given_up_last() {
-        let mut salience = salience();
-        let mut choice = choice(&mut salience);
-        choice.take_whole(1);
-        choice.settle();
-        let used = choice.used();
-        choice.grow_all(1_000.0);
-        choice.shrink(10_000.0);
-        assert!(choice.is_settled() && (choice.used() - used).abs() < 0.1);
-        assert_eq!([0, 1, 2].map(|group| choice.is_open(group)), [false, true, false]);
-        assert_eq!(choice.kept(1), Kept::Whole);
-        choice.unsettle();
-        choice.shrink(10_000.0);
-        assert!((0..3).all(|group| !choice.is_open(group)));
+        let mut scoring = scoring();
+        let mut selector = selector(&mut scoring);
+        selector.take_whole(1);
+        selector.settle();
+        let used = selector.used();
+        selector.grow_all(1_000.0);
+        selector.shrink(10_000.0);
+        assert!(selector.is_settled() && (selector.used() - used).abs() < 0.1);
+        assert_eq!([0, 1, 2].map(|group| selector.is_open(group)), [false, true, false]);
+        assert_eq!(selector.kept(1), Kept::Whole);
+        selector.unsettle();
+        selector.shrink(10_000.0);
+        assert!((0..3).all(|group| !selector.is_open(group)));
     }
 
     #[test]
     fn a_part_between_two_that_stay_saves_a_mark() {
-        let mut salience = salience();
-        let mut choice = choice(&mut salience);
+        let mut scoring = scoring();
+        let mut selector = selector(&mut scoring);
         let mut cost = |part| {
-            let before = choice.used();
-            choice.take_part(0, part);
-            choice.used() - before
+            let before = selector.used();
+            selector.take_part(0, part);
+            selector.used() - before
         };
         let (_, apart, between) = (cost(3), cost(5), cost(4));
         assert!((apart - between - 2.0 * GAP).abs() < 0.1, "{apart} {between}");
@@ -757,10 +757,10 @@ mod tests {
 
     #[test]
     fn groups_that_have_changed_are_named_once() {
-        let mut salience = salience();
-        let mut choice = choice(&mut salience);
-        assert_eq!(choice.changed(), [0, 1, 2]);
-        choice.take_part(2, 0);
-        assert_eq!((choice.changed(), choice.changed()), (vec![2], vec![]));
+        let mut scoring = scoring();
+        let mut selector = selector(&mut scoring);
+        assert_eq!(selector.changed(), [0, 1, 2]);
+        selector.take_part(2, 0);
+        assert_eq!((selector.changed(), selector.changed()), (vec![2], vec![]));
     }
 }

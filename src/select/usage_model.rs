@@ -6,7 +6,7 @@ use crate::text::segments::Class;
 use crate::text::terms::KINDS;
 
 use super::estimate::count;
-use super::facts::{Bearing, Fact};
+use super::facts::{Fact, QueryMatch};
 use super::scoring::Voice;
 
 /// Features of a term.
@@ -27,7 +27,7 @@ impl Logarithms {
 }
 
 /// Returns what can be read off a conversation of `messages` messages about a term: see `training/README.md`.
-pub fn features(fact: &Fact, bearing: &Bearing, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
+pub fn features(fact: &Fact, bearing: &QueryMatch, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
     let ln = |n: u16| logarithms.at(usize::from(n));
     let is = |condition: bool| f32::from(u8::from(condition));
     let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
@@ -50,7 +50,7 @@ pub fn features(fact: &Fact, bearing: &Bearing, messages: usize, logarithms: &Lo
 }
 
 /// Returns the chance that the next step uses a term; 0 for kinds without weights.
-pub fn chance(fact: &Fact, bearing: &Bearing, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
+pub fn chance(fact: &Fact, bearing: &QueryMatch, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
     let Some(weights) = &weights[fact.term.kind() as usize] else { return 0.0 };
     let sum: f32 = features(fact, bearing, messages, logarithms)
         .iter()

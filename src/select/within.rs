@@ -11,10 +11,10 @@ use crate::text::segments::Kind;
 use crate::text::{elision, excerpt};
 use crate::tokens::{ContentMemory, TokenCounter};
 
-use super::Mechanisms;
+use super::Ablation;
 use super::estimate::float;
-use super::scoring::{Passage, Salience, Voice};
-use super::selector::{Block, Choice, FIRST_MARK, Frame, Kept, shrink_steps};
+use super::scoring::{Document, Scoring, Voice};
+use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 
 /// A large result is shortened anew in every call that it stands in.
 pub static MEMORY: LazyLock<ContentMemory<Option<(String, u64)>>> =
@@ -81,22 +81,23 @@ fn chosen(
     counter: TokenCounter,
     origin: Option<&str>,
 ) -> Option<(String, u64)> {
-    let passage = Passage { message: 0, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(analysis) };
-    let mut salience = Salience::new(vec![passage], 1, None, Mechanisms::default());
+    let document =
+        Document { message: 0, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(analysis) };
+    let mut scoring = Scoring::new(vec![document], 1, None, Ablation::default());
     let mark = FIRST_MARK + origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
     let full_tokens = u64::from(counter.text(text));
     let full = float(full_tokens);
-    let block = Block { passage: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
-    let mut choice = Choice::new(&mut salience, vec![Frame::default()], vec![block], 0.0);
-    choice.grow(float(max_tokens), |_| true);
+    let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
+    let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
+    selector.grow(float(max_tokens), |_| true);
     let mut steps = shrink_steps();
-    while choice.kept(0) != Kept::Nothing {
-        let short = analysis.excerpt(text, &|part| choice.stays(0, part), origin);
+    while selector.kept(0) != Kept::Nothing {
+        let short = analysis.excerpt(text, &|part| selector.stays(0, part), origin);
         let tokens = u64::from(counter.excerpt(&short, text, full_tokens));
         if tokens <= max_tokens {
             return Some((short.text, tokens));
         }
-        choice.shrink(float(tokens - max_tokens) * steps.next().unwrap_or(1.0));
+        selector.shrink(float(tokens - max_tokens) * steps.next().unwrap_or(1.0));
     }
     None
 }

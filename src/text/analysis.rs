@@ -8,7 +8,7 @@ use crate::checkpoint;
 use crate::tokens::{ContentMemory, Excerpt};
 use crate::tools::SUBJECT_KEYS;
 
-use super::segments::{Class, Kind, Outline};
+use super::segments::{Class, Kind, Segments};
 use super::terms::{self, ShortTerm, Terms};
 
 /// How a text is taken apart.
@@ -41,7 +41,7 @@ pub struct Part {
 /// What is known of a text.
 #[derive(Debug)]
 pub struct Analysis {
-    outline: Option<Outline>,
+    outline: Option<Segments>,
     pub parts: Box<[Part]>,
     /// The terms of all parts, in order.
     pub terms: Box<[ShortTerm]>,
@@ -58,7 +58,7 @@ impl Analysis {
         checkpoint::reached();
         MEMORY.get_or_make(text, form as u64, || {
             let analysis = Self::make(text, form);
-            let bytes = analysis.outline.as_ref().map_or(0, Outline::heap_bytes)
+            let bytes = analysis.outline.as_ref().map_or(0, Segments::heap_bytes)
                 + analysis.parts.len() * size_of::<Part>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
                 + analysis.names.len() * size_of::<u32>();
@@ -70,7 +70,7 @@ impl Analysis {
         let (outline, terms) = if form == Form::Whole {
             (None, Terms::by_part(text, std::iter::once(text.len()), &mut ()))
         } else {
-            let (outline, terms) = Outline::with_terms(text);
+            let (outline, terms) = Segments::with_terms(text);
             (Some(outline), terms)
         };
         let mut parts: Vec<Part> = match &outline {
@@ -103,7 +103,7 @@ impl Analysis {
 
     /// Returns what the text is, where it was taken apart.
     pub fn kind(&self) -> Option<Kind> {
-        self.outline.as_ref().map(Outline::kind)
+        self.outline.as_ref().map(Segments::kind)
     }
 
     /// Returns how many names it has, repeats included.

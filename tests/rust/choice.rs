@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use nanobot_context::Role;
-use nanobot_context::compress::{self, Archive, Mechanisms, Request};
+use nanobot_context::compress::{self, Ablation, Archive, Request};
 use nanobot_context::conversation::is_note;
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
@@ -434,8 +434,8 @@ fn every_mechanism_changes_what_stays_where_it_has_a_say() {
         assert_ne!(short, fit_without(mechanism, &messages, percent), "{mechanism}");
         assert!(tokens(&fit_without(mechanism, &messages, percent)) <= percent_of(&messages, percent), "{mechanism}");
     }
-    assert_eq!(Mechanisms::without([]).unwrap(), Mechanisms::default());
-    assert!(Mechanisms::without(["learned", "luck"]).is_err());
+    assert_eq!(Ablation::without([]).unwrap(), Ablation::default());
+    assert!(Ablation::without(["learned", "luck"]).is_err());
 }
 
 #[test]

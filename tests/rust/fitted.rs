@@ -1,6 +1,6 @@
 //! Conversations made of steps, and what is left of them within a share of their tokens.
 
-use nanobot_context::compress::{self, Mechanisms, Request};
+use nanobot_context::compress::{self, Ablation, Request};
 use nanobot_context::{Role, TokenCounter};
 
 use crate::owned::{Owned, apply, view};
@@ -42,7 +42,7 @@ pub fn fit(messages: &[Owned], percent: u64) -> Vec<Owned> {
 
 /// As [`fit`], without a mechanism.
 pub fn fit_without(mechanism: &str, messages: &[Owned], percent: u64) -> Vec<Owned> {
-    let mechanisms = Mechanisms::without([mechanism]).unwrap();
+    let mechanisms = Ablation::without([mechanism]).unwrap();
     fit_by(messages, &Request { mechanisms, ..Request::new(None, None, 0) }, percent_of(messages, percent))
 }
 

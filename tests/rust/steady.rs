@@ -1,6 +1,6 @@
 //! Promise 6: a message once shortened keeps its bytes, and the same history gives the same bytes again.
 
-use nanobot_context::compress::{self, Plan, Request, Steady};
+use nanobot_context::compress::{self, CompactionCache, Plan, Request};
 use nanobot_context::{Error, Role, TokenCounter};
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn requests(messages: &[Owned]) -> Vec<usize> {
     (1..messages.len()).filter(|&at| messages[at].role == Role::Assistant).collect()
 }
 
-fn sent(steady: &Steady, messages: &[Owned], window_tokens: u64) -> Vec<Owned> {
+fn sent(steady: &CompactionCache, messages: &[Owned], window_tokens: u64) -> Vec<Owned> {
     let plan = steady.compress(&view(messages), &request(window_tokens)).unwrap();
     plan.map_or_else(|| messages.to_vec(), |plan| apply(messages, &plan))
 }
@@ -49,14 +49,14 @@ proptest! {
     #[test]
     fn a_restart_at_any_message_gives_the_same_plan(case in cases()) {
         let request = case.request(case.window_tokens());
-        let running = Steady::default();
-        let plan = |steady: &Steady, at: usize| steady.compress(&view(&case.messages[..at]), &request).ok();
+        let running = CompactionCache::default();
+        let plan = |steady: &CompactionCache, at: usize| steady.compress(&view(&case.messages[..at]), &request).ok();
         for at in 0..=case.messages.len() {
-            prop_assert_eq!(plan(&running, at), plan(&Steady::default(), at), "at {}", at);
+            prop_assert_eq!(plan(&running, at), plan(&CompactionCache::default(), at), "at {}", at);
         }
         // And back: a conversation that was cut short is another one.
         for at in (0..=case.messages.len()).rev().step_by(3) {
-            prop_assert_eq!(plan(&running, at), plan(&Steady::default(), at), "back at {}", at);
+            prop_assert_eq!(plan(&running, at), plan(&CompactionCache::default(), at), "back at {}", at);
         }
     }
 
@@ -84,7 +84,7 @@ fn requests_grow_at_their_end_between_rare_large_steps() {
         let messages = conversation(turns, rounds);
         let window_tokens = tokens(&messages) / 3;
         let budget = request(window_tokens).budget_tokens();
-        let steady = Steady::default();
+        let steady = CompactionCache::default();
         let (mut previous, mut steps): (Vec<Owned>, Vec<u64>) = (Vec::new(), Vec::new());
         let all = requests(&messages);
         for &at in &all {
@@ -105,7 +105,7 @@ fn requests_grow_at_their_end_between_rare_large_steps() {
 fn a_step_fills_its_target() {
     let messages = conversation(1, 150);
     let (floor, budget) = (tokens(&messages[..2]), request(tokens(&messages) / 3).budget_tokens());
-    let out = |at: usize| sent(&Steady::default(), &messages[..at], tokens(&messages) / 3);
+    let out = |at: usize| sent(&CompactionCache::default(), &messages[..at], tokens(&messages) / 3);
     let cut = requests(&messages).into_iter().map(|at| (at, out(at))).find(|(at, out)| *out != messages[..*at]);
     let left = tokens(&cut.unwrap().1);
     let target = floor + (budget - floor) * 65 / 100;
@@ -117,13 +117,13 @@ fn a_step_fills_its_target() {
 fn a_clock_in_the_system_prompt_moves_nothing() {
     let messages = conversation(3, 30);
     let window_tokens = tokens(&messages) / 2;
-    let (running, budget) = (Steady::default(), request(window_tokens).budget_tokens());
+    let (running, budget) = (CompactionCache::default(), request(window_tokens).budget_tokens());
     let mut changed = 0;
     for at in requests(&messages) {
         let before = sent(&running, &messages[..at], window_tokens);
         let mut later = messages[..at].to_vec();
         later[0] = Owned::new(Role::System, "You are nanobot. It is 22:47:13 on Saturday.");
-        for steady in [&running, &Steady::default()] {
+        for steady in [&running, &CompactionCache::default()] {
             let after = sent(steady, &later, window_tokens);
             assert_eq!(before[1..], after[1..], "at {at}");
             assert_eq!(after[0], later[0]);
@@ -138,7 +138,7 @@ fn a_clock_in_the_system_prompt_moves_nothing() {
 fn what_was_changed_in_the_middle_is_planned_anew() {
     let messages = conversation(3, 30);
     let window_tokens = tokens(&messages) / 2;
-    let running = Steady::default();
+    let running = CompactionCache::default();
     let before = sent(&running, &messages, window_tokens);
     let mut changed = 0;
     for index in [3, 40, 100, 180] {
@@ -146,7 +146,7 @@ fn what_was_changed_in_the_middle_is_planned_anew() {
         other[index] = Owned { name: other[index].name.clone(), ..other[index].clone() };
         other[index].says = crate::owned::Says::Text("something else".to_owned());
         let after = sent(&running, &other, window_tokens);
-        assert_eq!(after, sent(&Steady::default(), &other, window_tokens), "{index}");
+        assert_eq!(after, sent(&CompactionCache::default(), &other, window_tokens), "{index}");
         // What is left out either way changes nothing.
         changed += u32::from(before != after);
         assert_eq!(before, sent(&running, &messages, window_tokens));
@@ -162,12 +162,12 @@ fn conversations_that_take_turns_are_not_confused() {
     two.push(Owned::new(Role::User, "No, stop. Do this instead."));
     two.extend(conversation(1, 70).split_off(2));
     let window_tokens = tokens(&one) / 2;
-    let (shared, apart) = (Steady::holding(1 << 20), [Steady::default(), Steady::default()]);
+    let (shared, apart) = (CompactionCache::holding(1 << 20), [CompactionCache::default(), CompactionCache::default()]);
     for at in requests(&one).into_iter().filter(|&at| at < two.len()) {
         for (messages, alone) in [&one, &two].into_iter().zip(&apart) {
             let out = sent(&shared, &messages[..at], window_tokens);
             assert_eq!(out, sent(alone, &messages[..at], window_tokens));
-            assert_eq!(out, sent(&Steady::default(), &messages[..at], window_tokens));
+            assert_eq!(out, sent(&CompactionCache::default(), &messages[..at], window_tokens));
         }
     }
 }
@@ -176,7 +176,7 @@ fn conversations_that_take_turns_are_not_confused() {
 fn a_lower_window_after_a_refusal_gives_a_smaller_request() {
     let messages = conversation(2, 60);
     let window_tokens = tokens(&messages) / 2;
-    let steady = Steady::default();
+    let steady = CompactionCache::default();
     let refused = tokens(&sent(&steady, &messages, window_tokens));
     let lower = refused * 9 / 10;
     assert!(tokens(&sent(&steady, &messages, lower)) <= request(lower).budget_tokens());
@@ -189,7 +189,7 @@ fn a_large_message_of_the_user_does_not_make_every_request_a_step() {
     let protected = tokens(&messages[..2]);
     // What must stay is 90 % of the budget.
     let window_tokens = protected * 100 / 90 * 100 / 85 + 1;
-    let (steady, mut previous, mut steps) = (Steady::default(), Vec::new(), 0);
+    let (steady, mut previous, mut steps) = (CompactionCache::default(), Vec::new(), 0);
     let all = requests(&messages);
     for &at in &all {
         let out = sent(&steady, &messages[..at], window_tokens);
@@ -202,11 +202,11 @@ fn a_large_message_of_the_user_does_not_make_every_request_a_step() {
 #[test]
 fn a_step_that_was_remembered_hides_no_overflow() {
     let messages = [Owned::new(Role::Assistant, "The build is green.")];
-    let compress = |steady: &Steady, budget_tokens: u64| {
+    let compress = |steady: &CompactionCache, budget_tokens: u64| {
         let request = Request { max_output_tokens: Some(100 - budget_tokens), ..request(100) };
         steady.compress(&view(&messages), &request).map(|plan| plan.is_some_and(|plan| plan.outputs.is_empty()))
     };
-    let steady = Steady::default();
+    let steady = CompactionCache::default();
     assert!(compress(&steady, 3).unwrap(), "the start of the reply alone");
     assert!(matches!(compress(&steady, 2), Err(Error::Overflow { .. })));
     assert!(compress(&steady, 3).unwrap());

@@ -270,10 +270,10 @@ fn is_prose(lines: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::segments::Outline;
+    use crate::text::segments::Segments;
 
     fn kind(text: &str) -> Kind {
-        Outline::of(text).kind()
+        Segments::of(text).kind()
     }
 
     #[test]

@@ -116,13 +116,13 @@ impl Piece {
 /// at most one for every 40 bytes, and 8 more; JSON has about as many, and one for each container that is opened. A piece
 /// of JSON has before its value the key, the comma and the brackets that open there, and behind it the brackets that close.
 #[derive(Debug)]
-pub struct Outline {
+pub struct Segments {
     kind: Kind,
     pieces: Vec<Piece>,
     tree: Option<Tree>,
 }
 
-impl Outline {
+impl Segments {
     /// Returns the bytes that it has on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.pieces.capacity() * size_of::<Piece>() + self.tree.as_ref().map_or(0, Tree::heap_bytes)
@@ -133,7 +133,7 @@ impl Outline {
         Self::with_terms(text).0
     }
 
-    /// As [`Outline::of`], with the terms of each piece: words are looked at once for both.
+    /// As [`Segments::of`], with the terms of each piece: words are looked at once for both.
     pub fn with_terms(text: &str) -> (Self, Terms) {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::outline(text) {
@@ -214,7 +214,7 @@ impl Outline {
         excerpt
     }
 
-    /// As [`Outline::excerpt`], its text alone.
+    /// As [`Segments::excerpt`], its text alone.
     #[cfg(test)]
     pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
         self.excerpt(text, keep, origin).text

@@ -99,7 +99,7 @@ fn is_mark(source: &str) -> bool {
     source.contains(" left out") || source.contains("[... ")
 }
 
-fn check_pieces(text: &str, outline: &Outline) -> Result<(), TestCaseError> {
+fn check_pieces(text: &str, outline: &Segments) -> Result<(), TestCaseError> {
     let mut end = 0;
     for piece in outline.pieces() {
         prop_assert!(piece.start as usize == end && piece.start < piece.end, "{piece:?} behind {end}");
@@ -111,7 +111,7 @@ fn check_pieces(text: &str, outline: &Outline) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_kept(text: &str, outline: &Outline, seed: u64) -> Result<String, TestCaseError> {
+fn check_kept(text: &str, outline: &Segments, seed: u64) -> Result<String, TestCaseError> {
     let keep = keep(seed);
     let out = outline.render(text, &keep, Some("a/\"b"));
     let mut rest = out.as_str();
@@ -132,20 +132,20 @@ proptest! {
 
     #[test]
     fn all_pieces_make_the_text(text in prop_oneof![text(), any::<String>()]) {
-        let outline = Outline::of(&text);
+        let outline = Segments::of(&text);
         check_pieces(&text, &outline)?;
         prop_assert!(outline.pieces().len() <= text.len() / 40 + 8);
     }
 
     #[test]
     fn what_stays_is_shown_in_order(text in text(), seed: u64) {
-        check_kept(&text, &Outline::of(&text), seed)?;
+        check_kept(&text, &Segments::of(&text), seed)?;
     }
 
     #[test]
     fn shortening_again_adds_no_second_mark(text in lines(), seed: u64, again: u64) {
-        let once = Outline::of(&text).render(&text, &keep(seed), None);
-        let twice = Outline::of(&once).render(&once, &keep(again), None);
+        let once = Segments::of(&text).render(&text, &keep(seed), None);
+        let twice = Segments::of(&once).render(&once, &keep(again), None);
         let is_mark = |line: &str| elision::read_gap(line).is_some();
         let chain = |text: &str| {
             let lines: Vec<&str> = text.lines().collect();
@@ -157,7 +157,7 @@ proptest! {
     #[test]
     fn json_stays_json(text in json(), seed: u64) {
         let _: Value = serde_json::from_str(&text).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let outline = Outline::of(&text);
+        let outline = Segments::of(&text);
         prop_assert_eq!(outline.kind(), Kind::Json);
         check_pieces(&text, &outline)?;
         let out = check_kept(&text, &outline, seed)?;
@@ -170,7 +170,7 @@ proptest! {
     #[test]
     fn json_lines_stay_json_lines(lines in vec(json(), 2..8), seed: u64) {
         let text: String = lines.iter().map(|line| line.trim().to_owned() + "\n").collect();
-        let outline = Outline::of(&text);
+        let outline = Segments::of(&text);
         prop_assert_eq!(outline.kind(), Kind::Json);
         check_pieces(&text, &outline)?;
         let out = check_kept(&text, &outline, seed)?;
@@ -185,7 +185,7 @@ proptest! {
             return Ok(());
         }
         let text = format!("Process exited with code 0\nOutput:\n{}. Please go on.\n", text.trim());
-        let outline = Outline::of(&text);
+        let outline = Segments::of(&text);
         prop_assert_eq!(outline.kind(), Kind::Json);
         check_pieces(&text, &outline)?;
         let keep = keep(seed);
@@ -199,7 +199,7 @@ proptest! {
 
     #[test]
     fn nothing_is_a_mark(text in prop_oneof![text(), json()]) {
-        let out = Outline::of(&text).render(&text, &|_| false, None);
+        let out = Segments::of(&text).render(&text, &|_| false, None);
         prop_assert!(out.len() < 300, "{out}");
         prop_assert!(text.is_empty() || !out.is_empty());
     }
@@ -239,7 +239,7 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
         small("+"),
     ];
     for text in texts.into_iter().chain(more) {
-        let outline = Outline::of(&text);
+        let outline = Segments::of(&text);
         let name: String = text.chars().take(12).collect();
         assert!(outline.pieces().len() <= text.len() / 24 + 8, "{name}: {}", outline.pieces().len());
         assert_eq!(outline.render(&text, &|_| true, None), text, "{name}");
@@ -257,7 +257,7 @@ fn numbered(lines: Range<usize>, line: impl Fn(usize) -> String) -> String {
 
 /// The classes of the pieces of a text, with their text.
 fn classed(text: &str) -> Vec<(Class, &str)> {
-    let outline = Outline::of(text);
+    let outline = Segments::of(text);
     outline.pieces().iter().map(|piece| (piece.class, &text[piece.range()])).collect()
 }
 
@@ -266,7 +266,7 @@ fn class_of(text: &str, part: &str) -> Class {
 }
 
 fn with_classes(text: &str, classes: &[Class], origin: Option<&str>) -> String {
-    let outline = Outline::of(text);
+    let outline = Segments::of(text);
     outline.render(text, &|i| classes.contains(&outline.pieces()[i].class), origin)
 }
 
@@ -278,7 +278,7 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
     });
     log +=
         "Traceback (most recent call last):\n  File 'x.py', line 7\nE123456: assertion failed in step 7\nexit code 1";
-    assert_eq!(Outline::of(&log).kind(), Kind::Log);
+    assert_eq!(Segments::of(&log).kind(), Kind::Log);
     assert_eq!(class_of(&log, "E123456"), Class::Error);
     assert_eq!(class_of(&log, "exit code 1"), Class::Error);
     assert_eq!(class_of(&log, "File 'x.py'"), Class::NearError);
@@ -287,16 +287,16 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
     assert!(out.contains(" characters left out; all of it: out/1.txt ...]\n"), "{out}");
     assert!(out.ends_with("E123456: assertion failed in step 7\nexit code 1"), "{out}");
     assert!(out.len() < 1_500, "{out}");
-    let later = Outline::of(&log).render(&log, &|i| i == 1 || i == 100, None);
+    let later = Segments::of(&log).render(&log, &|i| i == 1 || i == 100, None);
     assert_eq!(later.lines().filter(|line| line.ends_with(" similar lines ...]")).count(), 1, "{later}");
 }
 
 #[test]
 fn marks_beside_a_gap_become_one() {
     let log: String = numbered(0..40, |i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i)));
-    let once = Outline::of(&log).render(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
+    let once = Segments::of(&log).render(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
     assert_eq!(once.matches("[... 10 lines, ").count(), 1, "{once}");
-    let outline = Outline::of(&once);
+    let outline = Segments::of(&once);
     let mark = outline.pieces().iter().position(|piece| once[piece.range()].starts_with("[... ")).unwrap();
     let twice = outline.render(&once, &|i| !(mark + 1..mark + 4).contains(&i), None);
     assert_eq!(twice.matches("[... ").count(), 1, "{twice}");
@@ -306,7 +306,7 @@ fn marks_beside_a_gap_become_one() {
 #[test]
 fn a_gap_within_a_line_is_counted_in_characters() {
     let text = "One sentence of the text stands here. ".repeat(60);
-    let out = Outline::of(&text).render(&text, &|i| i != 2 && i != 4, None);
+    let out = Segments::of(&text).render(&text, &|i| i != 2 && i != 4, None);
     assert!(out.contains(" characters left out ...] One") && out.contains(" characters ...] One"), "{out}");
 }
 
@@ -351,7 +351,7 @@ fn a_long_string_in_json_is_opened() {
 fn members_left_out_are_counted_under_a_free_key() {
     let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
     let text = format!("{{\"…\": \"mine {}\", {}}}", "x".repeat(60), members.join(", "));
-    let outline = Outline::of(&text);
+    let outline = Segments::of(&text);
     let out = outline.render(&text, &|i| i == 0 || i == 5, None);
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["…2"], "11 of 13 keys left out", "{out}");
@@ -360,7 +360,7 @@ fn members_left_out_are_counted_under_a_free_key() {
 #[test]
 fn code_shows_its_signatures() {
     let code = "# Copyright 2024 Someone\n# Licensed under MIT, see the file LICENSE for more\nimport os\n\n\nclass Importer(Base):\n    \"\"\"Reads.\"\"\"\n\n    def read(self, path: str) -> list[str]:\n        rows = open(path).read().splitlines()\n        return [row for row in rows if row != 'error']\n\n    async def write(self, path):\n        raise ValueError('cannot write this one')\n\n\ndef main():\n    Importer().read('x')\n";
-    assert_eq!(Outline::of(code).kind(), Kind::Code);
+    assert_eq!(Segments::of(code).kind(), Kind::Code);
     for signature in ["class Importer", "def read", "async def write", "def main"] {
         assert_eq!(class_of(code, signature), Class::Header, "{signature}");
     }
@@ -368,14 +368,14 @@ fn code_shows_its_signatures() {
     assert_eq!(class_of(code, "cannot write"), Class::Plain);
     let lines: Vec<&str> = code.lines().collect();
     let listing = numbered(0..lines.len(), |i| format!("{:6}\t{}\n", i + 1, lines[i]));
-    assert_eq!(Outline::of(&listing).kind(), Kind::Code);
+    assert_eq!(Segments::of(&listing).kind(), Kind::Code);
     assert_eq!(class_of(&listing, "def main"), Class::Header);
 }
 
 #[test]
 fn a_diff_shows_files_hunks_and_changes() {
     let diff = "diff --git a/src/a.rs b/src/a.rs\nindex 1b2c3d4..5e6f7a8 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,5 +1,5 @@ fn read\n context of the change, line one\n context of the change, line two\n-let mut total = compute_old(value);\n+let mut total = compute_new(value);\n context of the change, line three\n";
-    assert_eq!(Outline::of(diff).kind(), Kind::Diff);
+    assert_eq!(Segments::of(diff).kind(), Kind::Diff);
     assert_eq!(class_of(diff, "@@ -1"), Class::Header);
     assert_eq!(class_of(diff, "compute_new"), Class::Outlier);
     assert_eq!(class_of(diff, "line one"), Class::Plain);
@@ -387,25 +387,25 @@ fn tables_show_their_head_and_odd_rows() {
     csv += &numbered(0..40, |i| {
         format!("{i},customer number {i},{},{}.10\n", if i == 23 { "blocked" } else { "active" }, 100 + i)
     });
-    assert_eq!(Outline::of(&csv).kind(), Kind::Table);
+    assert_eq!(Segments::of(&csv).kind(), Kind::Table);
     assert_eq!(class_of(&csv, "id,name"), Class::Header);
     assert_eq!(class_of(&csv, "23,customer"), Class::Outlier);
     assert_eq!(class_of(&csv, "15,customer"), Class::Plain);
     let pods = "NAME                STATUS             AGE\nweb-7d4b9c-1        Running            12d\nweb-7d4b9c-2        Running            12d\nweb-7d4b9c-3        CrashLoopBackOff   12d\nweb-7d4b9c-4        Running            12d\nweb-7d4b9c-5        Running            12d\nweb-7d4b9c-6        Running            12d\nweb-7d4b9c-7        Running            12d\n";
-    assert_eq!(Outline::of(pods).kind(), Kind::Table);
+    assert_eq!(Segments::of(pods).kind(), Kind::Table);
     assert_eq!(class_of(pods, "CrashLoop"), Class::Outlier);
 }
 
 #[test]
 fn pages_have_noise_around_their_text() {
     let html = "<!DOCTYPE html>\n<html><head>\n<script>var tracker = load('x'); tracker.start();</script>\n</head><body>\n<nav><ul><li><a href=\"/\">Home page</a></li><li><a href=\"/about\">About us</a></li></ul></nav>\n<h1>How importers work in practice</h1>\n<p>An importer reads rows from a source and writes them.</p>\n<div class=\"wrapper\"><div class=\"inner\"></div></div>\n<p>It stops at the first row that it does not know.</p>\n<p>It can be started once more after that, and goes on.</p>\n</body></html>\n";
-    assert_eq!(Outline::of(html).kind(), Kind::Html);
+    assert_eq!(Segments::of(html).kind(), Kind::Html);
     assert_eq!(class_of(html, "tracker.start"), Class::Noise);
     assert_eq!(class_of(html, "wrapper"), Class::Noise);
     assert_eq!(class_of(html, "How importers"), Class::Header);
     assert_eq!(class_of(html, "It stops"), Class::Plain);
     let markdown = "# Guide to the importer and its options\n\n* [Home](/)\n* [About](/about)\n\nThe importer reads rows from a source, and then it writes them.\n\n## Usage of the importer on a server\n\n```sh\nimport --all\n```\n\nIt stops at the first row that it does not know about.\n\nAnd more about that.\n";
-    assert_eq!(Outline::of(markdown).kind(), Kind::Markdown);
+    assert_eq!(Segments::of(markdown).kind(), Kind::Markdown);
     assert_eq!(class_of(markdown, "## Usage"), Class::Header);
     assert_eq!(class_of(markdown, "[About]"), Class::Noise);
 }
@@ -416,7 +416,7 @@ fn hits_of_a_search_name_each_file_once() {
         let name = "x".repeat(i + 1);
         format!("src/part_{}.rs:{}:    let total_of_{name} = compute(value);\n", i / 6, i * 7)
     });
-    assert_eq!(Outline::of(&hits).kind(), Kind::Search);
+    assert_eq!(Segments::of(&hits).kind(), Kind::Search);
     assert_eq!(class_of(&hits, "src/part_1.rs:42:"), Class::Header);
     assert_eq!(class_of(&hits, "src/part_0.rs:28:"), Class::Plain);
 }
@@ -427,7 +427,7 @@ fn json_is_opened_however_deep_it_lies() {
     let words = format!("\"{}\"", "word ".repeat(2_000));
     for depth in [70, 400, 5_000] {
         let text = deep(depth, &words);
-        let outline = Outline::of(&text);
+        let outline = Segments::of(&text);
         let is_opened = (0..outline.pieces().len()).any(|piece| outline.is_within_string(piece));
         assert_eq!(is_opened, depth < 500, "{depth}");
         let short = outline.render(&text, &|piece| piece < outline.pieces().len() / 2, None);
