@@ -6,8 +6,6 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{compress, tokens};
-
 /// Megabytes that the caches may take together where nobody says otherwise.
 ///
 /// Enough for what one gateway has under way: the analyses of a conversation of a million tokens (4 MB of text) take 30
@@ -33,14 +31,11 @@ pub fn limit_bytes() -> usize {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Sets the megabytes that the caches may take together; a cache that has more than its share is emptied. 0: no caches.
+/// Sets the megabytes that the caches may take together. 0: no caches.
+///
+/// What a cache holds beyond its share by then is the caller's to clear: a cache knows its share, not the other caches.
 pub fn set_limit_mb(number: usize) {
     LIMIT.store(megabytes(number), Ordering::Relaxed);
-    for (share, cache) in all() {
-        if cache.bytes() > share.max_bytes() {
-            cache.clear();
-        }
-    }
 }
 
 /// A share of the limit.
@@ -101,13 +96,6 @@ pub trait Cache: Sync {
 
     /// Forgets everything and gives its memory back.
     fn clear(&self);
-}
-
-/// Returns the caches of the core; the binding has two of its own.
-pub fn all() -> [(&'static Share, &'static dyn Cache); 6] {
-    let [counts, cuts] = tokens::caches();
-    let [analyses, shortened, fits, steps] = compress::caches();
-    [(&ANALYSES, analyses), (&COUNTS, counts), (&CUTS, cuts), (&SHORTENED, shortened), (&FITS, fits), (&STEPS, steps)]
 }
 
 #[cfg(test)]

@@ -28,20 +28,28 @@ mod superseded;
 
 use std::collections::HashSet;
 
-use crate::cache::Cache;
+use crate::cache::{self, Cache, Share};
 use crate::conversation::{groups, last_user_index};
 use crate::error::{Error, Result};
 use crate::message::{Message, Role};
 use crate::select::within;
 pub use crate::select::{Ablation, Example, FEATURES};
 use crate::text::{analysis, terms};
-use crate::tokens::{TokenCounter, share};
+use crate::tokens::{self, TokenCounter, share};
 
 use draft::Draft;
 
-/// Returns the caches of analyses, shortened texts, fits and steps.
-pub(crate) fn caches() -> [&'static dyn Cache; 4] {
-    [&*analysis::MEMORY, &*within::MEMORY, &*outcome::MEMORY, &*compaction_cache::SHARED]
+/// Returns the caches of the core, each with its share; the binding has two of its own.
+pub fn caches() -> [(&'static Share, &'static dyn Cache); 6] {
+    let [counts, cuts] = tokens::caches();
+    [
+        (&cache::ANALYSES, &*analysis::MEMORY),
+        (&cache::COUNTS, counts),
+        (&cache::CUTS, cuts),
+        (&cache::SHORTENED, &*within::MEMORY),
+        (&cache::FITS, &*outcome::MEMORY),
+        (&cache::STEPS, &*compaction_cache::SHARED),
+    ]
 }
 
 pub use archive::{Archive, Archived, name as archive_name, names_in};

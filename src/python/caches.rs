@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::cache::{self, CONVERSATIONS, STRINGS, Share};
+use crate::compress;
 
 use super::arguments::whole;
 use super::convert::detached_whole;
@@ -19,7 +20,7 @@ type Size = fn(Python<'_>) -> usize;
 type Clear = fn(Python<'_>);
 
 fn sizes(py: Python<'_>) -> impl Iterator<Item = (&'static str, usize)> {
-    let core = cache::all().into_iter().map(|(share, cache)| (share.name, cache.bytes()));
+    let core = compress::caches().into_iter().map(|(share, cache)| (share.name, cache.bytes()));
     core.chain(OF_BINDING.iter().map(move |(share, bytes, _)| (share.name, bytes(py))))
 }
 
@@ -44,7 +45,7 @@ pub fn cache_limit_bytes() -> usize {
 pub fn clear_caches(py: Python<'_>) -> usize {
     let bytes = sizes(py).map(|(_, bytes)| bytes).sum();
     detached_whole(py, || {
-        for (_, cache) in cache::all() {
+        for (_, cache) in compress::caches() {
             cache.clear();
         }
     });
@@ -61,7 +62,14 @@ pub fn clear_caches(py: Python<'_>) -> usize {
 #[pyfunction]
 pub fn set_cache_limit(py: Python<'_>, megabytes: &Bound<'_, PyAny>) -> PyResult<()> {
     let megabytes = whole(megabytes, "megabytes")?;
-    detached_whole(py, || cache::set_limit_mb(usize::try_from(megabytes).unwrap_or(usize::MAX)));
+    detached_whole(py, || {
+        cache::set_limit_mb(usize::try_from(megabytes).unwrap_or(usize::MAX));
+        for (share, cache) in compress::caches() {
+            if cache.bytes() > share.max_bytes() {
+                cache.clear();
+            }
+        }
+    });
     for (share, bytes, clear) in OF_BINDING {
         if bytes(py) > share.max_bytes() {
             clear(py);
