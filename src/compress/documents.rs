@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use crate::message::{Field, Role};
-use crate::select::estimate::{count, float};
 use crate::select::scoring::{Document, Voice};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::is_note;
+use crate::text::estimate::{count, float};
 use crate::text::rules::{Claim, Said, said};
 
 use super::candidates::Candidate;

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use crate::text::bytes::{Filter, usize_of};
+use crate::text::estimate::index;
 use crate::text::segments::Class;
 use crate::text::terms::ShortTerm;
 use crate::tokens::BuildMixedHasher;
-
-use super::estimate::index;
 
 /// What the conversation knows of a term; 20 bytes, for facts lie all over the cache. What is counted stops at 65,535.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,6 @@
 //! Knows texts and who brought them; knows no draft.
 
 mod ablation;
-pub mod estimate;
 mod facts;
 mod queue;
 pub mod scoring;

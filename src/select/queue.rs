@@ -1,6 +1,6 @@
 //! What may be taken, the best first.
 
-use super::estimate::index;
+use crate::text::estimate::index;
 
 /// A group or a unit, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

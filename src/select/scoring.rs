@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use crate::text::analysis::Analysis;
+use crate::text::estimate::{count, index};
 use crate::text::terms::ShortTerm;
 
 use super::Ablation;
-use super::estimate::{count, index};
 use super::facts::{Asked, Fact, Numbers, QueryMatch};
 use super::usage_model::{BY_HAND, FEATURES, LEARNED, Logarithms, chance, features};
 

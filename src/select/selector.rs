@@ -11,9 +11,9 @@ use std::ops::Range;
 
 use crate::checkpoint;
 use crate::text::elision::NEAR_GAPS;
+use crate::text::estimate::{count, index};
 use crate::text::segments::Class;
 
-use super::estimate::{count, index};
 use super::queue::{Item, Queue};
 use super::scoring::{Document, LostName, Scoring, Voice};
 

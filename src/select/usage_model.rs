@@ -2,10 +2,10 @@
 
 use std::sync::LazyLock;
 
+use crate::text::estimate::count;
 use crate::text::segments::Class;
 use crate::text::terms::KINDS;
 
-use super::estimate::count;
 use super::facts::{Fact, QueryMatch};
 use super::scoring::Voice;
 

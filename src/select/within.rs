@@ -7,12 +7,12 @@ use std::sync::{Arc, LazyLock};
 
 use crate::cache::{Allowance, SHORTENED};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::estimate::float;
 use crate::text::segments::Kind;
 use crate::text::{elision, excerpt};
 use crate::tokens::{ContentMemory, TokenCounter};
 
 use super::Ablation;
-use super::estimate::float;
 use super::scoring::{Document, Scoring, Voice};
 use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 

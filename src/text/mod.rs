@@ -5,6 +5,7 @@
 pub mod analysis;
 pub mod bytes;
 pub mod elision;
+pub mod estimate;
 pub mod excerpt;
 pub mod ledger;
 pub mod names;

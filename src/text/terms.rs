@@ -6,7 +6,7 @@
 
 use std::iter::Peekable;
 
-use crate::select::estimate::index;
+use super::estimate::index;
 
 use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word as word_at};
 
