@@ -1,7 +1,7 @@
 //! Turns, rounds and groups: which messages stand or fall together, and where a conversation may be cut.
 
 use crate::message::{Content, Message, Role};
-use crate::text::elision;
+use crate::text::{elision, ledger};
 
 /// Messages that stay or go together: a message with tool calls and its results, or any other message alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,8 @@ pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
 
 /// Returns whether `message` stands for messages that were left out.
 pub fn is_note(message: &Message<'_>) -> bool {
-    matches!(&message.content, Content::Text(text) if message.role == Role::User && (elision::is_note(text.as_str()) || crate::text::ledger::is_ledger(text.as_str())))
+    let Content::Text(text) = &message.content else { return false };
+    message.role == Role::User && (elision::is_note(text.as_str()) || ledger::is_ledger(text.as_str()))
 }
 
 /// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.

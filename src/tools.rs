@@ -27,18 +27,21 @@ impl Effect {
     pub fn of(tool: &str) -> Self {
         let words = words(tool);
         let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
-        let is_all = |list: &[&str]| !words.is_empty() && words.iter().all(|word| list.contains(&word.as_str()));
+        let is_all = |lists: &[&[&str]]| {
+            !words.is_empty() && words.iter().all(|word| lists.iter().any(|list| list.contains(&word.as_str())))
+        };
+        let changes = changes(&words);
         if has(&RUNNING) || (has(&["run", "execute"]) && has(&["command", "commands", "cmd", "code", "script"])) {
             Self::RunsCommand
-        } else if has(&WRITING) && (has(&FILES) || is_all(&WRITING)) {
+        } else if has(&WRITING) && (has(&FILES) || is_all(&[&WRITING])) {
             Self::WritesFile
-        } else if has(&EDITING) && (has(&FILES) || is_all(&[&EDITING[..], &BESIDE_EDITING[..]].concat())) {
+        } else if has(&EDITING) && (has(&FILES) || is_all(&[&EDITING, &BESIDE_EDITING])) {
             Self::EditsFile
-        } else if has(&READING) && (has(&FILES) || is_all(&READING)) && !changes(&words) {
+        } else if has(&READING) && (has(&FILES) || is_all(&[&READING])) && !changes {
             Self::ReadsFile
-        } else if has(&SEARCHING) && is_all(&[&READING[..], &SEARCHING[..], &FILES[..], &SEARCHED[..]].concat()) {
+        } else if has(&SEARCHING) && is_all(&[&READING, &SEARCHING, &FILES, &SEARCHED]) {
             Self::LooksUp
-        } else if changes(&words) {
+        } else if changes {
             Self::Changes
         } else {
             Self::Unknown
@@ -131,10 +134,12 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// Arguments that name a file, the usual ones first.
-pub const PATH_KEYS: [&str; 9] =
-    ["path", "file_path", "filepath", "filename", "file", "filePath", "target_file", "absolute_path", "notebook_path"];
+pub const PATH_KEYS: &[&str] = SUBJECT_KEYS.split_at(9).0;
 
-/// Arguments that say what a call is about: a file, an address, a command line; `name` and `input`, all that some have.
+/// Arguments whose values say nothing when they are cut: a file, an address, a command line.
+pub const LOCATOR_KEYS: &[&str] = SUBJECT_KEYS.split_at(11).0;
+
+/// Arguments that say what a call is about: [`LOCATOR_KEYS`]; `name` and `input`, all that some have.
 pub const SUBJECT_KEYS: [&str; 13] = [
     "path",
     "file_path",

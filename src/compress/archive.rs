@@ -203,7 +203,7 @@ fn find_place(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usi
 fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
     // Most calls are told by that, without being parsed.
     draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
-    archive.name_in(&draft.argument(entry, &PATH_KEYS)?).map(str::to_owned)
+    archive.name_in(&draft.argument(entry, PATH_KEYS)?).map(str::to_owned)
 }
 
 fn text_at<'a>(message: &Message<'a>, part: Option<usize>) -> Option<&'a str> {

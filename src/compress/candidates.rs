@@ -166,7 +166,7 @@ pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
             let name = if elision::can_show(name) { name } else { "tool" };
-            match Effect::of(name).is_of_file().then(|| draft.argument(entry, &PATH_KEYS)).flatten() {
+            match Effect::of(name).is_of_file().then(|| draft.argument(entry, PATH_KEYS)).flatten() {
                 Some(path) if path.len() <= MAX_PATH_BYTES && elision::can_show(&path) => {
                     format!("{name} {path} result")
                 }

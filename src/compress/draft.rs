@@ -109,7 +109,7 @@ pub struct Draft<'v, 'a> {
 }
 
 impl<'v, 'a> Draft<'v, 'a> {
-    /// Starts from repaired entries: see [`crate::compress::repair::entries`]. Counts every text of the view.
+    /// Starts from repaired entries: see [`super::repair::entries`]. Counts every text of the view.
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
@@ -147,11 +147,7 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the tokens of the notes for what is left out now.
     pub fn notes_tokens(&self) -> u64 {
-        let mut gaps = Gaps::default();
-        for (position, entry) in self.entries.iter().enumerate() {
-            gaps.pass(position, entry, self.view);
-        }
-        gaps.all.iter().map(|gap| gap.note(&self.counter).1).sum()
+        Gaps::of(&self.entries, self.view).all.iter().map(|gap| gap.note(&self.counter).1).sum()
     }
 
     /// Returns the message that an entry comes from.
@@ -201,10 +197,7 @@ impl<'v, 'a> Draft<'v, 'a> {
         let mut outputs = Vec::with_capacity(self.entries.len());
         let mut cuts = Vec::new();
         let mut after = self.overhead_tokens + self.ledger_tokens();
-        let mut gaps = Gaps::default();
-        for (position, entry) in self.entries.iter().enumerate() {
-            gaps.pass(position, entry, self.view);
-        }
+        let gaps = Gaps::of(&self.entries, self.view);
         let mut notes = gaps.all.iter().peekable();
         let mut note_tokens = self.max_note_tokens;
         let mut ledger = self.ledger;
@@ -215,14 +208,14 @@ impl<'v, 'a> Draft<'v, 'a> {
             if entry.role != Role::System
                 && let Some(content) = ledger.take()
             {
-                outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
+                outputs.push(of_user(content));
             }
             if let Some(gap) = notes.next_if(|gap| gap.at == position) {
                 let (content, tokens) = gap.note(&self.counter);
                 if tokens <= note_tokens {
                     note_tokens -= tokens;
                     after += tokens;
-                    outputs.push(Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None }));
+                    outputs.push(of_user(content));
                 }
             }
             if let Some(reason) = entry.dropped {
@@ -265,6 +258,10 @@ impl<'v, 'a> Draft<'v, 'a> {
     }
 }
 
+fn of_user(content: String) -> Output {
+    Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None })
+}
+
 /// Where messages were left out. Gaps with few messages between them share a note: with one for each there would be more
 /// notes than words.
 #[derive(Default)]
@@ -285,6 +282,14 @@ struct LeftOut {
 }
 
 impl Gaps {
+    fn of(entries: &[Entry], view: &[Message<'_>]) -> Self {
+        let mut gaps = Self::default();
+        for (position, entry) in entries.iter().enumerate() {
+            gaps.pass(position, entry, view);
+        }
+        gaps
+    }
+
     /// Goes on by an entry; a repair is no loss that the model should be told of.
     fn pass(&mut self, position: usize, entry: &Entry, view: &[Message<'_>]) {
         match (entry.dropped, entry.index()) {

@@ -219,19 +219,20 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
         let requests = self.requests(typed);
-        let both = || self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound));
-        let all: f32 = both().map(|(_, group)| self.full_tokens(group)).sum();
+        let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
         let is_talk = |group| Protection::is_talk(self.draft, group);
-        let talk: f32 = both().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
+        let talk: f32 =
+            self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
         let said: f32 = typed.iter().sum();
         let own: f32 = requests.iter().map(|&position| typed[position]).sum();
         let says_little = own <= all * LITTLE;
         // What was said first names the task, whatever the conversation has become.
-        let (own_share, most) = match () {
-            () if talk * 2.0 <= all => (OWN_SHARE_OF_WORK, usize::MAX),
-            () if says_little && talk > all * MOSTLY_TALK => (OWN_SHARE, usize::MAX),
-            () if says_little => (OWN_SHARE_OF_WORK, usize::MAX),
-            () => (PINNED_SHARE, 1),
+        let (own_share, most) = if says_little && talk > all * MOSTLY_TALK {
+            (OWN_SHARE, usize::MAX)
+        } else if says_little || talk * 2.0 <= all {
+            (OWN_SHARE_OF_WORK, usize::MAX)
+        } else {
+            (PINNED_SHARE, 1)
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
         for claim in [Claim::Rule, Claim::Trait, Claim::Wish, Claim::Told] {
@@ -267,6 +268,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
+    /// Returns the groups before the newest, in order.
+    fn before_newest(&self) -> impl Iterator<Item = (usize, Group)> {
+        self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound))
+    }
+
     /// Returns the groups in which the user says what is wanted, the first, which names the task, and then the newest first;
     /// without those that are mostly pasted.
     fn requests(&self, typed: &[f32]) -> Vec<usize> {
@@ -275,8 +281,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 && self.draft.message(group.start).is_some_and(|message| !is_note(message))
                 && typed[*position] * 2.0 >= self.full_tokens(*group) - FRAMING
         };
-        let both = self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound));
-        let mut requests: Vec<usize> = both.filter(is_request).map(|(position, _)| position).collect();
+        let mut requests: Vec<usize> = self.before_newest().filter(is_request).map(|(position, _)| position).collect();
         if !requests.is_empty() {
             requests[1..].reverse();
         }

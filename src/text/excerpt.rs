@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
-use crate::tools::PATH_KEYS;
+use crate::tools::LOCATOR_KEYS;
 
 use super::elision;
 
@@ -140,7 +140,7 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
         let close = literal_end(literal);
         let (body, after) = literal.split_at(close);
         let is_key = after[1.min(after.len())..].trim_start().starts_with(':');
-        let keep = if is_name(key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
+        let keep = if LOCATOR_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
         if is_key {
             key = body;
             out.push_str(body);
@@ -156,10 +156,6 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
     }
     out.push_str(rest);
     out
-}
-
-fn is_name(key: &str) -> bool {
-    PATH_KEYS.contains(&key) || matches!(key, "url" | "command")
 }
 
 /// Returns where the string literal that `text` continues ends: the index of its closing quote.
