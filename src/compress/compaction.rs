@@ -32,8 +32,7 @@ const BESIDE_NEWEST: f64 = 0.1;
 /// must not move a step.
 const FIXED_STEPS: u64 = 128;
 
-/// The messages as they arrive: repaired, single results within their share of the window. No message depends on a
-/// later one, but for calls, which their results belong to.
+/// The messages as they arrive: repaired. No message depends on a later one, but for calls, which their results belong to.
 pub struct Arrived {
     /// The plan where no step is made.
     pub plan: Plan,
@@ -44,8 +43,7 @@ pub struct Arrived {
 impl Arrived {
     /// Counts every text of the view.
     pub fn of(view: &[Message<'_>], request: &Request<'_>) -> Self {
-        let mut draft = draft(view, request);
-        limits::large_results(&mut draft, request.single_tokens());
+        let draft = draft(view, request);
         let mut tokens = vec![0; view.len()];
         let mut at = 0;
         for entry in draft.entries.iter().filter(|entry| entry.dropped.is_none()) {
@@ -247,11 +245,17 @@ impl<'w, 'a> Walk<'w, 'a> {
         self.used = room.min(self.arrived_tokens - self.old_reasoning);
     }
 
-    /// Returns the tokens of the newest group, where it is one of the last round.
+    /// Returns the tokens that a step leaves of the newest group, where it is one of the last round.
     fn newest_tokens(&self) -> u64 {
         let newest = self.groups[..self.groups_in].iter().rfind(|group| group.role != Role::System);
         let of_last_round = newest.filter(|group| self.last_user.is_none_or(|last_user| group.start > last_user));
-        of_last_round.map_or(0, |group| sum(&self.arrived.tokens[group.start..group.end]))
+        of_last_round.map_or(0, |group| {
+            let tokens = |index: usize| match self.view[index].role {
+                Role::Tool => self.arrived.tokens[index].min(self.request.single_tokens()),
+                _ => self.arrived.tokens[index],
+            };
+            (group.start..group.end).map(tokens).sum()
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::message::Message;
 use super::compaction::{Arrived, Made, Step, last_step};
 use super::digest::Digest;
 use super::plan::Plan;
-use super::{Request, between_steps, is_settled};
+use super::{Request, is_settled};
 
 /// Steps remembered for all stateless calls.
 pub(super) static SHARED: LazyLock<CompactionCache> =
@@ -66,11 +66,10 @@ impl CompactionCache {
             return Ok(None);
         }
         let arrived = Arrived::of(view, request);
-        let mut plan = match last_step(view, &arrived, request) {
+        let plan = match last_step(view, &arrived, request) {
             None => arrived.plan,
             Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
         };
-        between_steps::weigh(&mut plan, view, request);
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
     }
 

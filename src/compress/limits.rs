@@ -1,16 +1,16 @@
 //! The passes before the fit, each for one limit of its own.
 
 use crate::conversation::{Group, groups, last_user_index};
-use crate::message::{Content, Field, Message, Part, Role, Text};
+use crate::message::{Field, Role};
 use crate::select::within::json_within_chars;
 use crate::text::{elision, excerpt};
 use crate::tokens::TokenCounter;
 
+use super::archive;
 use super::candidates::placeholder;
 use super::draft::{Draft, Slot};
 use super::plan::Reason;
 use super::results::highest;
-use super::{Limits, archive};
 
 /// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
@@ -79,7 +79,10 @@ pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
     for (role, max_chars) in [(Role::User, user), (Role::Assistant, assistant)] {
-        let max_chars = message_chars(max_chars);
+        if max_chars == 0 {
+            continue;
+        }
+        let max_chars = max_chars.max(MIN_MESSAGE_CHARS);
         for (entry, piece) in texts(draft, |entry_role| entry_role == role) {
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
@@ -93,15 +96,10 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
 }
 
 /// Returns `text` cut to what is kept of a message of more than `max_chars` characters; JSON comes out as JSON.
-pub fn long_message(text: &str, max_chars: usize, counter: TokenCounter) -> String {
+fn long_message(text: &str, max_chars: usize, counter: TokenCounter) -> String {
     let tenth = max_chars / 10;
     json_within_chars(text, tenth * 8, counter)
         .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2))
-}
-
-/// Returns how many characters a message may have where the setting is `max_chars`.
-pub fn message_chars(max_chars: usize) -> usize {
-    if max_chars == 0 { usize::MAX } else { max_chars.max(MIN_MESSAGE_CHARS) }
 }
 
 /// A message cut at fewer characters would be longer than that again with its mark.
@@ -118,27 +116,6 @@ fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usiz
         // The mark for an attachment stands where no text was, and must not make the texts beside it too many.
         .filter(|&(entry, piece)| !elision::is_whole(draft.text(entry, piece)))
         .collect()
-}
-
-/// Returns whether [`reasoning`] and [`long_messages`] have nothing to do.
-pub fn are_settled(view: &[Message<'_>], limits: &Limits) -> bool {
-    let last_user = last_user_index(view).unwrap_or(view.len());
-    view[..last_user].iter().all(|message| {
-        let max_chars = match message.role {
-            Role::User => limits.max_user_message_chars,
-            Role::Assistant => limits.max_assistant_message_chars,
-            _ => 0,
-        };
-        let fits = |text: &Text<'_>| !longer_than(text.as_str(), message_chars(max_chars));
-        let says_little = match &message.content {
-            Content::Empty => true,
-            Content::Text(text) => fits(text),
-            Content::Parts(parts) => parts.iter().all(|part| !matches!(part, Part::Text(text) if !fits(text))),
-        };
-        let thinks_little = message.role != Role::Assistant
-            || message.reasoning().all(|(_, text)| !longer_than(text.as_str(), limits.reasoning_keep_chars));
-        says_little && thinks_little
-    })
 }
 
 /// Returns whether `text` has more than `chars` characters; reads it only when its bytes leave that open.

@@ -1,13 +1,12 @@
 //! Compression: a request that fits, planned and not yet carried out.
 //!
-//! [`compress`] runs before every model call and mostly has nothing to do: bounds and cached counts show it. Otherwise
-//! calls and results are repaired and single results shortened, and the conversation is cut in rare large [`compaction`], so
-//! that a provider's prompt cache lasts from one to the next. In a step the passes run in order on a [`draft`]: old
-//! reasoning, single results, all results, long messages, and last the [`fit`]. Between steps the [`between_steps`] weighs what a
-//! change would save. [`emergency`] is for a request that a provider has rejected.
+//! [`compress`] runs before every model call and mostly has nothing to do: bounds and cached counts show it. What fits stays
+//! as it came, but for calls and results that must be repaired. What does not is cut in rare large steps of [`compaction`],
+//! so that a provider's prompt cache lasts from one to the next. In a step the passes run in order on a [`draft`]: old
+//! reasoning, single results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a
+//! provider has rejected.
 
 mod archive;
-mod between_steps;
 mod bounds;
 mod candidates;
 mod compaction;
@@ -62,17 +61,17 @@ pub use priority::{Priority, classify};
 /// The knobs of compression, all of documents 001 and 004.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
-    /// Share of the window that one tool result may have.
+    /// Share of the window that one tool result may have when something is cut.
     pub tool_result_soft_limit: f64,
     /// Share of the window that all tool results may have together when something is cut.
     pub tool_result_hard_limit: f64,
     /// Share of the window kept free for the answer.
     pub context_reserve_ratio: f64,
-    /// Characters of `reasoning_content` that stay before the last round; longer ones go.
+    /// Characters of `reasoning_content` that stay before the last round when something is cut; longer ones go.
     pub reasoning_keep_chars: usize,
-    /// Characters of a message of the user before the last round; 0 for no limit.
+    /// Characters of a message of the user before the last round when something is cut; 0 for no limit.
     pub max_user_message_chars: usize,
-    /// Characters of a message of the assistant before the last round; 0 for no limit.
+    /// Characters of a message of the assistant before the last round when something is cut; 0 for no limit.
     pub max_assistant_message_chars: usize,
     /// Share of the window that a request has after [`emergency`], at most.
     pub emergency_ratio: f64,
@@ -173,9 +172,9 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
 
 /// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
 pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
-    let mut tally = Bounds::default();
-    tally.add(view, &request.counter());
-    tally.fits(request) && (tally.is_short(request) || limits::are_settled(view, &request.limits))
+    let mut bounds = Bounds::default();
+    bounds.add(view, &request.counter());
+    bounds.fits(request)
 }
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.

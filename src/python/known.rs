@@ -27,12 +27,12 @@ static CONVERSATIONS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// A conversation that needed nothing.
 struct Known {
-    /// The way of counting that the tally comes from.
+    /// The way of counting that the bounds come from.
     family: u8,
     messages: Py<PyList>,
     /// What the copy takes, strings included.
     bytes: usize,
-    tally: Bounds,
+    bounds: Bounds,
     /// Address of the last content when the messages came as equal strings that were other objects.
     others: Option<usize>,
 }
@@ -44,8 +44,8 @@ pub fn is_settled(messages: &Bound<'_, PyList>, counter: &TokenCounter, request:
     let Some(mut known) = take(messages, counter.family().id) else { return false };
     known.follow(messages);
     let is_known = known.extend(messages, counter);
-    let settled = is_known && known.tally.fits(request) && known.tally.is_short(request);
-    // What is over its limits will be counted, and then remembered anew.
+    let settled = is_known && known.bounds.fits(request);
+    // What is over its budget will be counted, and then remembered anew.
     if settled {
         put(messages.py(), known);
     }
@@ -61,9 +61,9 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
     if bytes > SHARE.max_bytes() {
         return;
     }
-    let (py, tally) = (messages.py(), Bounds::default());
+    let (py, bounds) = (messages.py(), Bounds::default());
     let empty = PyList::empty(py).unbind();
-    let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, tally, others: None };
+    let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, bounds, others: None };
     if known.record(messages, counter) {
         put(py, known);
     }
@@ -143,7 +143,7 @@ impl Known {
         // What is wrong with a message is said by whoever looks at all of them, with its place in the whole.
         let Ok(view) = View::of(&new, counter, &strings) else { return false };
         self.bytes += bytes;
-        self.tally.add(&view.messages, counter);
+        self.bounds.add(&view.messages, counter);
         let known = self.messages.bind(messages.py());
         self.bytes <= SHARE.max_bytes() && new.iter().all(|message| known.append(message).is_ok())
     }

@@ -111,10 +111,10 @@ fn signatures_of_the_last_round_stay_with_their_calls() {
 
 #[test]
 fn old_reasoning_goes_by_either_of_its_names() {
-    let think = |field| Owned::new(Role::Assistant, "ok").with(field, "x".repeat(2_001));
+    let think = |field| Owned::new(Role::Assistant, "ok").with(field, "thinks ".repeat(2_001));
     let user = || Owned::new(Role::User, "go");
     let messages = [user(), think(Field::Reasoning), think(Field::ReasoningContent), user(), think(Field::Reasoning)];
-    let plan = compress::compress(&view(&messages), &Request::new(None, None, 100_000)).unwrap().unwrap();
+    let plan = compress::compress(&view(&messages), &Request::new(None, None, 6_000)).unwrap().unwrap();
     let out = apply(&messages, &plan);
     assert_eq!(out.iter().map(|message| message.fields.len()).collect::<Vec<_>>(), [0, 0, 0, 0, 1]);
 }

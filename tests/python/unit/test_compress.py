@@ -243,14 +243,17 @@ def test_settings_change_the_limits() -> None:
     old = assistant("word " * 3_000, reasoning_content="so " * 600)
     messages = [user("one"), old, user("two")]
     settings = replace(Settings(), reasoning_keep_chars=100, max_assistant_message_chars=1_000)
-    assert compress_messages(messages, 100_000, settings=Settings()) == messages
-    result = compress_messages(messages, 100_000, settings=settings)
+    # A request that fits is not cut.
+    assert compress_messages(messages, 100_000, settings=settings) == messages
+    window = 4_000
+    assert "word word [..." in str(compress_messages(messages, window, settings=Settings())[1])
+    result = compress_messages(messages, window, settings=settings)
     assert "reasoning_content" not in result[1]
     # 60 % of the limit from the start and 20 % from the end: document 001, stage seven.
     head, tail = result[1]["content"].split("\n[... 14,200 characters left out ...]\n")
     assert (head, tail) == (old["content"][:600], old["content"][-200:])
     off = replace(settings, reasoning_keep_chars=10_000, max_assistant_message_chars=0)
-    assert compress_messages(messages, 100_000, settings=off) == messages
+    assert len(compress_messages(messages, window, settings=off)[1]["content"]) > 2_000
 
 
 def test_a_trimmed_result_keeps_first_and_last_lines() -> None:
