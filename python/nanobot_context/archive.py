@@ -20,15 +20,14 @@ import logging
 import os
 import re
 import stat
-import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePath
-from typing import Any
 
 from nanobot_context._core import archive_directory, archive_name
 from nanobot_context.arguments import check_callable, check_whole, invalid, text_of
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import is_part, locked, replace_file
+from nanobot_context.forks import ThreadLock
 
 __all__ = ["Archive"]
 
@@ -90,19 +89,13 @@ class Archive:
         self.max_bytes = max_bytes
         self._warn = warn or logging.getLogger("nanobot_context").warning
         self._has_failed = False
-        self._thread_lock = threading.Lock()
+        self._thread_lock = ThreadLock()
         # The parts that tools see are in the workspace; above them a link is the user's.
         relative = not (PurePath(self.shown).is_absolute() or self.shown.startswith("~"))
         own = len(PurePath(self.shown).parts) if relative else 1
         self._own = (self.directory, *self.directory.parents[: own - 1])
         # What each file was when its content was compared.
         self._compared: dict[str, tuple[int, ...]] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_thread_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _thread_lock=threading.Lock())
 
     def __repr__(self) -> str:
         return f"Archive({str(self.directory)!r}, max_bytes={self.max_bytes})"

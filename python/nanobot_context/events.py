@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
@@ -26,6 +25,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.forks import ThreadLock
 
 __all__ = [
     "AnsweredEvent",
@@ -271,7 +271,7 @@ class _Listener:
 
 # Replaced as a whole, never changed: an event goes to those who listened when it happened.
 _listeners: tuple[_Listener, ...] = ()
-_changing = threading.Lock()
+_changing = ThreadLock()
 
 
 def subscribe(

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-import threading
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
+from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import fuse, log
 from nanobot_context.guard.archives import (
     DEFAULT_WORKSPACE,
@@ -51,7 +51,7 @@ class _Installation:
     loaded: LoadedSettings
 
 
-_lock = threading.RLock()
+_lock = ThreadLock()
 _installation: _Installation | None = None
 _last_refusal = Status(False, "`nanobot_context.install()` has not been called in this process")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import select_history, static_buffer_cut
 from nanobot_context.arguments import check_instance, check_whole, format_value
 from nanobot_context.errors import InvalidMessageError
+from nanobot_context.forks import ThreadLock
 from nanobot_context.history import check_covers, check_summary, newest
 from nanobot_context.types import Message
 
@@ -39,7 +39,7 @@ _REQUEST_KEYS = (
 _MAX_MESSAGES = 50
 # Two summaries may arrive at once. One lock for all sessions, held for microseconds, leaves a
 # session an object that can be copied and pickled.
-_ACCEPTING = threading.Lock()
+_ACCEPTING = ThreadLock()
 
 
 @dataclass

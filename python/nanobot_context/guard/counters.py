@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import threading
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nanobot_context.files import locked, replace_file
+from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
 
 __all__ = ["Counters", "Counts", "counters_file"]
@@ -80,26 +80,23 @@ _NUMBERS = tuple(item.name for item in fields(Counts) if item.name != "since")
 class Counters:
     """The counts of one process; `file` is where they are added up, `None` for nowhere."""
 
-    _pid: int
     _since: str | None
     _new: dict[str, int]
     _timer: threading.Timer | None
-    _saving: threading.Lock
 
     def __init__(self, file: Path | None = None) -> None:
         self.file = file
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
+        self._saving = ThreadLock()
         self._has_failed = False
-        self._begin()
+        self._reset()
+        begin_in_children(self)
         if file is not None:
             atexit.register(self.save)
 
     def add(self, **numbers: int) -> None:
         """Count; the keys are fields of `Counts`. Costs some microseconds and writes nothing."""
         with self._lock:
-            if self._pid != os.getpid():
-                # A fork: what was counted before is the parent's, and so is its thread.
-                self._begin()
             if self._since is None:
                 self._since = datetime.now(UTC).isoformat(timespec="seconds")
             for name, number in numbers.items():
@@ -121,7 +118,7 @@ class Counters:
 
     def save(self) -> None:
         """Add what is new to the file, whole or not at all; what fails is tried again later."""
-        if self.file is None or self._pid != os.getpid():
+        if self.file is None:
             return
         # Whoever saves at the end of the process waits for the thread that is about it.
         with self._saving:
@@ -155,10 +152,8 @@ class Counters:
                 self._has_failed = True
                 log.warning("`{}` cannot be written: {}", file, error)
 
-    def _begin(self) -> None:
-        """Begin in this process."""
-        self._pid = os.getpid()
-        self._saving = threading.Lock()
+    def begin_in_child(self) -> None:
+        """Count from 0: what was counted before is the parent's, and so is its thread."""
         self._reset()
 
     def _reset(self) -> None:

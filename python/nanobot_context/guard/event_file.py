@@ -10,11 +10,11 @@ from __future__ import annotations
 import errno
 import json
 import os
-import threading
 from pathlib import Path
 
 from nanobot_context.events import LiveEvent
 from nanobot_context.files import locked
+from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 
 __all__ = ["KEPT", "EventFile"]
@@ -44,7 +44,7 @@ class EventFile:
         self.path = path
         self.max_bytes = max_bytes
         self._lock_path = path.parent / f"{path.name}.lock"
-        self._thread_lock = threading.Lock()
+        self._thread_lock = ThreadLock()
         self._patience_seconds = _LOCK_SECONDS
         self._has_failed = False
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
+from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 from nanobot_context.guard.status import BlownFuse
 
@@ -20,7 +20,7 @@ NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError
 `BaseException`, too."""
 
 _blown: Counter[tuple[str, str]] = Counter()
-_lock = threading.Lock()
+_lock = ThreadLock()
 _listener: Callable[[], None] | None = None
 
 

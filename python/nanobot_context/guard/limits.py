@@ -12,7 +12,6 @@ import hashlib
 import json
 import math
 import re
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -22,6 +21,7 @@ from urllib.parse import urlsplit
 
 from nanobot_context.events import LearnedEvent, emit, is_wanted
 from nanobot_context.files import locked, replace_file
+from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 
 __all__ = ["Lesson", "ProviderLimits", "Ratio", "learned_file", "name_of"]
@@ -147,7 +147,7 @@ class ProviderLimits:
     lessons: dict[str, Lesson] = field(default_factory=dict)
     now: Callable[[], float] = time.time
     _written: dict[str, int] = field(default_factory=dict)
-    _lock: threading.RLock = field(default_factory=threading.RLock, repr=False, compare=False)
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     @classmethod
     def load(cls, file: Path) -> ProviderLimits:

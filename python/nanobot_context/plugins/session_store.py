@@ -16,7 +16,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
-import threading
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -32,6 +31,7 @@ from nanobot_context.errors import (
     SessionStoreError,
     StoreDataError,
 )
+from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 from nanobot_context.host.detect import find
 from nanobot_context.plugins.shared_session import (
@@ -156,7 +156,7 @@ class SharedSessions:
         self._files = files
         self._gateway = gateway
         self._lease = lease
-        self._lock = threading.RLock()
+        self._lock = ThreadLock()
         self._previews: dict[str, tuple[Any, str]] = {}
 
     # What nanobot's protocol asks for ------------------------------------------------------------

@@ -8,7 +8,6 @@ import uuid
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from nanobot_context.arguments import check_flag, format_value, invalid, json_of, text_of
@@ -151,7 +150,7 @@ class SessionSummary:
     created: float
     events: list[tuple[int, str]] = field(default_factory=list)
 
-    @cached_property
+    @property
     def summary(self) -> Summary:
         """The summary as `Summarizer` takes it for the previous one."""
         # What it covers is said by positions here; `covers` counts messages.

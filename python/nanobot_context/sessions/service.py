@@ -7,7 +7,6 @@ with SessionService("sqlite:///sessions.db") as service:
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -21,6 +20,7 @@ from nanobot_context.arguments import (
     invalid,
     text_of,
 )
+from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.sessions.driving import run_async, run_sync
 from nanobot_context.sessions.operations import (
     USER_FIRST,
@@ -177,8 +177,9 @@ class _Waiting:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
         self._keys: dict[tuple[str, str, str], dict[str, bool]] = {}
+        begin_in_children(self)
 
     def add(self, session: SessionHead, key: str, force: bool) -> None:
         with self._lock:
@@ -188,6 +189,10 @@ class _Waiting:
     def take(self, session: SessionHead) -> dict[str, bool]:
         with self._lock:
             return self._keys.pop(session.key, {})
+
+    def begin_in_child(self) -> None:
+        """Forget all: the jobs are the parent's."""
+        self._keys.clear()
 
 
 def _ended_turn(events: Events) -> str | None:

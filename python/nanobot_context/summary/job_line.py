@@ -237,6 +237,10 @@ class JobLine(Generic[TicketT]):
         """End a job from outside; `False` where it has ended or stores its result."""
         return job.state != "storing" and self.end(job, state, error)
 
+    def emptied(self) -> JobLine[TicketT]:
+        """Return such a line as it was before the first job."""
+        return JobLine(self._workers, self._capacity)
+
     def close(self) -> None:
         """Do without workers from now on; those that are busy end with their job."""
         self._workers = 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar
 
+from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.summary.job_line import (
     GRACE_SECONDS,
     QUEUE,
@@ -44,6 +45,8 @@ class Job(Ticket, Generic[T]):
         super().__init__(key, work, store, force)
         self._jobs = jobs
         self._future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._outcome: tuple[T] | BaseException | None = None
+        begin_in_children(self)
 
     def result(self, timeout: float | None = None) -> T:
         """Wait for the job, at most `timeout` seconds, and return what `work` returned.
@@ -62,6 +65,25 @@ class Job(Ticket, Generic[T]):
         result is thrown away.
         """
         return self._jobs._abandon(self, "cancelled")
+
+    def begin_in_child(self) -> None:
+        """Cancel the job in a forked child, unless it has ended: the parent runs it."""
+        # Another one: a thread of the parent may have held the lock of the one before.
+        self._future = concurrent.futures.Future()
+        if self._outcome is None:
+            self.state = "cancelled"
+        self._resolve(self._outcome)
+
+    def _resolve(self, outcome: tuple[T] | BaseException | None) -> None:
+        """Tell those that wait what `work` returned, or what went wrong; `None` is cancelled."""
+        self._outcome = outcome
+        if outcome is None:
+            self._future.cancel()
+            self._future.set_running_or_notify_cancel()  # tells those that wait
+        elif isinstance(outcome, tuple):
+            self._future.set_result(*outcome)
+        else:
+            self._future.set_exception(outcome)
 
 
 class SummaryJobs:
@@ -95,7 +117,8 @@ class SummaryJobs:
         self._line: JobLine[Job[Any]] = JobLine(workers, queue)
         self._timeout = check_options(timeout_seconds, on_full)
         self._on_full = on_full
-        self._lock = threading.Lock()
+        self._lock = ThreadLock()
+        begin_in_children(self)
 
     @property
     def counts(self) -> JobCounts:
@@ -134,7 +157,7 @@ class SummaryJobs:
         elif runner == "caller":
             self._run_here(job)
         elif runner == "nobody":
-            _resolve(job._future)
+            job._resolve(None)
         return job
 
     def submit_nowait(
@@ -182,6 +205,10 @@ class SummaryJobs:
     ) -> None:
         self.close(None if error is None else 0)
 
+    def begin_in_child(self) -> None:
+        """Be as new in a forked child: the threads that work, and their jobs, are the parent's."""
+        self._line = self._line.emptied()
+
     def _cancel(self, jobs: Iterable[Job[Any]]) -> None:
         for job in jobs:
             self._abandon(job, "cancelled")
@@ -225,12 +252,12 @@ class SummaryJobs:
             with self._lock:
                 has_ended = self._line.end(job, "done")
             if has_ended:
-                job._future.set_result(value)
+                job._resolve((value,))
         except BaseException as error:
             with self._lock:
                 has_ended = self._line.end(job, "failed", format_error(error))
             if has_ended:
-                job._future.set_exception(error)
+                job._resolve(error)
             return None if isinstance(error, Exception) else error
         finally:
             clock.cancel()
@@ -250,15 +277,7 @@ class SummaryJobs:
             if not self._line.abandon(job, state, format_error(late) if late else ""):
                 return False
             woken = self._line.wake(here=False)
-        _resolve(job._future, late)
+        job._resolve(late)
         if woken is not None:
             self._start_worker(woken[0])
         return True
-
-
-def _resolve(future: concurrent.futures.Future[Any], error: BaseException | None = None) -> None:
-    if error is not None:
-        future.set_exception(error)
-    else:
-        future.cancel()
-        future.set_running_or_notify_cancel()  # tells those that wait

@@ -1,0 +1,76 @@
+"""What a forked process has of its parent's threads: nothing, so nothing of theirs may last there.
+
+A child has one thread, the one that forked. A lock that another thread held would stay held in it
+for ever, and what another thread was about to finish would never be finished. Every lock of threads
+in this package is a `ThreadLock`, and who has threads of its own is a `Forked`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from types import TracebackType
+from typing import Protocol
+from weakref import WeakSet
+
+__all__ = ["Forked", "ThreadLock", "begin_in_children"]
+
+
+class ThreadLock:
+    """A lock for `with`, which a thread that holds it may take again.
+
+    In a forked child it is free, unless the thread that forked holds it. What it guards may have
+    been changed by half there. A copy, and what was pickled, is another lock, which nobody holds.
+    """
+
+    __slots__ = ("__weakref__", "_lock")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[ThreadLock], tuple[()]]:
+        return ThreadLock, ()
+
+    def begin_in_child(self) -> None:
+        """Take it from a thread that is not there any more."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+class Forked(Protocol):
+    """What has to know that its process is another one now."""
+
+    def begin_in_child(self) -> None:
+        """Begin anew, without the threads of before; called once in each forked child."""
+
+
+_locks: WeakSet[ThreadLock] = WeakSet()
+_others: WeakSet[Forked] = WeakSet()
+
+
+def begin_in_children(one: Forked) -> None:
+    """Have `one` called in forked children as long as it exists, when all locks are free again."""
+    _others.add(one)
+
+
+def _begin() -> None:
+    for one in (*_locks, *_others):
+        one.begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_begin)
