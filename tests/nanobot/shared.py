@@ -626,6 +626,63 @@ def what_could_not_be_saved_does_not_stop_nanobot_and_is_saved_later(gateways: G
     assert gateways.stored() == ["0", "1"]
 
 
+def a_store_that_is_down_stops_nothing_and_loses_nothing(gateways: Gateways) -> None:
+    if not gateways.url.startswith("redis"):
+        return
+    sys.path.append(str(Path(__file__).parents[1] / "python" / "support"))
+    lines: list[str] = []
+    loguru = import_module("loguru").logger
+    in_file, down = "cli:in-file", ("cli:shared", "cli:new", "cli:in-file")
+    gateways.package.uninstall()
+    speak(gateways.start("one"), "from the file", in_file)
+    with import_module("redis_server").running("", "--appendonly", "yes") as server:
+        gateways.url = server.url
+        gateways.install()
+        other = gateways.start("other")
+        speak(other, "0")
+        speak(other, "1")
+        one = gateways.start("one")
+        known = one.get_or_create("cli:known")
+        speak(one, "0", "cli:known")
+        sink = loguru.add(lines.append, format="{message}")
+        server.stop()
+        # Nothing raises: what is in memory goes on, the rest begins anew.
+        for key in (*down, "cli:known"):
+            session = one.get_or_create(key)
+            assert said(session) == (["0"] if key == "cli:known" else [])
+            speak(one, "meanwhile", key)
+            assert one.get_or_create(key) is session
+        assert one.read_session_file(KEY) is None
+        assert one.read_session_metadata(KEY) is None
+        assert one.read_session_snapshot(KEY) is None
+        assert not one.update_session_metadata(KEY, {"title": "T"})
+        assert not one.delete_session("cli:gone")
+        assert [row["key"] for row in one.list_sessions()] == [in_file]
+        assert len(lines) == 1, lines
+        assert "nanobot goes on" in lines[0]
+        fuses = {failure.what: failure.times for failure in gateways.package.status().fuses}
+        assert fuses["store a session"] == 4
+        assert fuses["load a session from the store"] == 4
+        server.start()
+        # One by taking it up, one by a save that comes first, one that only a file had.
+        assert said(one.get_or_create(KEY)) == ["0", "1", "meanwhile"]
+        session = one._cache["cli:in-file"]
+        session.add_message("user", "after")
+        one.save(session)
+        assert said(session) == ["from the file", "meanwhile", "after"]
+        speak(one, "after", "cli:new")
+        one.save(known)
+        one.flush_all()
+        assert gateways.stored() == ["0", "1", "meanwhile"]
+        assert gateways.stored(in_file) == ["from the file", "meanwhile", "after"]
+        assert gateways.stored("cli:new") == ["meanwhile", "after"]
+        assert gateways.stored("cli:known") == ["0", "meanwhile"]
+        assert said(gateways.start("other").get_or_create(KEY)) == ["0", "1", "meanwhile"]
+        assert len(lines) == 2, lines
+        assert "answers again" in lines[1]
+        loguru.remove(sink)
+
+
 def without_the_package_nanobot_has_its_files_again(gateways: Gateways) -> None:
     one = gateways.start("one")
     speak(one, "0")
@@ -685,6 +742,7 @@ CASES = {
         dreams_and_transient_sessions_are_not_shared,
         a_store_that_cannot_be_opened_leaves_the_sessions_in_files,
         what_could_not_be_saved_does_not_stop_nanobot_and_is_saved_later,
+        a_store_that_is_down_stops_nothing_and_loses_nothing,
         without_the_package_nanobot_has_its_files_again,
         every_save_is_as_cheap_as_what_is_new,
     )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 from nanobot_context.guard.status import BlownFuse
 
-__all__ = ["NOT_OURS", "blown", "blown_fuses", "fused", "reset"]
+__all__ = ["NOT_OURS", "blown", "blown_fuses", "counted", "fused", "reset"]
 
 T = TypeVar("T")
 
@@ -40,19 +41,26 @@ def blown(what: str, error: BaseException) -> None:
 
     Only the first of its class is logged.
     """
+    is_first = counted(what, error) == 1
+    if is_first:
+        with suppress(Exception):
+            log.exception("could not {}; nanobot goes on. This is logged once", what)
+
+
+def counted(what: str, error: BaseException) -> int:
+    """Count a failure to do `what` that the caller logs; return how often it failed like that."""
     failure = what, type(error).__name__
     with _lock:
         _blown[failure] += 1
-        is_first = _blown[failure] == 1
+        times = _blown[failure]
     try:
-        if is_first:
-            log.exception("could not {}; nanobot goes on. This is logged once", what)
         if _listener is not None:
             _listener()
     except NOT_OURS:
         raise
     except BaseException:
-        return
+        return times
+    return times
 
 
 def blown_fuses() -> tuple[BlownFuse, ...]:

@@ -4,6 +4,8 @@
     save()   lines behind those -> appended; lines changed -> their tail replaced
              another gateway was first -> both writers' lines, in the session too, then once more
     cached   what nanobot keeps in memory is brought up to date when the store has moved on
+    no answer  nanobot goes on with what is in memory, and with an empty session where nothing is;
+             once the store answers, what was said meanwhile is put behind what is stored
 
 A session is stored as `sessions.nanobot_files` has it: a message is an event, and the metadata
 line, and what a provider goes on from, are the session's metadata. So is the turn that a gateway is
@@ -16,11 +18,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import itertools
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from nanobot_context.errors import (
     ConflictError,
@@ -32,7 +35,7 @@ from nanobot_context.errors import (
     StoreDataError,
 )
 from nanobot_context.forks import ThreadLock
-from nanobot_context.guard import log
+from nanobot_context.guard import fuse, log
 from nanobot_context.host.detect import find
 from nanobot_context.plugins.shared_session import (
     MODULE,
@@ -74,6 +77,8 @@ _ATTEMPTS = 100
 _OVERTAKEN = (ConflictError, SessionExistsError, SessionGoneError, SessionNotFoundError)
 # What the user's state has for each session whose file was stored: it is not to come back.
 _FILE = "file:"
+
+T = TypeVar("T")
 
 
 def is_supported() -> bool:
@@ -139,7 +144,8 @@ class Opened:
 class SharedSessions:
     """A session store of nanobot 0.3.5 over a `SessionService`.
 
-    Every method waits for the store, as nanobot's own does for the disk.
+    Every method waits for the store, as nanobot's own does for the disk. Where the store does not
+    answer, none raises: the failure is counted in `status`, and the first of an outage is logged.
 
     Args:
         service: Where sessions are.
@@ -158,18 +164,34 @@ class SharedSessions:
         self._lease = lease
         self._lock = ThreadLock()
         self._previews: dict[str, tuple[Any, str]] = {}
+        self._is_answering = True
+        # Sessions that could not be read: nanobot may have begun them anew.
+        self._unread: set[str] = set()
 
     # What nanobot's protocol asks for ------------------------------------------------------------
 
     def load(self, key: str) -> Any:
-        """Return the session `key`, or `None`."""
+        """Return the session `key`, or `None`, also where the store does not answer.
+
+        nanobot then goes on with an empty one, which overwrites nothing: what is stored, or in a
+        file that is not stored yet, is put before it as soon as the store answers.
+        """
         if _is_own(key):
             return self._files.load(key)
         with self._lock:
+            # Until it has been read.
+            self._unread.add(key)
+            return self._goes_on("load a session from the store", lambda: self._load(key), None)
+
+    def _load(self, key: str) -> Any:
+        with self._lock:
             stored = self._stored(key)
             if stored is not None:
-                return loaded(key, stored, self._gateway)
+                session = loaded(key, stored, self._gateway)
+                self._unread.discard(key)
+                return session
             session = self._files.load(key) if key not in self._taken_files() else None
+            self._unread.discard(key)
             if session is not None:
                 self._save(session)
                 self._service.update_user_state(APP, USER, {_FILE + key: True})
@@ -183,13 +205,12 @@ class SharedSessions:
         if _is_own(session.key):
             self._files.save(session, fsync=fsync)
             return
-        try:
-            self._save(session)
-        except SessionStoreError as error:
-            log.warning("{} is not stored until its next save: {}", session.key, error)
+        self._goes_on("store a session", lambda: self._save(session), None)
 
     def _save(self, session: Any) -> None:
         with self._lock:
+            if session.key in self._unread:
+                self._catch_up(session)
             for _ in range(_ATTEMPTS):
                 try:
                     known = known_of(session) or self._begin(session)
@@ -202,14 +223,24 @@ class SharedSessions:
             raise last
 
     def delete(self, key: str) -> bool:
-        """Delete the session `key` and its file; return whether there was one of them."""
+        """Delete the session `key` and its file; return whether there was one of them.
+
+        Where the store does not answer, both stay.
+        """
         if _is_own(key):
             return bool(self._files.delete(key))
-        was_stored = self._service.delete(APP, USER, key)
-        return bool(self._files.delete(key)) or was_stored
+
+        def delete() -> bool:
+            was_stored = self._service.delete(APP, USER, key)
+            return bool(self._files.delete(key)) or was_stored
+
+        return self._goes_on("delete a session of the store", delete, False)
 
     def read(self, key: str) -> dict[str, Any] | None:
         """Return all of the session `key` as nanobot shows it, or `None`."""
+        return self._goes_on("read a session of the store", lambda: self._read(key), None)
+
+    def _read(self, key: str) -> dict[str, Any] | None:
         stored = None if _is_own(key) else self._stored(key)
         if stored is None:
             return self._files.read(key) if self._is_in_file(key) else None
@@ -219,20 +250,30 @@ class SharedSessions:
 
     def read_metadata(self, key: str) -> dict[str, Any] | None:
         """Return what is known of the session `key`, without its messages, or `None`."""
+        return self._goes_on("read a session of the store", lambda: self._read_metadata(key), None)
+
+    def _read_metadata(self, key: str) -> dict[str, Any] | None:
         head = None if _is_own(key) else self._head(key)
         if head is None:
             return self._files.read_metadata(key) if self._is_in_file(key) else None
         return self._record_of(head)
 
     def update_metadata(self, key: str, updates: dict[str, Any], *, fsync: bool = False) -> bool:
-        """Change the metadata of the session `key`, and nothing else; return whether it exists."""
+        """Change the metadata of the session `key`, and nothing else; return whether that was done.
+
+        It is not where there is no such session, or the store does not answer.
+        """
         if _is_own(key):
             return bool(self._files.update_metadata(key, updates, fsync=fsync))
+        what = "change the metadata of a session of the store"
+        return self._goes_on(what, lambda: self._update_metadata(key, updates), False)
+
+    def _update_metadata(self, key: str, updates: dict[str, Any]) -> bool:
         last: SessionStoreError | None = None
         for _ in range(_ATTEMPTS):
             head = self._head(key)
             if head is None:
-                if self.load(key) is None:
+                if self._load(key) is None:
                     return False
                 continue
             record = stored_record(head, self._gateway)
@@ -249,14 +290,15 @@ class SharedSessions:
     def list_sessions(self) -> list[dict[str, Any]]:
         """Return what nanobot lists of each session, the one that was used last first.
 
-        nanobot lists its sessions when it starts, which a store that is down does not stop.
+        nanobot lists its sessions when it starts, which a store that is down does not stop: then
+        those in files.
         """
-        try:
-            shared = {head.id: head for head in self._service.list_sessions(APP, USER)}
-            gone = shared.keys() | self._taken_files()
-        except SessionStoreError as error:
-            log.warning("could not list the sessions of the store: {}", error)
-            return list(self._files.list_sessions())
+        listed = self._goes_on("list the sessions of the store", self._list_sessions, None)
+        return list(self._files.list_sessions()) if listed is None else listed
+
+    def _list_sessions(self) -> list[dict[str, Any]]:
+        shared = {head.id: head for head in self._service.list_sessions(APP, USER)}
+        gone = shared.keys() | self._taken_files()
         found = [item for item in self._files.list_sessions() if item["key"] not in gone]
         title = find(MODULE, "_metadata_title")
         for head in shared.values():
@@ -279,23 +321,56 @@ class SharedSessions:
         """Bring a session that nanobot has in memory up to date; return whether it still exists.
 
         One read without events where nothing is new. Where the store does not answer, the session
-        stays as it is: saving it will tell.
+        stays as it is.
         """
         if not session.policy.persist or _is_own(session.key):
             return True
         with self._lock:
-            known = known_of(session)
-            try:
-                head = self._head(session.key)
-                if head is None:
-                    return known is None
-                if known is not None and head.generation != known.head.generation:
-                    return False
-                if known is None or not known.is_current(head):
-                    self._read_again(session)
-            except SessionStoreError as error:
-                log.warning("could not look for news of {}: {}", session.key, error)
-            return True
+            what = "look for news of a session"
+            return self._goes_on(what, lambda: self._bring_up(session), True)
+
+    def _bring_up(self, session: Any) -> bool:
+        if session.key in self._unread:
+            self._catch_up(session)
+        known, head = known_of(session), self._head(session.key)
+        if head is None:
+            return known is None
+        if known is not None and head.generation != known.head.generation:
+            return False
+        if known is None or not known.is_current(head):
+            self._read_again(session)
+        return True
+
+    def _catch_up(self, session: Any) -> None:
+        """Put what could not be read when `session` was begun before what it has by now."""
+        if known_of(session) is None:
+            self._load(session.key)  # brings a file into the store
+            self._read_again(session)
+        self._unread.discard(session.key)
+
+    def _goes_on(self, what: str, run: Callable[[], T], otherwise: T) -> T:
+        """Return what `run` returns, or `otherwise` where the store does not do `what`."""
+        try:
+            found = run()
+        except SessionStoreError as error:
+            fuse.counted(what, error)
+            if self._is_answering:
+                self._is_answering = False
+                log.warning(
+                    "could not {}: {}\nnanobot goes on; what is said meanwhile is in its memory "
+                    "alone until the store answers",
+                    *(what, error),
+                )
+            return otherwise
+        except fuse.NOT_OURS:
+            raise
+        except BaseException as error:
+            fuse.blown(what, error)
+            return otherwise
+        if not self._is_answering:
+            self._is_answering = True
+            log.warning("the session store answers again")
+        return found
 
     def _begin(self, session: Any) -> Known:
         """Create the session in the store.

@@ -38,6 +38,19 @@ class RedisServer:
         login = f":{self.password}@" if self.password else ""
         return f"redis://{login}127.0.0.1:{self.port}/0"
 
+    def stop(self) -> None:
+        """Let the server end as one that is switched off; what it has on the disk stays."""
+        self.process.terminate()
+        self.process.wait(10)
+
+    def start(self) -> None:
+        """Start it again, on the same port with the same files."""
+        self.process = subprocess.Popen(
+            self.process.args, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        if not _answers(self):
+            raise RuntimeError("`redis-server` did not start again")
+
     def command(self, *words: str | bytes) -> Answer:
         """Send a command on a connection of its own, and return the answer.
 
@@ -96,8 +109,8 @@ def running(password: str = "", *options: str) -> Iterator[RedisServer]:
         try:
             yield server
         finally:
-            process.kill()
-            process.wait(10)
+            server.process.kill()
+            server.process.wait(10)
 
 
 def _start(
