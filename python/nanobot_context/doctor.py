@@ -29,7 +29,7 @@ from nanobot_context.settings import (
     SETTINGS_FILE,
     Settings,
     camel_case,
-    load_settings,
+    load_usable_settings,
     read_json_object,
 )
 
@@ -101,6 +101,7 @@ def examine() -> Report:
         lambda: _check_hook(hook_files),
         lambda: _check_litellm(_version("litellm")),
         _check_command,
+        lambda: _check_settings(state),
         lambda: _check_config(config),
         lambda: _check_window(state),
         lambda: _check_store(config, state),
@@ -204,6 +205,15 @@ def _check_command() -> list[Finding]:
     ]
 
 
+def _check_settings(state: Status) -> list[Finding]:
+    """Name each setting that is left out."""
+    findings = []
+    for text in state.problems:
+        problem, _, hint = text.partition("\nhint: ")
+        findings.append(Finding(f"a setting is left out: {problem}", hint or "correct it"))
+    return findings
+
+
 def _check_config(config: Path) -> list[Finding]:
     """Look for our settings in places of nanobot's file where they do harm or nothing."""
     try:
@@ -253,7 +263,7 @@ def _check_window(state: Status) -> list[Finding]:
 def _check_store(config: Path, state: Status) -> list[Finding]:
     """Look whether the store that nanobot's sessions are to be in takes them."""
     try:
-        url = load_settings(config).settings.session_store
+        url = load_usable_settings(config).settings.session_store
     except SettingsError:
         return []  # `install` has said so
     if url is None:

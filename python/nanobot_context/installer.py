@@ -36,7 +36,7 @@ from nanobot_context.host.messages import own_prompts
 from nanobot_context.patches.declaration import Context, Part
 from nanobot_context.patches.patching import PatchSet
 from nanobot_context.patches.plan import Plan, make_plan
-from nanobot_context.settings import LoadedSettings, Settings, load_settings
+from nanobot_context.settings import LoadedSettings, Settings, load_usable_settings
 
 __all__ = ["BlownFuse", "PatchPoint", "Status", "install", "status", "uninstall"]
 
@@ -83,7 +83,14 @@ def install(settings: Settings | None = None) -> Status:
             loaded, store_url = _load(settings)
         except SettingsError as error:
             return _refuse(replace(refusal, reason=f"the settings cannot be used: {error}"))
-        refusal = replace(refusal, settings=loaded.settings, sources=loaded.sources)
+        refusal = replace(
+            refusal,
+            settings=loaded.settings,
+            sources=loaded.sources,
+            problems=loaded.problems,
+        )
+        for problem in loaded.problems:
+            log.warning("a setting is left out: {}", problem)
         if not loaded.settings.context_compression:
             switch = loaded.sources.get("context_compression", "contextCompression")
             _last_refusal = replace(refusal, reason=f"switched off by `{switch}`")
@@ -157,6 +164,7 @@ def status() -> Status:
         fuses=fuse.blown_fuses(),
         settings=current.loaded.settings,
         sources=current.loaded.sources,
+        problems=current.loaded.problems,
         window_tokens=window.tokens if window else None,
         window_source=window.source if window else "each request's model",
         model=model if isinstance(model, str) else None,
@@ -168,10 +176,10 @@ def status() -> Status:
 
 def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
     """Return the settings as they may be shown, and the session store's URL as it is."""
-    loaded = load_settings(nanobot_config_path())
+    loaded = load_usable_settings(nanobot_config_path())
     if settings is not None:
         sources = dict.fromkeys(settings.to_dict(), "install(settings=...)")
-        loaded = replace(loaded, settings=settings, sources=sources)
+        loaded = replace(loaded, settings=settings, sources=sources, problems=())
     url = loaded.settings.session_store
     if url is not None:
         from nanobot_context.plugins.session_store import without_credentials  # it takes 70 ms

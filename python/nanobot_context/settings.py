@@ -30,7 +30,14 @@ from nanobot_context._core import MAX_WHOLE, format_value
 from nanobot_context.arguments import check_instance
 from nanobot_context.errors import SettingsError
 
-__all__ = ["SETTINGS_FILE", "LoadedSettings", "Settings", "load_settings", "read_json_object"]
+__all__ = [
+    "SETTINGS_FILE",
+    "LoadedSettings",
+    "Settings",
+    "load_settings",
+    "load_usable_settings",
+    "read_json_object",
+]
 
 SETTINGS_FILE = "nanobot-context.json"
 ENV_PREFIX = "NANOBOT_CONTEXT_"
@@ -145,6 +152,7 @@ class LoadedSettings:
         nanobot_config: nanobot's config file, whether it exists or not.
         settings_file: `nanobot-context.json` beside it, whether it exists or not.
         agent_defaults: `agents.defaults` of nanobot's file as it stands there.
+        problems: What `load_usable_settings` has left out, and what is wrong with each.
     """
 
     settings: Settings
@@ -152,6 +160,7 @@ class LoadedSettings:
     nanobot_config: Path = Path()
     settings_file: Path = Path()
     agent_defaults: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,20 +293,65 @@ def load_settings(
     """
     check_instance("nanobot_config", nanobot_config, Path, optional=True)
     check_instance("environ", environ, Mapping, optional=True)
+    return _load(nanobot_config, environ, _Strict())
+
+
+def load_usable_settings(nanobot_config: Path) -> LoadedSettings:
+    """Return as `load_settings` does what can be used; one wrong setting switches off no other.
+
+    It is as if it were not there, but a switch is off: what it was to be cannot be known.
+
+    Raises:
+        SettingsError: A file is no JSON object, or the main switch is wrong.
+    """
+    tolerant = _Tolerant()
+    return replace(_load(nanobot_config, None, tolerant), problems=tuple(tolerant.problems))
+
+
+class _Strict:
+    """Refuses all settings for one that is wrong."""
+
+    def wrong(self, error: SettingsError, name: str | None) -> dict[str, tuple[Any, str]]:
+        """Return what is in force in place of the setting `name`, if it is known which one."""
+        raise error
+
+
+class _Tolerant(_Strict):
+    """Leaves out a setting that is wrong."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def wrong(self, error: SettingsError, name: str | None) -> dict[str, tuple[Any, str]]:
+        if name == "context_compression":
+            raise error
+        self.problems.append(str(error))
+        return {name: (False, error.path)} if name and _RULES[name] is _SWITCH else {}
+
+
+def _load(
+    nanobot_config: Path | None, environ: Mapping[str, str] | None, judge: _Strict
+) -> LoadedSettings:
     config = nanobot_config or Path.home() / ".nanobot" / "config.json"
     settings_file = config.parent / SETTINGS_FILE
     agent_defaults = _agent_defaults(config)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for found in (
-        _from_agent_defaults(agent_defaults, config),
-        _from_settings_file(settings_file),
-        _from_environ(os.environ if environ is None else environ),
+        _from_agent_defaults(agent_defaults, config, judge),
+        _from_settings_file(settings_file, judge),
+        _from_environ(os.environ if environ is None else environ, judge),
     ):
         for name, (value, source) in found.items():
             values[name] = value
             sources[name] = source
-    _check_buffer(values, sources)
+    try:
+        _check_buffer(values, sources)
+    except SettingsError as error:
+        judge.wrong(error, None)
+        for name in ("message_buffer_min", "message_buffer_limit"):
+            values.pop(name, None)
+            sources.pop(name, None)
     return LoadedSettings(
         settings=replace(Settings(), **values),
         sources=sources,
@@ -355,29 +409,38 @@ def _agent_defaults(config: Path) -> dict[str, Any]:
     return dict(section)
 
 
-def _from_agent_defaults(section: Mapping[str, Any], config: Path) -> dict[str, tuple[Any, str]]:
+def _from_agent_defaults(
+    section: Mapping[str, Any], config: Path, judge: _Strict
+) -> dict[str, tuple[Any, str]]:
     # nanobot's own keys stand here too, so only what is very close to one of ours can be a mistake.
     ours = {camel_case(name): name for name in NANOBOT_FIELDS}
     ours |= {name: name for name in NANOBOT_FIELDS}
     found: dict[str, Any] = {}
+    instead: dict[str, tuple[Any, str]] = {}
     for key, value in section.items():
         if key in ours:
             found[key] = value
         elif key not in NANOBOT_OWN_KEYS and (match := _closest(key, ours, cutoff=0.85)):
-            raise _unknown(f"agents.defaults.{key}", match, where=str(config))
-    return _accepted(found, ours, prefix="agents.defaults.", where=str(config))
+            error = _unknown(f"agents.defaults.{key}", match, where=str(config))
+            instead |= judge.wrong(error, ours[match])
+    return instead | _accepted(
+        found, ours, prefix="agents.defaults.", where=str(config), judge=judge
+    )
 
 
-def _from_settings_file(path: Path) -> dict[str, tuple[Any, str]]:
+def _from_settings_file(path: Path, judge: _Strict) -> dict[str, tuple[Any, str]]:
     known = {camel_case(name): name for name in _RULES} | {name: name for name in _RULES}
     data = read_json_object(path)
-    for key in data:
-        if key not in known:
-            raise _unknown(key, _closest(key, known), where=str(path))
-    return _accepted(data, known, prefix="", where=str(path))
+    instead: dict[str, tuple[Any, str]] = {}
+    for key in [key for key in data if key not in known]:
+        match = _closest(key, known)
+        error = _unknown(key, match, where=str(path))
+        instead |= judge.wrong(error, known[match] if match else None)
+        del data[key]
+    return instead | _accepted(data, known, prefix="", where=str(path), judge=judge)
 
 
-def _from_environ(environ: Mapping[str, str]) -> dict[str, tuple[Any, str]]:
+def _from_environ(environ: Mapping[str, str], judge: _Strict) -> dict[str, tuple[Any, str]]:
     known = {env_name(name): name for name in _RULES}
     found: dict[str, tuple[Any, str]] = {}
     for key, text in environ.items():
@@ -388,30 +451,42 @@ def _from_environ(environ: Mapping[str, str]) -> dict[str, tuple[Any, str]]:
             # The prefix is shared with variables that are no settings: only a likely slip is an
             # error.
             if match := _closest(key, known, cutoff=0.85):
-                raise _unknown(key, match, where="the environment")
+                error = _unknown(key, match, where="the environment")
+                found = judge.wrong(error, known[match]) | found
             continue
-        rule = _RULES[name]
         try:
-            value = rule.parse(text)
-        except ValueError:
-            raise _invalid(rule, text, path=key) from None
-        _check(name, value, path=key)
-        found[name] = (value, key)
+            found[name] = (_parsed(name, text, path=key), key)
+        except SettingsError as error:
+            found |= judge.wrong(error, name)
     return found
 
 
+def _parsed(name: str, text: str, *, path: str) -> Any:
+    rule = _RULES[name]
+    try:
+        value = rule.parse(text)
+    except ValueError:
+        raise _invalid(rule, text, path=path) from None
+    _check(name, value, path=path)
+    return value
+
+
 def _accepted(
-    data: Mapping[str, Any], known: Mapping[str, str], *, prefix: str, where: str
+    data: Mapping[str, Any], known: Mapping[str, str], *, prefix: str, where: str, judge: _Strict
 ) -> dict[str, tuple[Any, str]]:
     found: dict[str, tuple[Any, str]] = {}
     for key, value in data.items():
         name, path = known[key], prefix + key
-        if name in found:
-            raise SettingsError(
-                f"`{path}` and `{found[name][1]}` set the same thing (in `{where}`)", path=path
-            )
-        _check(name, value, path=path, where=where)
-        found[name] = (value, path)
+        try:
+            if name in found:
+                raise SettingsError(
+                    f"`{path}` and `{found[name][1]}` set the same thing (in `{where}`)", path=path
+                )
+            _check(name, value, path=path, where=where)
+            found[name] = (value, path)
+        except SettingsError as error:
+            found.pop(name, None)
+            found |= judge.wrong(error, name)
     return found
 
 

@@ -151,6 +151,8 @@ def _print_status(report: Report) -> None:
     labelled("config", ", ".join(report.config_files) or "no files; defaults")
     for name, source in (state.sources or {}).items():
         labelled("set", f"{name} by {source}")
+    for problem in state.problems:
+        labelled("left out", problem, "bold red")
     for name, lesson in (state.learned or {}).items():
         labelled("learned", f"{name}: {', '.join(_known(lesson))}")
     if state.reason:

@@ -58,6 +58,7 @@ class Status:
         fuses: Mistakes of the package's in this process.
         settings: The settings in force; `None` when they could not be read.
         sources: For each setting that is not at its default, the key that set it.
+        problems: Settings that cannot be used and were left out, and what is wrong with each.
         window_tokens: The window for the configured model; `None` when no model is configured, 0
             when the settings say that none is known.
         window_source: Where that number comes from.
@@ -78,6 +79,7 @@ class Status:
     fuses: tuple[BlownFuse, ...] = ()
     settings: Settings | None = None
     sources: dict[str, str] | None = None
+    problems: tuple[str, ...] = ()
     window_tokens: int | None = None
     window_source: str = "each request's model"
     model: str | None = None

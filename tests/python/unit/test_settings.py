@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nanobot_context.errors import SettingsError
-from nanobot_context.settings import Settings, camel_case, env_name, load_settings
+from nanobot_context.settings import (
+    SETTINGS_FILE,
+    Settings,
+    camel_case,
+    env_name,
+    load_settings,
+    load_usable_settings,
+)
 
 
 @pytest.fixture
@@ -259,3 +267,48 @@ def test_settings_cannot_be_changed() -> None:
 
 def test_an_error_is_a_value_error() -> None:
     assert issubclass(SettingsError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "instead"),
+    [
+        ({"sessionStore": "mysql://me:s3cr@h/0"}, "`sessionStore` must be null or a URL", {}),
+        ({"emergencyRatio": 2}, "`emergencyRatio` must be a number", {}),
+        ({"archive": "no"}, "`archive` must be `true` or `false`", {"archive": False}),
+        ({"archiv": False}, "did you mean `archive`", {"archive": False}),
+        ({"nothing like it": 1}, "`nothing like it` is not a setting", {}),
+        ({"messageBufferMin": 60}, "leaves nothing to summarise", {}),
+        ({"cacheMb": 1, "cache_mb": 2}, "set the same thing", {}),
+        ({"archive": True, "archiv": False, "events": 5}, "`events` must be", {}),
+    ],
+    ids=range(8),
+)
+def test_a_setting_that_is_wrong_switches_off_no_other(
+    config: Path, data: dict[str, Any], problem: str, instead: dict[str, Any]
+) -> None:
+    write(config.with_name(SETTINGS_FILE), {"contextWindowOverride": 9_000, **data})
+    with pytest.raises(SettingsError):
+        load_settings(config, {})
+    loaded = load_usable_settings(config)
+    expected = replace(Settings(), context_window_override=9_000, **instead)
+    assert loaded.settings == expected
+    assert any(problem in text for text in loaded.problems), loaded.problems
+    assert "s3cr" not in str(loaded.problems)
+
+
+def test_a_wrong_variable_leaves_what_the_file_says(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(config.with_name(SETTINGS_FILE), {"cacheMb": 7})
+    monkeypatch.setenv("NANOBOT_CONTEXT_CACHE_MB", "many")
+    monkeypatch.setenv("NANOBOT_CONTEXT_ARCHIV", "off")
+    loaded = load_usable_settings(config)
+    assert (loaded.settings.cache_mb, loaded.settings.archive) == (7, False)
+    assert len(loaded.problems) == 2
+
+
+@pytest.mark.parametrize("key", ["contextCompression", "contextCompresion"])
+def test_a_wrong_main_switch_is_no_guess(config: Path, key: str) -> None:
+    write(config.with_name(SETTINGS_FILE), {key: "flase"})
+    with pytest.raises(SettingsError, match="contextCompression"):
+        load_usable_settings(config)

@@ -161,3 +161,26 @@ def test_doctor_says_what_keeps_the_store_from_being_used(
     url = f"sqlite:///{tmp_path}/s.db"
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": url}))
     assert doctor._check_store(config, status) == []
+
+
+def test_a_url_that_is_wrong_leaves_all_other_settings_in_force_and_is_said_once(
+    classes: NanobotClasses,
+    warnings: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    settings = {"sessionStore": "mysql://me:s3cr@et@h/0", "contextWindowOverride": 9_000}
+    (tmp_path / "nanobot-context.json").write_text(json.dumps(settings))
+    monkeypatch.setattr(installer, "load_classes", lambda: classes)
+    monkeypatch.setattr(installer, "nanobot_config_path", lambda: tmp_path / "config.json")
+    request.addfinalizer(installer.uninstall)
+    state = installer.install()
+    assert state.installed
+    assert state.settings is not None
+    assert (state.settings.session_store, state.settings.context_window_override) == (None, 9_000)
+    (said,) = warnings
+    assert "`sessionStore` must be null or a URL" in said
+    assert "s3cr" not in said + json.dumps(state.to_dict())
+    (finding,) = doctor._check_settings(state)
+    assert "`sessionStore`" in finding.problem
