@@ -48,6 +48,7 @@ __all__ = [
     "get_output_limit",
     "keep_last_cut",
     "lock_file",
+    "mask_credentials",
     "merge_structured",
     "parse_structured",
     "prevailing_script",
@@ -60,6 +61,7 @@ __all__ = [
     "summary_due",
     "summary_section",
     "trim_tool_result",
+    "without_credentials",
     "wrap_summary",
 ]
 
@@ -274,6 +276,8 @@ def check_whole(
     argument: str, value: object, *, least: int = 0, optional: bool = False
 ) -> int | None: ...
 def format_value(value: object) -> str: ...
+def mask_credentials(text: str) -> str: ...
+def without_credentials(url: str) -> str: ...
 def classify_error(
     text: str,
     *,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from nanobot_context._core import find_last_user_index
+from nanobot_context._core import find_last_user_index, mask_credentials, without_credentials
 from nanobot_context.errors import (
     ConversationFileError,
     InvalidMessageError,
@@ -138,8 +138,9 @@ def find_conversation(
         close = difflib.get_close_matches(session, files, n=1)
         if close:
             looked[-1] += f"\nhint: did you mean `{close[0]}`?"
+    shown = mask_credentials(session)
     raise SessionNotFoundError(
-        f"there is no file and no session `{session}` among {' and '.join(looked)}"
+        f"there is no file and no session `{shown}` among {' and '.join(looked)}"
     )
 
 
@@ -220,7 +221,6 @@ def _is_file(name: str) -> bool:
 
 
 def _from_store(url: str, session: str, looked: list[str]) -> Conversation | None:
-    from nanobot_context.plugins.session_store import without_credentials
     from nanobot_context.sessions.nanobot_files import APP, USER
 
     keys = [(APP, USER, session)]

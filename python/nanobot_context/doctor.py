@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nanobot_context import activation
-from nanobot_context._core import get_context_window
+from nanobot_context._core import get_context_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
@@ -277,7 +277,7 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
     try:
         SessionService(url).close()
     except (SessionStoreError, InvalidArgumentError) as error:
-        shown = session_store.without_credentials(url)
+        shown = without_credentials(url)
         problem, _, hint = str(error).partition("\nhint: ")
         return [
             Finding(

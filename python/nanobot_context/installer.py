@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
+from nanobot_context._core import without_credentials
 from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.forks import ThreadLock
@@ -182,8 +183,6 @@ def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
         loaded = replace(loaded, settings=settings, sources=sources, problems=())
     url = loaded.settings.session_store
     if url is not None:
-        from nanobot_context.plugins.session_store import without_credentials  # it takes 70 ms
-
         shown = replace(loaded.settings, session_store=without_credentials(url))
         loaded = replace(loaded, settings=shown)
     return loaded, url

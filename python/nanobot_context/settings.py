@@ -20,13 +20,17 @@ import difflib
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from nanobot_context._core import MAX_WHOLE, format_value
+from nanobot_context._core import (
+    MAX_WHOLE,
+    format_value,
+    mask_credentials,
+    without_credentials,
+)
 from nanobot_context.arguments import check_instance
 from nanobot_context.errors import SettingsError
 
@@ -511,9 +515,8 @@ def _check_buffer(values: Mapping[str, Any], sources: Mapping[str, str]) -> None
 
 def _invalid(rule: _Rule, value: Any, *, path: str, where: str = "") -> SettingsError:
     place = f" (in `{where}`)" if where else ""
-    return SettingsError(
-        f"`{path}` must be {rule.expected}, got `{_show(value)}`{place}", path=path
-    )
+    shown = _show_store(value) if rule is _STORE else _show(value)
+    return SettingsError(f"`{path}` must be {rule.expected}, got `{shown}`{place}", path=path)
 
 
 def _unknown(path: str, match: str | None, *, where: str) -> SettingsError:
@@ -531,5 +534,10 @@ def _show(value: Any) -> str:
         text = json.dumps(value, ensure_ascii=False, default=format_value)
     except (TypeError, ValueError, RecursionError):
         text = format_value(value)
-    text = re.sub(r"(://)\S*@", r"\1***@", text)  # who logs in to a store, and how
+    text = mask_credentials(text)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _show_store(value: Any) -> str:
+    # Whatever stands there may be a password, or have one.
+    return without_credentials(value) if isinstance(value, str) else type(value).__name__

@@ -2,11 +2,12 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyList};
+use pyo3::types::{PyBool, PyInt, PyList, PyString};
 
 use crate::Error;
 use crate::compress::{Limits, check_ratio};
 use crate::error::MAX_WHOLE;
+use crate::session::store;
 
 use super::convert::snapshot;
 use super::errors::OrRaise;
@@ -114,12 +115,25 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
     })
 }
 
-/// Return a value as an error message shows it: its repr, or its type where that is long or cannot be made.
+/// Return what of a store's URL may be shown: no user, no password, no options.
+#[pyfunction]
+pub fn without_credentials(url: &Bound<'_, PyString>) -> String {
+    store::without_credentials(&url.to_string_lossy())
+}
+
+/// Return a text that may be or hold a URL with `***` in place of user and password.
+#[pyfunction]
+pub fn mask_credentials(text: &Bound<'_, PyString>) -> String {
+    store::mask_credentials(&text.to_string_lossy())
+}
+
+/// Return a value as an error message shows it: its repr, or its type where that is long or cannot be made. Of a URL, user
+/// and password are masked.
 #[pyfunction]
 pub fn format_value(value: &Bound<'_, PyAny>) -> String {
     const MAX_CHARS: usize = 60;
     match value.repr() {
-        Ok(repr) if repr.len().is_ok_and(|length| length <= MAX_CHARS) => repr.to_string_lossy().into_owned(),
+        Ok(repr) if repr.len().is_ok_and(|length| length <= MAX_CHARS) => mask_credentials(&repr),
         _ => value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| format!("`{name}`")),
     }
 }

@@ -30,7 +30,7 @@ mod core_module {
     #[pymodule_export]
     use super::archive::{archive_directory, archive_name};
     #[pymodule_export]
-    use super::arguments::{check_whole, format_value};
+    use super::arguments::{check_whole, format_value, mask_credentials, without_credentials};
     #[pymodule_export]
     use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]

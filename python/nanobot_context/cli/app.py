@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
+from nanobot_context._core import mask_credentials
 from nanobot_context.cli import bench, conversation, output, protect, sessions
 from nanobot_context.errors import ContextOverflowError, NanobotContextError
 
@@ -17,8 +21,34 @@ __all__ = ["app", "run"]
 
 NAME = "nanobot-context"
 
+
+class _Commands(TyperGroup):
+    """Commands that repeat no password of a URL that stands in the wrong place."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        with _masking():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _masking():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _masking() -> Iterator[None]:
+    """Have what is said about the use of a command hold no password."""
+    try:
+        yield
+    except Exception as error:
+        # click's or the copy of it that newer releases of typer bring along.
+        if isinstance(message := getattr(error, "message", None), str):
+            error.message = mask_credentials(message)  # type: ignore[attr-defined]
+        raise
+
+
 app = typer.Typer(
     name=NAME,
+    cls=_Commands,
     help="Keep conversations inside the model's context window; nanobot's, and any other.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -80,6 +110,6 @@ def run() -> int:
         output.show_error(str(error))
     except OSError as error:
         reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
-        where = f"`{error.filename}`: " if error.filename else ""
+        where = f"`{mask_credentials(str(error.filename))}`: " if error.filename else ""
         output.show_error(f"{where}{reason[:1].lower()}{reason[1:]}")
     return output.CANNOT

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nanobot_context._core import mask_credentials, without_credentials
 from nanobot_context.conversations import (
     Conversation,
     configured,
@@ -80,7 +81,9 @@ class Files(SessionSource):
 
     def __init__(self, workspace: Path | None) -> None:
         self._workspace = workspace
-        self.shown = f"nanobot's files of `{workspace}`" if workspace else "nanobot's files"
+        self.shown = "nanobot's files"
+        if workspace:
+            self.shown += f" of `{mask_credentials(str(workspace))}`"
 
     def entries(self) -> list[Entry]:
         found = [
@@ -92,7 +95,9 @@ class Files(SessionSource):
     def read(self, key: str) -> Conversation:
         paths = nanobot_session_files(self._workspace).get(key)
         if paths is None:
-            raise SessionNotFoundError(f"there is no session `{key}` among {self.shown}")
+            raise SessionNotFoundError(
+                f"there is no session `{mask_credentials(key)}` among {self.shown}"
+            )
         return read_conversation(paths[0])
 
     def delete(self, key: str) -> bool:
@@ -132,7 +137,9 @@ class Stored(SessionSource):
     def read(self, key: str) -> Conversation:
         session = self.service.get(self.app, self.user, key, user_first="off")
         if session is None:
-            raise SessionNotFoundError(f"there is no session `{key}` in {self.shown}")
+            raise SessionNotFoundError(
+                f"there is no session `{mask_credentials(key)}` in {self.shown}"
+            )
         return stored_conversation(session, self._source)
 
     def delete(self, key: str) -> bool:
@@ -165,7 +172,6 @@ def source_of(
     url = store if store or workspace else configured().settings.session_store
     if url is None:
         return Files(workspace)
-    from nanobot_context.plugins.session_store import without_credentials
     from nanobot_context.sessions.nanobot_files import APP, USER
 
     service = open_store(url, create=create)

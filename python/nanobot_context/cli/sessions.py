@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from nanobot_context import count_tokens
+from nanobot_context._core import mask_credentials
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
 from nanobot_context.cli.output import Column, labelled, line, prose
@@ -201,7 +202,7 @@ def export(
     if session is not None:
         stored = source.service.get(source.app, source.user, session, user_first="off")
         if stored is None:
-            output.fail(f"there is no session `{session}` in {source.shown}")
+            output.fail(f"there is no session `{mask_credentials(session)}` in {source.shown}")
         output.write(out, SessionFile.of(stored).render())
         return
     if out == output.STDOUT:
@@ -255,7 +256,7 @@ def delete(
     entries = {entry.key: entry for entry in source.entries()}
     missing = [key for key in sessions if key not in entries]
     if missing:
-        named = ", ".join(f"`{key}`" for key in missing)
+        named = ", ".join(f"`{mask_credentials(key)}`" for key in missing)
         output.fail(f"there is no session {named} in {source.shown}")
     _delete(source, [entries[key] for key in dict.fromkeys(sessions)], yes=yes, as_json=as_json)
 
@@ -368,5 +369,6 @@ def _time(seconds: float) -> str:
 def _seconds(age: str) -> float:
     match = _AGE.fullmatch(age.strip().lower())
     if match is None:
-        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{age}`")
+        shown = mask_credentials(age)
+        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{shown}`")
     return float(match[1]) * _SECONDS[match[2]]

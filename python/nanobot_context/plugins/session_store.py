@@ -25,6 +25,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nanobot_context._core import without_credentials
 from nanobot_context.errors import (
     ConflictError,
     InvalidArgumentError,
@@ -63,7 +64,6 @@ __all__ = [
     "Opened",
     "SharedSessions",
     "is_supported",
-    "without_credentials",
 ]
 
 NO_EFFECT = (
@@ -86,14 +86,6 @@ def is_supported() -> bool:
     manager = find(MODULE, "SessionManager")
     own = getattr(manager, "__dict__", {})
     return find(MODULE, "SessionStore") is not None and "_cached" in own
-
-
-def without_credentials(url: str) -> str:
-    """Return what of a store's URL may be shown: no user, no password, no options."""
-    scheme, _, rest = url.partition("://")
-    if scheme != "sqlite":
-        rest = rest.rpartition("@")[2]
-    return f"{scheme}://{rest.partition('?')[0]}"
 
 
 class Opened:

@@ -25,9 +25,9 @@ pub use types::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
     Scope, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };
-pub use url::open;
 #[cfg(fuzzing)]
 pub use url::read as read_url;
+pub use url::{mask_credentials, open, without_credentials};
 
 /// How many positions behind its first event that is kept a session still knows the ids it took.
 pub const KEPT_IDS: u64 = 1_000;

@@ -41,3 +41,111 @@ pub fn read(url: &str) -> StoreResult<String> {
     }
     super::redis::Options::parse(url).map(|(options, _)| options.describe())
 }
+
+/// Returns what of a store's URL may be shown: no user, no password, no options. A `***` stands for what may be either.
+#[must_use]
+pub fn without_credentials(url: &str) -> String {
+    let url = url.trim();
+    if starts_file(url) {
+        return url.split('?').next().unwrap_or_default().to_owned();
+    }
+    let Some(colon) = url.find(':') else {
+        return if url.contains('@') { "***".to_owned() } else { url.to_owned() };
+    };
+    let scheme = &url[..colon];
+    let is_server = matches!(scheme.to_ascii_lowercase().as_str(), "redis" | "rediss");
+    let place = url[colon..].strip_prefix("://").filter(|_| is_server).and_then(server);
+    match place {
+        Some(place) => format!("{scheme}://{place}"),
+        None if colon + 1 == url.len() => url.to_owned(),
+        None => format!("{scheme}:***"),
+    }
+}
+
+/// Returns a text that may be or hold a URL without what logs in: `***` stands between a scheme and the last `@`.
+///
+/// Greedy: of a password with a space, an `@` or a `/` that was to be written as `%40` nothing is left either.
+#[must_use]
+pub fn mask_credentials(text: &str) -> String {
+    let Some(at) = text.rfind('@') else { return text.to_owned() };
+    let is_scheme = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-' | '_');
+    let begins = text[..at].match_indices(':').find_map(|(colon, _)| {
+        let start = text[..colon].rfind(|c| !is_scheme(c)).map_or(0, |before| before + char_width(text, before));
+        let rest = &text[colon + 1..];
+        let is_url = start < colon && !rest.starts_with(char::is_whitespace) && !starts_file(&text[start..]);
+        let slashes = rest.bytes().take_while(|&byte| byte == b'/').count();
+        is_url.then_some(colon + 1 + slashes)
+    });
+    begins
+        .filter(|&begins| begins < at)
+        .map_or_else(|| text.to_owned(), |begins| format!("{}***{}", &text[..begins], &text[at..]))
+}
+
+fn char_width(text: &str, at: usize) -> usize {
+    text[at..].chars().next().map_or(0, char::len_utf8)
+}
+
+fn starts_file(url: &str) -> bool {
+    url.starts_with("sqlite:///")
+}
+
+/// Returns host, port and number of the database, where what follows the scheme has them and nothing that may be a secret.
+fn server(rest: &str) -> Option<&str> {
+    let place = rest.rsplit('@').next()?.split('?').next()?;
+    let (address, database) = place.split_once('/').unwrap_or((place, ""));
+    let port = match address.rsplit_once(':') {
+        Some((_, port)) if !address.ends_with(']') => port,
+        _ => "",
+    };
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(port) && is_number(database) && !address.contains(['#', ' '])).then_some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mask_credentials, without_credentials};
+
+    #[test]
+    fn of_a_store_url_no_login_is_shown() {
+        for (url, shown) in [
+            ("redis://worker:SECRET@cache:6379/0", "redis://cache:6379/0"),
+            ("rediss://:SECRET@[::1]:6379/0?ca=/a.pem", "rediss://[::1]:6379/0"),
+            ("redis://cache", "redis://cache"),
+            ("redis://[::1]", "redis://[::1]"),
+            ("redis://u:SEC@RE/T@cache", "redis://cache"),
+            ("redis:/worker:SECRET@cache:6379/0", "redis:***"),
+            ("redis:worker:SECRET@cache", "redis:***"),
+            ("redis//worker:SECRET@cache", "redis//worker:***"),
+            ("Redis://u:SECRET@cache", "Redis://cache"),
+            ("redis://worker:SECRET", "redis:***"),
+            ("redis://u:SEC?RET@cache", "redis://cache"),
+            ("redis://cache/0#SECRET", "redis:***"),
+            ("memory:SECRET", "memory:***"),
+            ("memory:", "memory:"),
+            ("postgres://u:SECRET@db/x", "postgres:***"),
+            ("worker:SECRET@cache", "worker:***"),
+            ("SECRET@cache", "***"),
+            ("yes", "yes"),
+            ("sqlite:///home/me@work/s.db?x=SECRET", "sqlite:///home/me@work/s.db"),
+            ("sqlite:/u:SECRET@x", "sqlite:***"),
+        ] {
+            assert_eq!(without_credentials(url), shown, "{url}");
+        }
+    }
+
+    #[test]
+    fn of_a_text_what_logs_in_is_masked() {
+        for (text, shown) in [
+            ("redis:/worker:SECRET@cache:6379/0", "redis:/***@cache:6379/0"),
+            ("['redis://u:SEC RET@h']", "['redis://***@h']"),
+            ("“x:SEC@RET@h”", "“x:***@h”"),
+            ("a: me@x, redis://u:SECRET@h", "a: me@x, redis://***@h"),
+            ("sqlite:///home/me@work/s.db", "sqlite:///home/me@work/s.db"),
+            ("cli:direct", "cli:direct"),
+            ("me@x", "me@x"),
+            ("x:@h", "x:@h"),
+        ] {
+            assert_eq!(mask_credentials(text), shown, "{text}");
+        }
+    }
+}

@@ -833,3 +833,31 @@ def test_status_says_what_is_not_protected_not_as_expected_and_failed(
     assert f"nanobot          9.1 ({about})" in out
     assert "changed          SubagentManager._run_subagent  is not `async`" in out
     assert "failed           could not compress a request: KeyError, 2 times" in out
+
+
+# Passwords ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "sessions show {}",
+        "sessions list {}",
+        "sessions list --store {}",
+        "sessions prune --older-than {}",
+        "sessions delete {} --yes",
+        "sessions export {} --store sqlite:///new.db",
+        "count {}",
+        "report {}",
+        "compress {} --max-tokens 900",
+        "bench {}",
+        "{}",
+    ],
+)
+@pytest.mark.parametrize("url", ["redis://me:s3cr@cache:1x/0", "redis:/me:s3cr@cache:1/0"])
+def test_a_url_in_the_wrong_place_is_not_repeated_with_its_password(
+    arguments: str, url: str, home: Path
+) -> None:
+    out, err = run(home, *arguments.format(url).split(), code=2)
+    assert err
+    assert "s3cr" not in out + err

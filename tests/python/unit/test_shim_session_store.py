@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanobot_context import doctor, installer
-from nanobot_context.errors import SettingsError
+from nanobot_context import SessionService, doctor, installer
+from nanobot_context._core import without_credentials
+from nanobot_context.errors import InvalidArgumentError, SettingsError
 from nanobot_context.guard import log
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.plugins import session_store
@@ -80,10 +81,12 @@ def test_what_either_writer_added_is_there_once_and_in_its_order(
         ("redis://h:1/0", "redis://h:1/0"),
         ("redis://:p?a#s@h/0?x=1", "redis://h/0"),
         ("sqlite:////srv/a@b/s.db?durability=full", "sqlite:////srv/a@b/s.db"),
+        ("redis:/me:s3cr@cache.example:6379/0", "redis:***"),
+        ("redis://me:s3cr\ud800@h", "redis://h"),
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
-    assert session_store.without_credentials(url) == shown
+    assert without_credentials(url) == shown
 
 
 def test_the_setting_is_read_from_its_file_and_the_environment(tmp_path: Path) -> None:
@@ -98,7 +101,21 @@ def test_the_setting_is_read_from_its_file_and_the_environment(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "wrong", ["mysql://me:s3cr@et@h/0", "memory:", "sqlite:///:memory:", 5, True, ["redis://h"]]
+    "wrong",
+    [
+        "mysql://me:s3cr@et@h/0",
+        "redis:/me:s3cr@h/0",
+        "redis//me:s3cr@h/0",
+        " redis://me:s3cr @h/0",
+        "me:s3cr@h",
+        "memory:s3cr",
+        "memory:",
+        "sqlite:///:memory:",
+        5,
+        True,
+        ["redis://h"],
+        {"host": "h", "password": "s3cr"},
+    ],
 )
 def test_a_url_of_another_form_is_refused_without_its_password(wrong: Any, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
@@ -108,6 +125,12 @@ def test_a_url_of_another_form_is_refused_without_its_password(wrong: Any, tmp_p
     assert "s3cr" not in str(caught.value)
     with pytest.raises(SettingsError) as caught:
         load_settings(tmp_path / "none.json", {"NANOBOT_CONTEXT_SESSION_STORE": str(wrong)})
+    assert "s3cr" not in str(caught.value)
+
+
+def test_a_wrong_argument_is_shown_without_its_password() -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        SessionService(["redis:/me:s3cr@h/0"])  # type: ignore[arg-type]
     assert "s3cr" not in str(caught.value)
 
 
