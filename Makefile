@@ -6,7 +6,7 @@
 #   make docs     this documentation as pages, offline: .cache/site/index.html
 #   make train    the learned weights of src/select/scoring.tsv, from the same recordings
 #   make test     all tests, the real loops with one nanobot release of each generation, the main ones with six more
-#   make test-fast  the quick ones: the core but for its stores, the package but for command lines, processes and generated cases;
+#   make test-fast  the quick ones: the core but for its stores, the package but for command lines, processes, stores and hostile input;
 #                 no token counts of others, documentation, examples or real loops
 #   make matrix   the real loops with all sixteen releases
 #   make check    what CI runs: format, lints, types, tests
@@ -35,7 +35,8 @@ TYPED := $(wildcard python tests scripts benches evaluation training examples/li
 # In the environment of the examples, with the frameworks that they show.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
 # Tests of the package in one process each, without those that take long.
-SLOW := activation cli client_errors recovery session_processes sessions_async sessions_input surface
+SLOW := activation bad_input chat_app cli client_errors interrupts openai_agents recovery session_processes sessions_async sessions_input \
+	sessions_state sessions_summaries surface
 FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
 WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
