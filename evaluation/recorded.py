@@ -89,6 +89,9 @@ def main(arguments: list[str] | None = None) -> int:
         work.Job(file.name, digests, (file,), file.stat().st_size)
         for file in tools.recordings(options.data)
     ]
+    if not jobs:
+        print(f"error: no `*.jsonl.gz` in `{options.data}`", file=sys.stderr)
+        return 2
     found = work.run(jobs, options.processes)
     now = {name: digest for rows in found.values() for name, digest in rows}
     if options.action == "write":

@@ -216,6 +216,16 @@ def test_recorded_fits_are_the_same_again_and_a_changed_one_is_named(
     assert capsys.readouterr().out.endswith(f"\n1 of 12 fits differ\n{name}\n")
 
 
+@pytest.mark.parametrize("action", ["write", "check"])
+def test_no_recordings_are_no_record_of_nothing(
+    action: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fits.tsv"
+    assert recorded.main([action, str(file), "--data", str(tmp_path / "none")]) == 2
+    assert not file.exists()
+    assert capsys.readouterr().err.startswith("error: no `*.jsonl.gz` in")
+
+
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
