@@ -140,7 +140,7 @@ def _answers(server: RedisServer) -> bool:
             return False
         try:
             return server.command("PING") == b"PONG"
-        except OSError:
+        except (OSError, RuntimeError):  # the latter while it loads what is on the disk
             time.sleep(0.02)
     return False
 
