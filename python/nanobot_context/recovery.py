@@ -308,7 +308,7 @@ async def call_with_recovery(
     The messages are compressed as `compress_messages` does. When the provider refuses them as too
     long, by an exception or by the usage that it reports, they are compressed to the limit that it
     states, or else to 60 % of what was refused; each attempt is smaller than the one before, and
-    after three there is no other. An output cap lowers `max_tokens` only, and so does a sum of
+    after three there is no other. A stated limit counts from 256 tokens on. An output cap lowers `max_tokens` only, and so does a sum of
     prompt and answer that leaves room for a usual answer. Everything else that `chat` returns or
     raises comes back as it is. Calls no model but through `chat`; the list that
     came in is not changed.

@@ -45,7 +45,8 @@ impl OverflowKind {
 pub struct Overflow {
     /// What was too large.
     pub kind: OverflowKind,
-    /// Tokens allowed, between 1,024 and 10,000,000 when an error states them. Of a rate ceiling, tokens per minute or day.
+    /// Tokens allowed, between 1,024 and 10,000,000 when an error states them; from 256 where the words beside the number say
+    /// that it is a window or counts tokens. Of a rate ceiling, tokens per minute or day.
     pub limit_tokens: Option<u64>,
     /// Tokens of input that were sent, without the output asked for where the error tells them apart.
     pub used_tokens: Option<u64>,

@@ -205,6 +205,52 @@ const INPUT: &[(&str, &str, Option<u64>, Option<u64>)] = &[
         Some(140_000),
     ),
     ("japanese", "入力が最大コンテキスト長を超えています", None, None),
+    // Near to those above, as other servers and other versions of them say it.
+    ("sglang", "Input length must be less than or equal to 32768 tokens", Some(32_768), None),
+    ("xinference", "input length should be less than or equal to 32768", Some(32_768), None),
+    ("baichuan", "The total length of input_ids must be less than 32768", Some(32_768), None),
+    ("generic", "The sequence length 40000 is longer than the maximum 32768", Some(32_768), Some(40_000)),
+    ("generic", "Prompt length 40000 > 32768 max", Some(32_768), Some(40_000)),
+    ("tgi", "max_total_tokens must be <= 32768", Some(32_768), None),
+    (
+        "vllm",
+        "You passed 32769 input tokens and requested 512 output tokens. However, the model's context length is only 32768 tokens, resulting in a maximum input length of 32256 tokens. Please reduce the length of the input prompt.",
+        Some(32_256),
+        Some(32_769),
+    ),
+    ("vllm", "Prompt length of 40000 is longer than the maximum model length of 32768.", Some(32_768), Some(40_000)),
+    ("sglang", "The prompt length (40000) is greater than the limit (32768)", Some(32_768), Some(40_000)),
+    (
+        "lm studio",
+        "Trying to keep the first 10978 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+        Some(4_096),
+        Some(10_978),
+    ),
+    (
+        "llama.cpp",
+        "the request exceeds the available context size. try increasing the context size or enable context shift",
+        None,
+        None,
+    ),
+    ("ollama", "the input length exceeds the context length", None, None),
+    (
+        "bedrock",
+        "Too many input tokens. Max input tokens: 8192, request input token count: 9001",
+        Some(8_192),
+        Some(9_001),
+    ),
+    (
+        "vertex",
+        "Unable to submit request because the input token count is 40000 but model only supports up to 32768. Reduce the input token count and try again.",
+        Some(32_768),
+        Some(40_000),
+    ),
+    (
+        "cohere",
+        "too many tokens: size limit exceeded by 1200 tokens. Try using shorter or fewer inputs. The limit for this model is 4096 tokens.",
+        None,
+        None,
+    ),
     // Nobody's words: these must be understood, not known.
     (
         "paraphrase",
@@ -585,7 +631,37 @@ const OTHERS: &[(u16, &str)] = &[
     (400, "File is too large: the limit is 512 MB"),
     (400, "batch size 300 is larger than the maximum allowed batch size 256"),
     (400, "The number of inputs exceeds the maximum of 2048 per embedding request"),
+    (400, "Token limit exceeded for your account. Upgrade"),
+    (400, "Token limit reached for the organization org-1"),
+    (400, "Your account has exceeded its token limit"),
+    (400, "The maximum number of tokens for this workspace was exceeded"),
+    (400, "Token budget of the project alpha exceeded"),
+    (400, "Your team has reached its token limit"),
+    (400, "Field 'title' exceeds maximum length of 255"),
+    (400, "metadata.note: length must be at most 512"),
+    (400, "Prompt name length must be less than or equal to 64"),
+    (400, "`description` length must be less than 1024"),
+    (400, "input length must be greater than 0"),
+    (400, "prompt_cache_key length must be at most 64"),
+    (400, "Prompt template name length 80 > 64"),
+    (400, "Total upload size 2100954 exceeds limit 2097152"),
+    (400, "header size 9000 exceeds limit 8192"),
+    (400, "The sequence length must be at least 1"),
 ];
+
+#[test]
+fn a_size_in_bytes_is_no_number_of_tokens() {
+    for text in [
+        "total message size 2100954 exceeds limit 2097152",
+        "request size: 33554433 is larger than 33554432",
+        "Payload size of 2100954 exceeds the limit",
+    ] {
+        for text in wrapped(text) {
+            let found = detect_overflow(&failed(400, &text));
+            assert_eq!(found, Some(Overflow::new(RequestBytes, None, None)), "{text}");
+        }
+    }
+}
 
 #[test]
 fn other_errors_are_no_overflow_however_they_are_wrapped() {
@@ -743,9 +819,32 @@ fn json_in_strings_is_read_eight_deep() {
 fn implausible_numbers_are_left_out() {
     let found =
         |text| detect_overflow(&failed(400, text)).map(|overflow| (overflow.limit_tokens, overflow.used_tokens));
-    assert_eq!(found("prompt is too long: 99999999999999999999999 tokens > 512 maximum"), Some((None, None)));
-    assert_eq!(found("prompt is too long: 10000001 tokens > 1023 maximum"), Some((None, None)));
+    assert_eq!(found("prompt is too long: 99999999999999999999999 tokens > 255 maximum"), Some((None, None)));
+    assert_eq!(found("prompt is too long: 10000001 tokens > 255 maximum"), Some((None, None)));
     assert_eq!(found("prompt is too long: 10000000 tokens > 1024 maximum"), Some((Some(1_024), Some(10_000_000))));
+}
+
+#[test]
+fn a_window_below_1024_is_read_where_it_is_named() {
+    let found =
+        |text| detect_overflow(&failed(400, text)).map(|overflow| (overflow.limit_tokens, overflow.used_tokens));
+    let small = Some((Some(512), Some(6_772)));
+    assert_eq!(
+        found("request (6772 tokens) exceeds the available context size (512 tokens), try increasing it"),
+        small
+    );
+    assert_eq!(found("prompt is too long: 6772 tokens > 512 maximum"), small);
+    assert_eq!(
+        found("The prompt (length 6772) is longer than the maximum model length of 512. Make it shorter."),
+        small
+    );
+    assert_eq!(found("the prompt is too long: n_ctx: 512, n_prompt_tokens: 6772"), small);
+    assert_eq!(
+        found("request (900 tokens) exceeds the available context size (256 tokens)"),
+        Some((Some(256), Some(900)))
+    );
+    assert_eq!(found("Error code: 413 - prompt is too long"), Some((None, None)));
+    assert_eq!(found("request (900 tokens) exceeds the available context size (128 tokens)"), Some((None, Some(900))));
 }
 
 #[test]

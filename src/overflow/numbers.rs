@@ -13,6 +13,10 @@ use super::patterns::compile;
 /// Smaller numbers are indexes and statuses, larger ones bytes and ids (hermes).
 const PLAUSIBLE: std::ops::RangeInclusive<u64> = 1_024..=10_000_000;
 
+/// The smallest window that a local server is started with; numbers from here on count where words beside them say what they
+/// are.
+const SMALLEST: u64 = 256;
+
 /// Codes that zhipu and `MiniMax` print behind the message, as "context window exceeds limit (2013)".
 const ERROR_CODES: &[u64] = &[1210, 1213, 1214, 1261, 2013];
 
@@ -29,7 +33,7 @@ const LIMITS: &[&str] = &[
     r"\bmax_(?:model|seq)_len\W{1,4}(\d+)",
     r"\bmax_length is set to (\d+)",
     r"(\d+)(?:[ -]tokens?)?[ -](?:max|limit|context|window)",
-    r"(?:less|fewer|lower) than (\d+)",
+    r"(?:less|fewer|lower|smaller|shorter) (?:than )?(?:or equal (?:to )?)?\(?(\d+)",
     r"(?:at most|up to|not exceed|exceeds|exceeded|allowed:?|capacity of|supports?) \(?(\d+)",
     r"\[\d+, ?(\d+)\]",
     r"(?:最大|上限|限制|不超过|不能超过|最多|超过|超出|大于)[^\d\n]{0,40}?(\d+)",
@@ -203,5 +207,18 @@ fn is_count(text: &[u8], value: u64, range: Range<usize>) -> bool {
     let is_characters = text[..range.start].ends_with(b"question is ") || text[..range.start].ends_with(b"chars is ");
     let rest = &text[range.end..];
     let is_other = !rest.starts_with(b"-token") && OTHER_UNIT.is_match(rest);
-    PLAUSIBLE.contains(&value) && !is_code && !is_excess && !is_characters && !is_other
+    let is_plausible =
+        PLAUSIBLE.contains(&value) || (SMALLEST..*PLAUSIBLE.start()).contains(&value) && is_named(text, range);
+    is_plausible && !is_code && !is_excess && !is_characters && !is_other
+}
+
+/// Returns whether the words around the small number at `range` say that it counts tokens or is a window.
+fn is_named(text: &[u8], range: Range<usize>) -> bool {
+    static BEFORE: LazyLock<Regex> = LazyLock::new(|| {
+        compile(
+            r"(?:(?:context|model|prompt|input|maximum)[ _](?:length|window|size|limit)|max_(?:model|seq)_len|n_ctx\w*)(?: is| of|:)?(?: only)? ?\(?$",
+        )
+    });
+    static BEHIND: LazyLock<Regex> = LazyLock::new(|| compile(r"^ (?:(?:input|prompt) )?tokens?\b|^ max"));
+    BEFORE.is_match(&text[..range.start]) || BEHIND.is_match(&text[range.end..])
 }

@@ -113,6 +113,21 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Specific, r"must have (?:less|fewer) than \d+ tokens"),
     (Specific, r"(?:token count|number of tokens|(?:prompt|input|total)_tokens)…must be (?:less|lower|fewer|at most)"),
     (Specific, r"range of input length should be|\binput (?:text )?length should (?:be|not)\b"),
+    // SGLang, Xinference, TGI: rules for what the prompt may be at most, with and without what it was.
+    (
+        Specific,
+        r"\b(?:input|prompt|sequence)(?: (?:text|token|sequence|prompt))? length (?:must|should|can|may|has to|cannot)(?: not|not)? (?:be )?(?:less|lower|smaller|shorter|fewer|at most|no more|no longer|within|exceed|<|(?:greater|larger|longer|more) than (?:the |max))",
+    ),
+    (
+        Specific,
+        r"\blength of (?:the )?(?:input_ids|inputs?|prompt|messages|sequence)\b…(?:must|should) be (?:less|lower|smaller|shorter|at most|<)",
+    ),
+    (
+        Specific,
+        r"\b(?:input|prompt|sequence) length(?: of| is|:)? ?\(?\d+\)? ?(?:tokens\)? )?(?:>|(?:is |was )?(?:longer|greater|larger|more) than|(?:is )?(?:above|over)\b)",
+    ),
+    (Specific, r"\bmax_total_tokens\b…(?:must|should) be (?:less|lower|at most|<)"),
+    (Specific, r"\btokens?\b…\bonly supports? up to \d"),
     (
         Specific,
         r"max(?:imum)? (?:allowed )?(?:input|prompt|sequence)(?: token)? (?:length|limit) (?:is|of)\b|context limit (?:is|of) \d|maximum context limit",
@@ -187,6 +202,11 @@ const PATTERNS: &[(Sign, &str)] = &[
     // Anthropic, Google, nginx, Go, FastAPI.
     (Bytes, r"(?:request|entity|payload|body)(?: \w+)? (?:is )?too large|413 (?:content )?too large|content too large"),
     (Bytes, r"\b(?:payload|request|body|content)(?: \w+){0,2} exceed…(?:\bbytes\b|\b[kmg]i?b\b|\bsize\b)"),
+    // Moonshot: "total message size 2100954 exceeds limit 2097152".
+    (
+        Bytes,
+        r"\b(?:messages?|request|body|payload) size(?: of| is|:)? ?\(?\d+[^\n]*(?:exceed|larger than|greater than|>)",
+    ),
     (Bytes, r"(?:请求体|报文|请求大小|请求包)…(?:过大|太大|超过|超出)"),
     // OpenAI, Groq: "Request too large for gpt-4o in organization … on tokens per min (TPM): Limit 30000, Requested 41000".
     (RateTooLarge, r"request too large for…(?:per (?:min|day|hour)|\btp[md]\b)"),
@@ -206,6 +226,10 @@ const PATTERNS: &[(Sign, &str)] = &[
     (
         Other,
         r"(?:limit|exceed|reach|allow|number)…\bfree[ -](?:tier|account)|\bfree[ -](?:tier|account)…(?:limit|exceed|reach|allow|at most)",
+    ),
+    (
+        Other,
+        r"\b(?:your|this|the|for|of) (?:account|organi[sz]ation|workspace|project|team|tenant|wallet|company|licen[sc]e|seat)\b|\bupgrade\b",
     ),
     (
         Other,
@@ -237,7 +261,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Other,
-        r"minimum|at least one|start caching|too small|reasoning (?:is mandatory|to be enabled)|requires reasoning",
+        r"minimum|at least one|(?:greater|more|larger) than (?:or equal to )?(?:0|1|zero)\b|start caching|too small|reasoning (?:is mandatory|to be enabled)|requires reasoning",
     ),
     (Other, r"(?:higher|increas\w+|raise|larger) (?:the |your )?max|no output"),
     (
@@ -279,7 +303,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|entity|max_|maxoutput|predict|reduce|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

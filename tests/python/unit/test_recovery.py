@@ -149,6 +149,20 @@ def test_a_window_that_was_wrong_does_not_matter() -> None:
     assert chat.sizes[1] <= 6_000
 
 
+@pytest.mark.parametrize("limit", [256, 512, 900, 1_023])
+def test_a_small_limit_that_is_stated_is_the_target(limit: int) -> None:
+    messages = [*conversation(1, 20_000), {"role": "user", "content": "And now?"}]
+
+    def chat(sent: list[Message], *, max_tokens: int | None) -> str:
+        tokens = count_tokens(sent)
+        if tokens > limit:
+            said = f"request ({tokens} tokens) exceeds the available context size ({limit} tokens)"
+            raise RuntimeError(said)
+        return "an answer"
+
+    assert call_with_recovery_sync(chat, messages, context_window=0) == "an answer"
+
+
 def test_when_nothing_helps_the_error_has_the_numbers_and_its_cause() -> None:
     chat = Chat([error := refused("prompt is too long: 9000 tokens > 4000 maximum")] * 4)
     with pytest.raises(ContextOverflowError, match="three smaller ones as well") as caught:
