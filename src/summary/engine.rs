@@ -69,6 +69,8 @@ const ADDED_PERCENT: u64 = 40;
 const MIN_ADDED_TOKENS: u64 = 150;
 /// What stands between a model's text and what it dropped.
 const ADDED: &str = "\n\nAlso said:\n";
+/// Why no model wrote a summary of which every part was cut by force.
+const ALL_REFUSED: &str = "the model refused every call as too long: its text was cut by force";
 /// Tokens of a text that is cut by force. Source: document 003, `force_truncated_summary`.
 const MIN_FORCED_TOKENS: u64 = 128;
 /// Rounds of merging beyond the depth of halving. Source: document 003, `merge`.
@@ -156,6 +158,8 @@ pub struct Run {
     /// Goes with the first call that is answered.
     tells_previous: bool,
     calls: u32,
+    /// Calls that the model answered.
+    answers: u32,
     error: Option<String>,
 }
 
@@ -179,6 +183,7 @@ impl Run {
             parts: Vec::new(),
             tells_previous,
             calls: 0,
+            answers: 0,
             error: None,
         };
         let room = run.room_bytes(run.options.window_tokens);
@@ -214,6 +219,7 @@ impl Run {
         }
         let Some(Task::Ask(Ask { depth, merges, .. })) = self.tasks.pop() else { return };
         self.calls += 1;
+        self.answers += 1;
         self.tells_previous = false;
         let mut part = merges.unwrap_or(Part { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
         let max_tokens = self.target(depth).saturating_mul(MAX_TEXT_FACTOR);
@@ -268,20 +274,26 @@ impl Run {
     /// Returns the summary of `view`, which the run was made with, when nothing is left to ask.
     ///
     /// What the model's text drops of the user's rules and of the exact names is added back.
-    pub fn finish(self, view: &[Message<'_>]) -> Draft {
+    pub fn finish(mut self, view: &[Message<'_>]) -> Draft {
         let told = self.previous.data.clone().merged(local(view));
         let part = self.parts.last().filter(|_| self.error.is_none());
         let (data, text) =
             part.map_or_else(|| self.by_rules_only(told.clone()), |part| self.written(part, told.clone()));
         let text = if text.is_empty() { format!("[{} messages without text]", view.len()) } else { text };
+        let truncated = part.is_some_and(|part| part.truncated);
+        let (chunks, max_depth) = part.map_or((1, 0), |part| (part.chunks, part.max_depth));
+        let by_model = part.is_some() && self.answers > 0;
+        if part.is_some() && !by_model {
+            self.error = Some(ALL_REFUSED.to_owned());
+        }
         Draft {
             output_tokens: u64::from(self.counter.text(&text)),
             text,
             data,
-            by_model: part.is_some(),
-            truncated: part.is_some_and(|part| part.truncated),
-            chunks: part.map_or(1, |part| part.chunks),
-            max_depth: part.map_or(0, |part| part.max_depth),
+            by_model,
+            truncated,
+            chunks,
+            max_depth,
             calls: self.calls,
             input_tokens: view.iter().map(|message| self.counter.message(message)).sum(),
             error: self.error,

@@ -90,6 +90,11 @@ const PREVIOUS: &str = "previous_summary";
 static PLACE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{([A-Za-z_][A-Za-z0-9_]*)\}").expect("the pattern is a literal"));
 
+/// What `str.format` would fill, and a slip of the pen: `{0}`, `{0.name}`, `{name!r}`, `{ name }`. `{}` is JSON.
+#[allow(clippy::expect_used)] // as above
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\{(\s*\w[\w.!\[\]]*\s*)\}").expect("the pattern is a literal"));
+
 impl Prompt {
     /// Returns the prompt of the documents for a form and a language.
     pub fn standard(format: Format, is_chinese: bool, max_words: Option<u32>) -> Self {
@@ -109,7 +114,7 @@ impl Prompt {
     ///
     /// [`Error::InvalidArgument`] for a prompt without the conversation, or with another name in braces.
     pub fn custom(template: &str, max_words: Option<u32>) -> Result<Self> {
-        let names = PLACE.captures_iter(template).map(|found| found[1].to_owned()).collect::<Vec<_>>();
+        let names = NAMED.captures_iter(template).map(|found| found[1].to_owned()).collect::<Vec<_>>();
         let known = [CONVERSATION, WORDS_NAME, PREVIOUS];
         if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
             let problem =
@@ -203,6 +208,10 @@ mod tests {
         let error = Prompt::custom("Summarise {conversation_txt}", None).unwrap_err().to_string();
         assert!(error.contains("`{conversation_txt}`") && error.contains("`{previous_summary}`"), "{error}");
         assert!(Prompt::custom("Summarise", None).unwrap_err().to_string().contains("must have"));
+        for unknown in ["{0}", "{0.__class__}", "{previous_summary!r}", "{ conversation_text }", "{名}", "{a[0]}"] {
+            let error = Prompt::custom(&format!("{{conversation_text}} {unknown}"), None).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{unknown}`")), "{error}");
+        }
         assert!(Prompt::custom("{ \"a\": {} } {conversation_text}", None).is_ok(), "JSON is no placeholder");
     }
 

@@ -101,10 +101,21 @@ fn the_depth_ends_halving_and_what_is_left_is_cut_and_marked() {
 }
 
 #[test]
+fn a_model_that_refuses_every_call_wrote_nothing() {
+    for count in [1, 4, 40] {
+        let texts = texts(count, 500);
+        let draft = Model::new(10, &short).summarise(&talk(&texts), None, Options::default());
+        assert!(!draft.by_model && draft.truncated, "{draft:?}");
+        assert!(draft.error.as_deref().is_some_and(|error| error.contains("refused every call")), "{draft:?}");
+        assert!(draft.text.contains("Cut by force"), "{}", draft.text);
+    }
+}
+
+#[test]
 fn few_messages_are_not_halved() {
     let texts = texts(4, 500);
     let draft = Model::new(100, &short).summarise(&talk(&texts), None, Options::default());
-    assert_eq!((draft.chunks, draft.max_depth, draft.truncated, draft.by_model), (1, 0, true, true));
+    assert_eq!((draft.chunks, draft.max_depth, draft.truncated), (1, 0, true));
 }
 
 #[test]
