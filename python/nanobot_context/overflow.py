@@ -129,6 +129,43 @@ def detect_overflow(
     )
 
 
+def is_empty(response: Any) -> bool:
+    """Return whether a response is of a known shape and holds neither text nor calls.
+
+    A string, an object or a dict of OpenAI's, Anthropic's or Google's client, litellm or nanobot.
+    """
+    if response is None or (isinstance(response, str | Mapping | list) and not response):
+        return True
+    if isinstance(response, str):
+        return response.strip() == ""
+    choices = _field(response, "choices", "candidates")
+    if isinstance(choices, list):
+        return all(_says_nothing(_field(choice, "message", "content")) for choice in choices)
+    return _says_nothing(response)
+
+
+def _says_nothing(message: Any) -> bool:
+    has = [name for name in _SAID if _has(message, name)]
+    return bool(has) and all(_is_blank(_field(message, name)) for name in has)
+
+
+def _is_blank(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_blank(part) or _says_nothing(part) for part in value)
+    return value is None or (isinstance(value, str) and value.strip() == "")
+
+
+def _has(value: Any, name: str) -> bool:
+    return name in value if isinstance(value, Mapping) else hasattr(value, name)
+
+
+# Where clients put what a model said; `parts` and `output` are lists of such.
+_SAID = (
+    *("content", "text", "tool_calls", "function_call", "refusal", "audio"),
+    *("parts", "output", "output_text", "arguments", "input"),
+)
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error, those that it groups, and those that it was raised from."""
     seen: list[BaseException] = []

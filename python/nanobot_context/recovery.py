@@ -23,7 +23,7 @@ from nanobot_context._core import (
 )
 from nanobot_context.arguments import check_callable, check_instance, check_whole, invalid
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
-from nanobot_context.overflow import Overflow, Usage, detect_overflow
+from nanobot_context.overflow import Overflow, Usage, detect_overflow, is_empty
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -160,8 +160,10 @@ async def recover(
             # The prompt was cut, but it was answered, and that is paid for.
             raise GaveUp("unrelated", silent, 0, None) from None
         if not isinstance(answer, Refused):
+            if silent is not None and is_empty(answer) and not is_empty(silent.refusal):
+                raise GaveUp("unrelated", silent, 0, None)
             return answer
-        if answer.overflow.kind == "silent":
+        if answer.overflow.kind == "silent" and (silent is None or not is_empty(answer.refusal)):
             silent = answer
         prompt_tokens = _counted(exchange, attempt)
         if prompt_tokens is None:
@@ -245,7 +247,10 @@ class _Call:
 
     async def send(self, attempt: Attempt) -> Any:
         try:
-            response = await self.chat(attempt.messages, max_tokens=attempt.max_tokens)
+            response = self.chat(attempt.messages, max_tokens=attempt.max_tokens)
+            # What a function that is not async answers is paid for, too.
+            if inspect.isawaitable(response):
+                response = await response
         except Exception as error:
             overflow = detect_overflow(error)
             if overflow is None:
@@ -308,15 +313,17 @@ async def call_with_recovery(
     The messages are compressed as `compress_messages` does. When the provider refuses them as too
     long, by an exception or by the usage that it reports, they are compressed to the limit that it
     states, or else to 60 % of what was refused; each attempt is smaller than the one before, and
-    after three there is no other. A stated limit counts from 256 tokens on. An output cap lowers `max_tokens` only, and so does a sum of
-    prompt and answer that leaves room for a usual answer. Everything else that `chat` returns or
-    raises comes back as it is. Calls no model but through `chat`; the list that
-    came in is not changed.
+    after three there is no other. A stated limit counts from 256 tokens on. An output cap lowers
+    `max_tokens` only, and so does a sum of prompt and answer that leaves room for a usual answer.
+    Where a prompt that was cut in silence is sent again and comes back empty, the first answer is
+    returned. Everything else that `chat` returns or raises comes back as it is. Calls no model but
+    through `chat`; the list that came in is not changed.
 
     Args:
         chat: The call of the model: `await chat(messages, max_tokens=...)`, where `max_tokens` is
-            the limit for the answer, `None` for none. A stream must be read to its first piece
-            inside, or else its refusal comes too late.
+            the limit for the answer, `None` for none. Of a function that is not async, what it
+            returns is the answer; other tasks wait while it runs. A stream must be read to its
+            first piece inside, or else its refusal comes too late.
         messages: The conversation.
         context_window: The model's window in tokens: see `get_context_window`. 0 where it is not
             known: then only a refusal shortens anything. `None` is that of `compressor`.
@@ -338,6 +345,8 @@ async def call_with_recovery(
     """
     if not callable(chat):
         raise invalid("chat", "callable", chat)
+    if _yields(chat):
+        raise invalid("chat", "a function that returns its answer, none that yields", chat)
     check_instance("compressor", compressor, Compressor, optional=True)
     if context_window is None:
         if compressor is None:
@@ -386,6 +395,20 @@ async def call_with_recovery(
     return answer
 
 
+def _yields(chat: object) -> bool:
+    """Return whether a call would only make a generator, which nothing has been sent for."""
+    function = chat if inspect.isroutine(chat) else getattr(chat, "__call__", chat)  # noqa: B004
+    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+
+
+class _Stopped(Exception):
+    """`chat` raised `StopIteration`, which no coroutine may."""
+
+    def __init__(self, error: StopIteration) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
 def call_with_recovery_sync(
     chat: Callable[..., Response],
     messages: Sequence[Mapping[str, Any]],
@@ -408,15 +431,21 @@ def call_with_recovery_sync(
         InvalidArgumentError: Another argument cannot be used; `chat` is async, for one.
     """
 
-    async def asked(sent: list[Message], *, max_tokens: int | None) -> Response:
-        answer = chat(sent, max_tokens=max_tokens)
-        if inspect.iscoroutine(answer):
-            answer.close()
+    def asked(sent: list[Message], *, max_tokens: int | None) -> Response:
+        try:
+            answer = chat(sent, max_tokens=max_tokens)
+        except StopIteration as error:
+            raise _Stopped(error) from error
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
             raise invalid("chat", "a function that is not async", chat)
         return answer
 
+    if inspect.iscoroutinefunction(chat):
+        raise invalid("chat", "a function that is not async", chat)
     call = call_with_recovery(
-        asked if callable(chat) else chat,
+        cast("Any", asked if callable(chat) and not _yields(chat) else chat),
         messages,
         context_window=context_window,
         model=model,
@@ -432,4 +461,6 @@ def call_with_recovery_sync(
     except StopIteration as ended:
         answer: Response = ended.value
         return answer
+    except _Stopped as stopped:
+        raise stopped.error from None
     raise AssertionError("nothing in it waits")

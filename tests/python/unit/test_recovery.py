@@ -391,6 +391,104 @@ def test_an_answer_to_a_prompt_that_was_cut_outlives_what_comes_after(later: Exc
     assert run(Chat([first, later, later, later, later]), conversation(20, 300)) is first
 
 
+def told(prompt: int, message: dict[str, Any]) -> dict[str, Any]:
+    usage = {"prompt_tokens": prompt, "completion_tokens": 9}
+    return {"usage": usage, "choices": [{"finish_reason": "stop", "message": message}]}
+
+
+CALL = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        told(3_500, {"content": None}),
+        told(3_500, {"content": "", "tool_calls": None}),
+        told(3_500, {"content": [{"type": "text", "text": " "}]}),
+        told(3_500, {"content": " ", "tool_calls": []}),
+        {"choices": []},
+        {"content": [], "stop_reason": "end_turn"},
+        {"output": [], "output_text": ""},
+        SimpleNamespace(content=None, tool_calls=[], finish_reason="content_filter"),
+        {},
+        None,
+        "",
+    ],
+)
+def test_an_answer_outlives_an_empty_one_to_the_prompt_sent_again(second: Any) -> None:
+    first = told(4_096, {"content": "useful"})
+    assert run(Chat([first, second]), conversation(20, 300)) is first
+    nothing = told(4_096, {"content": ""})
+    assert run(Chat([nothing, second]), conversation(20, 300)) is second
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        told(3_500, {"content": "better"}),
+        told(3_500, {"content": None, "tool_calls": [CALL]}),
+        told(3_500, {"content": [{"type": "text", "text": "better"}]}),
+        {"output": [{"type": "function_call", "name": "f", "arguments": "{}"}]},
+        {"candidates": [{"content": {"parts": [{"text": "better"}]}}]},
+        object(),
+        "better",
+    ],
+)
+def test_an_answer_to_the_prompt_sent_again_is_the_answer(second: Any) -> None:
+    first = told(4_096, {"content": "useful"})
+    assert run(Chat([first, second]), conversation(20, 300)) is second
+
+
+def test_what_a_function_that_is_not_async_answers_is_not_lost() -> None:
+    sent: list[Any] = []
+
+    def chat(messages: list[Message], *, max_tokens: int | None) -> str:
+        sent.append(messages)
+        if len(sent) == 1:
+            raise refused()
+        return "paid for"
+
+    call = call_with_recovery(chat, conversation(20, 300), context_window=0)  # type: ignore[arg-type,var-annotated]
+    assert asyncio.run(call) == "paid for"
+    assert len(sent) == 2
+
+
+def awaited(*arguments: Any, **more: Any) -> Any:
+    return asyncio.run(call_with_recovery(*arguments, **more))
+
+
+@pytest.mark.parametrize("call", [awaited, call_with_recovery_sync])
+def test_a_function_that_yields_is_refused_before_anything_is_sent(call: Any) -> None:
+    async def pieces(messages: list[Message], *, max_tokens: int | None) -> Any:
+        yield "a"
+
+    class Streaming:
+        def __call__(self, messages: list[Message], *, max_tokens: int | None) -> Any:
+            yield "a"
+
+    for chat in (pieces, Streaming()):
+        with pytest.raises(InvalidArgumentError, match="`chat` must be"):
+            call(chat, conversation(2, 3), context_window=0)
+
+
+def test_an_async_function_is_refused_by_the_other_before_anything_is_sent() -> None:
+    chat = Chat(["paid for"])
+    with pytest.raises(InvalidArgumentError, match="not async"):
+        _ = call_with_recovery_sync(chat.__call__, conversation(2, 3), context_window=0)
+    assert chat.sent == []
+
+
+def test_a_stop_iteration_comes_back_as_it_is() -> None:
+    stop = StopIteration(5)
+
+    def chat(messages: list[Message], *, max_tokens: int | None) -> str:
+        raise stop
+
+    with pytest.raises(StopIteration) as caught:
+        call_with_recovery_sync(chat, conversation(2, 3), context_window=0)
+    assert caught.value is stop
+
+
 def test_who_listens_costs_no_call(caplog: pytest.LogCaptureFixture) -> None:
     def fail(overflow: Overflow) -> None:
         raise ZeroDivisionError
