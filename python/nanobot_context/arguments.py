@@ -10,10 +10,12 @@ from nanobot_context.errors import InvalidArgumentError, InvalidMessageError
 
 __all__ = [
     "as_json",
+    "as_messages",
     "check_callable",
     "check_choice",
     "check_flag",
     "check_instance",
+    "check_mappings",
     "check_messages",
     "check_timeout",
     "check_whole",
@@ -73,6 +75,25 @@ def check_messages(argument: str, value: Any) -> None:
                 index=index,
                 field="",
             )
+
+
+def as_messages(argument: str, value: Any) -> list[Any]:
+    """Return a sequence of messages as a list of dicts: itself where it is one, else a copy."""
+    if not isinstance(value, list):
+        check_messages(argument, value)
+    messages: list[Any] = value if isinstance(value, list) else list(value)
+    if all(isinstance(one, dict) or not isinstance(one, Mapping) for one in messages):
+        return messages
+    return [dict(one) if isinstance(one, Mapping) else one for one in messages]
+
+
+def check_mappings(argument: str, value: Any) -> None:
+    """Raise for what is no sequence of mappings."""
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        raise invalid(argument, "a list of dicts", value)
+    for index, one in enumerate(value):
+        if not isinstance(one, Mapping):
+            raise invalid(f"{argument}[{index}]", "a dict", one)
 
 
 def as_json(argument: str, value: Any, *, ensure_ascii: bool = False) -> str:

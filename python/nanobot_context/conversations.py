@@ -14,6 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nanobot_context._core import find_last_user_index, mask_credentials, without_credentials
+from nanobot_context.arguments import (
+    check_instance,
+    invalid,
+    text_of,
+)
 from nanobot_context.errors import (
     ConversationFileError,
     InvalidMessageError,
@@ -86,6 +91,8 @@ def read_conversation(path: Path | str) -> Conversation:
         ConversationFileError: It holds something else; says what was expected, and where.
         OSError: The file cannot be read.
     """
+    if not isinstance(path, str | Path):
+        raise invalid("path", "a path", path)
     if path == STDIN:
         return _Text("standard input", sys.stdin.buffer.read()).conversation("standard input")
     path = Path(path)
@@ -99,6 +106,7 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
         ConversationFileError: A line is none.
         OSError: The file cannot be read.
     """
+    check_instance("path", path, Path)
     return [value for value, _ in _Text(str(path), path.read_bytes()).objects("an object")]
 
 
@@ -122,6 +130,9 @@ def find_conversation(
         SessionStoreError: The store cannot be read.
         InvalidArgumentError: `store` is no URL of a store.
     """
+    text_of("session", session)
+    check_instance("workspace", workspace, Path, optional=True)
+    check_instance("store", store, str, optional=True)
     if store is None and (session == STDIN or _is_file(session)):
         return read_conversation(session)
     looked: list[str] = []
@@ -152,6 +163,7 @@ def nanobot_session_files(workspace: Path | None = None) -> dict[str, list[Path]
     Args:
         workspace: nanobot's workspace; `None` is the configured one.
     """
+    check_instance("workspace", workspace, Path, optional=True)
     # Only here: it brings in the session stores.
     from nanobot_context.sessions.nanobot_files import key_of_name
 
@@ -171,7 +183,9 @@ def stored_conversation(session: StoredSession, source: str) -> Conversation:
         source: What is shown of the store's URL.
     """
     from nanobot_context.sessions.nanobot_files import META, SessionFile
+    from nanobot_context.sessions.records import StoredSession
 
+    check_instance("session", session, StoredSession)
     if META not in session.meta:
         return Conversation(session.id, session.messages, {}, source)
     file = SessionFile.of(session)
@@ -196,6 +210,7 @@ def open_store(url: str, *, create: bool = False) -> SessionService:
     """
     from nanobot_context.sessions.service import SessionService
 
+    text_of("url", url)
     path = url.removeprefix(_SQLITE).partition("?")[0]
     if url.startswith(_SQLITE) and path and not create and not Path(path).expanduser().exists():
         raise StoreUnavailableError(f"there is no store `{path}`")

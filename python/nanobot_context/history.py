@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nanobot_context._core import wrap_summary
 from nanobot_context.arguments import (
     check_choice,
+    check_instance,
     check_messages,
     check_whole,
     invalid,
@@ -90,11 +91,18 @@ def assemble_history(
 
 def summary_message(text: str) -> Message:
     """Return the system message that shows a summary."""
+    check_instance("text", text, str)
     return {"role": "system", "content": wrap_summary(text)}
 
 
 def leading_system(messages: Sequence[Message]) -> int:
-    """Return how many messages with instructions are in front."""
+    """Return how many messages with instructions are in front.
+
+    Raises:
+        InvalidMessageError: A message is no dict.
+        InvalidArgumentError: `messages` is no sequence.
+    """
+    check_messages("messages", messages)
     others = (at for at, message in enumerate(messages) if message.get("role") not in _SYSTEM)
     return next(others, len(messages))
 
@@ -127,6 +135,7 @@ def newest(
     See `assemble_history` for where the cut is. Empty where the newest messages are results and
     their call is older.
     """
+    check_messages("messages", messages)
     start = 0
     for argument, limit in (("max_messages", max_messages), ("rounds", rounds)):
         check_whole(argument, limit, least=1, optional=True)
@@ -172,6 +181,8 @@ def drop_duplicate_tail(history: Sequence[Message], current: Sequence[Message]) 
 
     Source: document 003, `drop_duplicate_tail`, which also dropped what matched in part.
     """
+    check_messages("history", history)
+    check_messages("current", current)
     size = len(current)
     kept = max(len(history) - size, 0)
     tail = history[kept:]
@@ -218,6 +229,7 @@ def ensure_tool_responses(messages: Sequence[Message]) -> list[Message]:
 
     Source: document 003, `ensure_tool_responses`, which kept foreign and repeated results.
     """
+    check_messages("messages", messages)
     made: list[Message] = []
     waiting: list[str] = []
     for message in messages:
@@ -247,6 +259,7 @@ def tool_calls_of(message: Message) -> list[Any]:
 
     Source: document 003, where both columns of a stored message were used.
     """
+    check_instance("message", message, Mapping)
     if message.get("role") != "assistant":
         return []
     metadata = message.get("metadata")
@@ -285,4 +298,5 @@ def history_ladder(limit: int) -> int | None:
 
     Source: document 003, `prev_context.rs:55`.
     """
+    check_instance("limit", limit, int)
     return limit // 2 if limit > 1 else None

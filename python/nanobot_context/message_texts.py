@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nanobot_context.arguments import check_instance
 from nanobot_context.history import call_id, tool_calls_of
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 
 def message_text(message: Mapping[str, Any]) -> str:
     """Return everything that a message says: content, calls, thoughts."""
+    check_instance("message", message, Mapping)
     calls = (_call_text(call) for call in tool_calls_of(dict(message)))
     function_call = message.get("function_call")
     said = (

@@ -14,7 +14,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import compress_messages, fits
-from nanobot_context.arguments import check_whole
+from nanobot_context.arguments import (
+    check_instance,
+    check_mappings,
+    check_whole,
+)
 from nanobot_context.errors import (
     ConflictError,
     SessionExistsError,
@@ -261,6 +265,8 @@ def compress_items(
         InvalidMessageError: An item makes a message of a shape that no provider accepts.
         InvalidArgumentError: Another argument cannot be used.
     """
+    check_mappings("items", items)
+    check_instance("instructions", instructions, str, optional=True)
     groups = list(_groups(items))
     front: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
     messages = [group.message for group in groups]

@@ -21,7 +21,13 @@ from nanobot_context._core import (
     get_output_limit,
     reduce_messages,
 )
-from nanobot_context.arguments import check_callable, check_instance, check_whole, invalid
+from nanobot_context.arguments import (
+    as_messages,
+    check_callable,
+    check_instance,
+    check_whole,
+    invalid,
+)
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
 from nanobot_context.overflow import Overflow, Usage, detect_overflow, is_empty
 from nanobot_context.settings import Settings
@@ -356,8 +362,8 @@ async def call_with_recovery(
     check_whole("max_output_tokens", max_output_tokens, optional=True)
     check_callable("on_overflow", on_overflow)
     check_instance("settings", settings, Settings, optional=True)
-    check_instance("messages", messages, list)
-    given, schemas = cast("list[Message]", messages), cast("list[dict[str, Any]] | None", tools)
+    given: list[Message] = as_messages("messages", messages)
+    schemas = cast("list[dict[str, Any]] | None", tools)
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         check_instance(f"tools[{index}]", tool, dict)
     if model is None and compressor is not None:

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from nanobot_context.arguments import check_mappings, check_messages, invalid
 from nanobot_context.history import (
     call_id,
     drop_duplicate_tail,
@@ -70,7 +71,16 @@ def to_response_items(
     Source: document 003, `build_stateless_items`, which took the last user message away whether
     or not it was the current one.
     """
-    texts = [one if isinstance(one, str) else one.text for one in summaries]
+    check_messages("messages", messages)
+    check_messages("current", current)
+    if isinstance(summaries, str | bytes) or not isinstance(summaries, Iterable):
+        raise invalid("summaries", "a list of summaries or texts", summaries)
+    texts = []
+    for one in summaries:
+        text = one if isinstance(one, str) else getattr(one, "text", None)
+        if not isinstance(text, str):
+            raise invalid("summaries", "a list of summaries or texts", one)
+        texts.append(text)
     shown = [summary_message(text) for text in texts if text.strip()]
     front = leading_system(messages)
     rest = drop_duplicate_tail(messages[front:], current)
@@ -175,6 +185,10 @@ def from_response_items(items: Iterable[Item]) -> list[Message]:
     they did before `to_response_items`. Thoughts, references and calls of the provider's own tools
     are left out: chat messages have no form for them.
     """
+    if not isinstance(items, Iterable):
+        raise invalid("items", "a list of dicts", items)
+    items = list(items)
+    check_mappings("items", items)
     messages: list[Message] = []
     previous = None
     for item in items:
@@ -334,6 +348,8 @@ def previous_response_fallback(error: BaseException | str) -> Fallback | None:
 
     Source: document 003, the attempts of `v3/ai_client`. New here: a response that is not found.
     """
+    if not isinstance(error, BaseException | str):
+        raise invalid("error", "an exception or a text", error)
     text = str(error).lower()
     names_id = "previous_response_id" in text
     if names_id and ("unsupported parameter" in text or "invalid parameter" in text):

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyList, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyMapping, PySequence, PyString};
 
 use crate::Error;
 use crate::compress::{Limits, check_ratio};
@@ -13,12 +13,28 @@ use super::convert::snapshot;
 use super::errors::OrRaise;
 
 /// Returns a copy of a list of messages, made at one moment: other threads may change the caller's during the call.
+///
+/// Of another sequence the items are copied into a list, and each mapping that is no dict into one.
 pub fn messages<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    match value.cast::<PyList>() {
-        Ok(list) => Ok(snapshot(list)),
-        Err(_) => Err(Error::argument("messages", format!("must be a list of dicts, got {}", format_value(value))))
-            .or_raise(value.py()),
+    let list = match value.cast::<PyList>() {
+        Ok(list) => snapshot(list),
+        Err(_) if is_sequence(value) => PyList::new(value.py(), value.try_iter()?.collect::<PyResult<Vec<_>>>()?)?,
+        Err(_) => {
+            let problem = format!("must be a list of dicts, got {}", format_value(value));
+            return Err(Error::argument("messages", problem)).or_raise(value.py());
+        }
+    };
+    for (index, message) in list.iter().enumerate() {
+        if !message.is_instance_of::<PyDict>() && message.cast::<PyMapping>().is_ok() {
+            list.set_item(index, list.py().get_type::<PyDict>().call1((message,))?)?;
+        }
     }
+    Ok(list)
+}
+
+fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
+    let is_text = value.is_instance_of::<PyString>() || value.is_instance_of::<PyBytes>();
+    !is_text && value.cast::<PySequence>().is_ok()
 }
 
 /// Returns a whole number of tokens, characters or messages.

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nanobot_context.arguments import check_instance, invalid
+from nanobot_context.conversations import Conversation
 from nanobot_context.replay import Replay, replay
 from nanobot_context.report.originals import originals_of
 from nanobot_context.report.page import page
 from nanobot_context.report.render import render
 
 if TYPE_CHECKING:
-    from nanobot_context.conversations import Conversation
     from nanobot_context.events import LiveEvent
     from nanobot_context.settings import Settings
 
@@ -59,6 +60,9 @@ def write_report(
         InvalidArgumentError: The window is no positive number, or a setting is unknown.
         SettingsError: The value of a setting cannot be used.
     """
+    check_instance("conversation", conversation, Conversation)
+    if not isinstance(path, str | Path):
+        raise invalid("path", "a path", path)
     replayed = replay(
         conversation.messages,
         window_tokens,
@@ -81,4 +85,6 @@ def report_page(
     learned: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> bytes:
     """Return the page of a replay, in UTF-8: see `write_report`."""
+    check_instance("conversation", conversation, Conversation)
+    check_instance("replayed", replayed, Replay)
     return page(conversation.name, render(conversation, replayed, events or (), learned or {}))

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, overload
 
+from nanobot_context.arguments import check_instance, invalid, text_of
 from nanobot_context.errors import (
     ConflictError,
     InvalidArgumentError,
@@ -179,6 +180,10 @@ def import_nanobot_file(
         OSError: The file cannot be read.
     """
 
+    _check(service, "path", path)
+    if session_id is not None:
+        text_of("session_id", session_id)
+
     def steps() -> Steps[StoredSession]:
         file = yield partial(_read, path)
         return (yield from _import(service, file, app, user, session_id or file.key))
@@ -203,6 +208,7 @@ def import_nanobot_folder(
         InvalidArgumentError: As there, and for two files of one session; names every file that is
             not imported. All others are, before it is raised.
     """
+    _check(service, "folder", folder)
 
     def steps() -> Steps[list[StoredSession]]:
         files, problems = yield partial(_read_folder, folder)
@@ -242,6 +248,8 @@ def export_nanobot_file(
         SessionNotFoundError: There is no such session.
         OSError: The file cannot be written.
     """
+    _check(service, "path", path)
+    check_instance("session", session, SessionHead)
 
     def steps() -> Steps[None]:
         file = yield from _stored_file(service, session)
@@ -265,6 +273,7 @@ def export_nanobot_folder(
 
     A session that came from none is named as nanobot 0.3.5 does. See `export_nanobot_file`.
     """
+    _check(service, "folder", folder)
 
     def steps() -> Steps[list[Path]]:
         heads = yield partial(service.list_sessions, app, user)
@@ -276,6 +285,13 @@ def export_nanobot_folder(
         return sorted(paths)
 
     return carry_out(service, steps())
+
+
+def _check(service: object, argument: str, path: object) -> None:
+    """Raise `InvalidArgumentError` for what is no service or no path."""
+    if not isinstance(service, SessionService | AsyncSessionService):
+        raise invalid("service", "a `SessionService` or an `AsyncSessionService`", service)
+    check_instance(argument, path, Path)
 
 
 def carry_out(service: Service, steps: Steps[Result]) -> Result | Awaitable[Result]:

@@ -20,6 +20,7 @@ from nanobot_context.arguments import (
     invalid,
     text_of,
 )
+from nanobot_context.errors import SessionStoreError
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.sessions.driving import run_async, run_sync
 from nanobot_context.sessions.operations import (
@@ -167,7 +168,10 @@ class _Base:
         return self._jobs.counts
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._handle.describe()})"
+        try:
+            return f"{type(self).__name__}({self._handle.describe()})"
+        except SessionStoreError:
+            return f"{type(self).__name__}(closed)"
 
 
 class _Waiting:

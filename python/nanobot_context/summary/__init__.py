@@ -23,9 +23,9 @@ from nanobot_context._core import (
     rolling_cut,
     static_buffer_cut,
     summary_due,
-    summary_section,
-    wrap_summary,
 )
+from nanobot_context._core import summary_section as _summary_section
+from nanobot_context._core import wrap_summary as _wrap_summary
 from nanobot_context.arguments import as_json, check_instance
 from nanobot_context.summary.async_jobs import AsyncSummaryJobs
 from nanobot_context.summary.job_line import JobCounts, JobError
@@ -106,3 +106,23 @@ def format_summary_for_context(summary: dict[str, Any]) -> str:
         InvalidArgumentError: It holds something else.
     """
     return format_structured(as_json("summary", summary))
+
+
+def wrap_summary(text: str) -> str:
+    """Return a summary's text as the content of a system message, behind the system prompt.
+
+    Raises:
+        InvalidArgumentError: It is no text.
+    """
+    check_instance("text", text, str)
+    return _wrap_summary(text)
+
+
+def summary_section(text: str) -> str:
+    """Return a summary's text as the section for the end of a system prompt.
+
+    Raises:
+        InvalidArgumentError: It is no text.
+    """
+    check_instance("text", text, str)
+    return _summary_section(text)

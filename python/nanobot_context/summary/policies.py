@@ -20,6 +20,7 @@ from nanobot_context._core import (
     static_buffer_cut,
     summary_due,
 )
+from nanobot_context.arguments import check_messages, invalid
 from nanobot_context.history import assemble_history, history_ladder
 from nanobot_context.overflow import detect_overflow
 from nanobot_context.types import Message
@@ -137,7 +138,9 @@ def maybe_summarize(
     Raises:
         InvalidMessageError: A message is of a shape that no provider accepts.
     """
-    job = _begin(session, when or _All())
+    when = _All() if when is None else when
+    _check(session, summarizer, when)
+    job = _begin(session, when)
     if job is None:
         return None
     try:
@@ -152,7 +155,9 @@ async def amaybe_summarize(
     session: Session, summarizer: Summarizer, when: When | None = None
 ) -> Summary | None:
     """As `maybe_summarize`, in a task; cancelling it leaves the session as it was."""
-    job = _begin(session, when or _All())
+    when = _All() if when is None else when
+    _check(session, summarizer, when)
+    job = _begin(session, when)
     if job is None:
         return None
     try:
@@ -170,6 +175,16 @@ class _Due:
     messages: list[Message]
     previous: Summary | None
     reason: str
+
+
+def _check(session: object, summarizer: object, when: object) -> None:
+    """Raise `InvalidArgumentError` for what has not the methods that are called here."""
+    if not hasattr(session, "summary_in_progress"):
+        raise invalid("session", "a `Session`", session)
+    if not hasattr(summarizer, "summarize"):
+        raise invalid("summarizer", "a `Summarizer`", summarizer)
+    if not hasattr(when, "due"):
+        raise invalid("when", "a policy such as `StaticBuffer()`", when)
 
 
 def _begin(session: Session, when: When) -> _Due | None:
@@ -207,6 +222,10 @@ async def call_with_summary(
 
     Source: document 003, sections 1.4 and 1.5.
     """
+    _check(session, summarizer, _All())
+    check_messages("current", current)
+    if not callable(chat):
+        raise invalid("chat", "callable", chat)
     refusal: Exception | None = None
     async for messages in _shorter_and_shorter(session, summarizer, current):
         try:

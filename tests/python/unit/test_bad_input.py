@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+from collections import UserDict, UserList, deque
 from collections.abc import Callable, Iterator
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -116,8 +118,8 @@ def wrong_message(messages: Any, index: int, field: str, problem: str) -> None:
         ("hi", "'hi'"),
         ({}, "{}"),
         (5, "5"),
-        ((USER,), "({'role': 'user', 'content': 'hi'},)"),
-        ((USER,) * 9, "`tuple`"),
+        (b"hi", "b'hi'"),
+        ({5}, "{5}"),
         (Unprintable(), "`Unprintable`"),
         pytest.param(HUGE, "`int`", id="huge"),
     ],
@@ -128,6 +130,24 @@ def test_what_is_no_list_is_refused(read: Callable[[Any], Any], messages: Any, s
         read(messages)
     assert caught.value.argument == "messages"
     assert str(caught.value) == f"`messages` must be a list of dicts, got {shown}"
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        tuple,
+        deque,
+        UserList,
+        lambda messages: [MappingProxyType(one) for one in messages],
+        lambda messages: tuple(UserDict(one) for one in messages),
+    ],
+)
+@pytest.mark.parametrize("read", READERS)
+def test_any_sequence_of_mappings_is_read_as_a_list_of_dicts(
+    read: Callable[[Any], Any], of: Callable[[Any], Any]
+) -> None:
+    messages = [USER, {"role": "assistant", "content": "fine"}, USER]
+    assert repr(read(of(messages))) == repr(read(messages))
 
 
 def test_an_iterator_is_not_used_up() -> None:
