@@ -138,6 +138,12 @@ _LAZY = {
     "uninstall": "nanobot_context.installer",
 }
 
+# Modules that are used by their names without an import of their own: `nanobot_context.caches`.
+_MODULES = frozenset(
+    {"archive", "caches", "conversations", "errors", "events", "history", "recovery", "replay"}
+    | {"report", "responses", "sessions", "settings", "summary"}
+)
+
 
 def classify_message(message: Mapping[str, Any]) -> Priority:
     """Return how much `message` matters, by rules alone; takes microseconds.
@@ -149,10 +155,12 @@ def classify_message(message: Mapping[str, Any]) -> Priority:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(_LAZY[name]), name)
     globals()[name] = value
     return value

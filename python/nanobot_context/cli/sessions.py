@@ -147,6 +147,14 @@ def import_(
     files = [file for path in paths for file in _files_of(path)]
     done: list[dict[str, Any]] = []
     problems: list[str] = []
+    places: dict[str, Path] = {}
+    for file in files:
+        other = places.setdefault(file.name, file)
+        if other.parent != file.parent:
+            output.fail(
+                f"`{other}` and `{file}` would be one session\n"
+                "hint: import one folder, or each with an `--app` of its own"
+            )
     with output.progress("importing") as on_file:
         for number, file in enumerate(files, 1):
             try:
@@ -165,9 +173,14 @@ def import_(
         for one in done:
             line(f"imported: {one['key']} ({one['messages']:,} messages)")
         if not files:
-            output.note("there was nothing to import")
+            looked = ", ".join(f"`{path}`" for path in paths)
+            output.note(
+                f"there was nothing to import: no `*.jsonl` in {looked}, nor one level below"
+            )
     if problems:
         raise typer.Exit(output.CANNOT)
+    if not files:
+        raise typer.Exit(output.NEGATIVE)
 
 
 def export(
@@ -326,7 +339,13 @@ def _store_of(source: SessionSource) -> Stored:
 
 
 def _files_of(path: Path) -> list[Path]:
-    return sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    """Return the session files at a path: a folder's own, else those of its folders.
+
+    nanobot 0.3.5 has a folder for each workspace in `~/.nanobot/sessions`.
+    """
+    if not path.is_dir():
+        return [path]
+    return sorted(path.glob("*.jsonl")) or sorted(path.glob("*/*.jsonl"))
 
 
 def _refuse_other_forms(path: Path) -> None:

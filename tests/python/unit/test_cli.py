@@ -452,6 +452,29 @@ def test_what_is_no_session_file_is_not_imported(home: Path, content: str) -> No
     assert loaded(home, "sessions", "list", *STORE) == []
 
 
+def test_files_in_a_folder_for_each_workspace_are_imported(home: Path) -> None:
+    text = json.dumps({"role": "user", "content": "hi"}) + "\n"
+    for name in ("cli_direct", "cli_other"):
+        path = home / "stored" / "workspace-1" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    out, _ = run(home, "sessions", "import", "stored", "--store", "sqlite:///new.db")
+    assert out.count("imported: ") == 2
+    other = home / "stored" / "workspace-2" / "cli_direct.jsonl"
+    other.parent.mkdir()
+    other.write_text(text)
+    _, err = run(home, "sessions", "import", "stored", "--store", "sqlite:///b.db", code=2)
+    assert "workspace-1" in err
+    assert "workspace-2" in err
+
+
+def test_an_import_that_finds_nothing_says_so_by_its_code(home: Path) -> None:
+    (home / "empty").mkdir()
+    _, err = run(home, "sessions", "import", "empty", "--store", "sqlite:///new.db", code=1)
+    assert "nothing to import" in err
+    assert "empty" in err
+
+
 def test_a_file_that_cannot_be_imported_keeps_no_other_out(home: Path, files: Path) -> None:
     (files / "a_broken.jsonl").write_text("{\n")
     out, err = run(home, "sessions", "import", str(files), *STORE, code=2)

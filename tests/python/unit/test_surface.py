@@ -254,3 +254,10 @@ assert install is nanobot_context.installer.install
 assert "nanobot" not in sys.modules
 """
     python("-c", script)
+
+
+def test_documented_modules_are_there_after_a_plain_import() -> None:
+    code = "import nanobot_context as n; print(*(getattr(n, one).__name__ for one in n._MODULES))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = {f"nanobot_context.{one}" for one in nanobot_context._MODULES}
+    assert set(done.stdout.split()) == names
