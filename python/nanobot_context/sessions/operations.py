@@ -192,9 +192,12 @@ class Operations:
         )
         if isinstance(session, StoredSession):
             return session.take(batch, appended)
+        # Of an id that stands twice in the batch the first is stored.
+        stored: dict[str, SessionEvent] = {}
         for event, seq in zip(batch, appended["seqs"], strict=True):
             event.seq = seq
-        return [event for event in batch if event.seq is not None]
+            stored.setdefault(event.id, event)
+        return [stored[event.id] for event in batch if event.seq is not None]
 
     def replace_tail(
         self, session: StoredSession, after: int, events: Iterable[SessionEvent]

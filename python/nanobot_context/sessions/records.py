@@ -252,6 +252,12 @@ class StoredSession(SessionHead):
             summaries={summary.filter_key: summary for summary in summaries},
         )
 
+    def _stored(self, event: SessionEvent, seq: int) -> SessionEvent:
+        """Return the event that is stored under the id of one that came again, where it is here."""
+        at = bisect_left(self.events, seq, key=_position)
+        here = self.events[at] if at < len(self.events) else event
+        return here if (here.seq, here.id) == (seq, event.id) else event
+
     def take(self, events: list[SessionEvent], appended: Mapping[str, Any]) -> list[SessionEvent]:
         """Note what became of `events`; return those that are stored, with their positions."""
         stored: list[SessionEvent] = []
@@ -262,7 +268,7 @@ class StoredSession(SessionHead):
         ):
             event.seq = seq
             if seq is not None:
-                stored.append(event)
+                stored.append(self._stored(event, seq) if repeated else event)
             if repeated:
                 continue
             if seq is not None:

@@ -363,3 +363,18 @@ def test_an_argument_that_no_service_takes_is_refused(plain_store: Store) -> Non
         with pytest.raises(InvalidArgumentError) as caught:
             plain_store.open(**options)
         assert caught.value.argument in options
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_of_an_id_that_comes_again_what_is_stored_is_returned(is_read: bool) -> None:
+    def said(text: str) -> SessionEvent:
+        return SessionEvent({"role": "user", "content": text}, id="x")
+
+    with SessionService() as service:
+        session = service.create("app", "user", "id")
+        head = session if is_read else service.list_sessions("app", "user")[0]
+        stored = service.append(head, [said("first"), said("second")])
+        assert [event.payload["content"] for event in stored] == ["first", "first"]
+        if is_read:
+            (again,) = service.append(session, [said("third")])
+            assert again.payload["content"] == "first"
