@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nanobot_context._core import format_value
 from nanobot_context.files import locked, replace_file
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
@@ -171,6 +172,8 @@ def counters_file(config: Path) -> Path:
 def _read(file: Path) -> Counts:
     try:
         given = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(given, dict):
+            raise ValueError(f"it must hold an object of counts, got {format_value(given)}")
         # A later version may count more.
         known = {name: given[name] for name in ("since", *_NUMBERS) if name in given}
         counts = Counts(**known)

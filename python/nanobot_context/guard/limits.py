@@ -302,8 +302,11 @@ def _tell(name: str, what: str, value: float, script: str | None = None) -> None
 
 def _read(file: Path) -> dict[str, Lesson]:
     try:
-        models = json.loads(file.read_text(encoding="utf-8"))["models"]
-        return {_without_key(name): _lesson(**given) for name, given in models.items()}
+        given = json.loads(file.read_text(encoding="utf-8"))
+        models = given.get("models") if isinstance(given, dict) else None
+        if not isinstance(models, dict):
+            raise ValueError("it must hold an object with `models`")
+        return {_without_key(name): _lesson(**known) for name, known in models.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:

@@ -158,6 +158,16 @@ def test_a_file_that_is_not_ours_is_made_anew(file: Path, text: str) -> None:
     assert saved(file)["requests"] == 5
 
 
+@pytest.mark.parametrize("text", ["null", "[]", "5"])
+def test_what_is_wrong_with_a_file_is_said(
+    file: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    file.parent.mkdir()
+    file.write_text(text)
+    assert Counters(file).total() == Counts()
+    assert "it must hold an object of counts, got " in caplog.text
+
+
 def test_what_a_later_version_counts_does_not_void_the_rest(file: Path) -> None:
     file.parent.mkdir()
     file.write_text('{"since": null, "requests": 4, "miracles": 1}')
