@@ -37,8 +37,20 @@ pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
 
 /// Returns whether `message` stands for messages that were left out.
 pub fn is_note(message: &Message<'_>) -> bool {
-    let Content::Text(text) = &message.content else { return false };
-    message.role == Role::User && (elision::is_note(text.as_str()) || ledger::is_ledger(text.as_str()))
+    noted(message).is_some()
+}
+
+/// Returns how many messages a note stands for, and whether they are scattered; `None` for any other message. A ledger, which
+/// may stand behind a note, stands for none.
+pub fn noted(message: &Message<'_>) -> Option<(usize, bool)> {
+    let Content::Text(text) = &message.content else { return None };
+    let text = text.as_str();
+    if message.role != Role::User || !text.starts_with('[') {
+        return None;
+    }
+    let (note, ledger) = text.split_once("\n\n").unwrap_or((text, ""));
+    let noted = elision::read_note(note).filter(|_| ledger.is_empty() || ledger::is_ledger(ledger));
+    noted.or_else(|| ledger::is_ledger(text).then_some((0, false)))
 }
 
 /// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.

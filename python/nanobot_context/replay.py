@@ -5,6 +5,7 @@ Says what each model call would have held at some window: no model is called, no
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,13 +20,15 @@ from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
     from nanobot_context._core import _Archive
-    from nanobot_context.types import Message
+    from nanobot_context.types import CutReason, Message
 
 __all__ = ["CutMark", "MessageFate", "Replay", "Request", "message_text", "replay"]
 
 # Which message of the conversation a message of a request was made of. Keys that nobody knows cost
 # no tokens, stay in edited messages, and are in none that are new.
 _INDEX = "nanobot_context.replay"
+
+_JOINED: CutReason = "joined"
 
 _INSTEAD_OF = {"developer": "system", "function": "tool"}
 
@@ -196,7 +199,9 @@ class _Sent:
         messages: Its messages.
         tokens: The tokens of each.
         by_role: Their sums.
-        places: Where in it messages of the conversation are, by their index there.
+        places: Where in it messages of the conversation are, by their index there; several in one
+            where they were joined.
+        joined: The index of messages that are in it whole, with others in one.
     """
 
     position: int = 0
@@ -204,6 +209,7 @@ class _Sent:
     tokens: list[int] = field(default_factory=list)
     by_role: Counter[str] = field(default_factory=Counter)
     places: dict[int, int] = field(default_factory=dict)
+    joined: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -269,8 +275,8 @@ class _Run:
         reused = sum(self.sent.tokens[:shared]) + self.framing.get("tools", 0) if shared else 0
         # What goes on from all of the request before has its cuts, too.
         seen = self.sent.position if shared == len(self.sent.messages) else 0
-        unseen = [cut for cut in cuts if cut.index >= seen]
-        replaced = self._send(messages, shared)
+        unseen = [cut for cut in cuts if cut.index >= seen and cut.reason != _JOINED]
+        replaced = self._send(messages, shared, cuts)
         marks = tuple(self._marks(unseen, replaced, shared, number))
         self.sent.position = position
         after = dict(+self.sent.by_role + Counter(self.framing))
@@ -295,7 +301,8 @@ class _Run:
             if place is not None:
                 state, tokens = "shortened", self.sent.tokens[place]
             is_later = index >= self.sent.position
-            if is_later or (place is not None and self._is_whole(self.sent.messages[place])):
+            is_whole = place is not None and self._is_whole(self.sent.messages[place])
+            if is_later or is_whole or index in self.sent.joined:
                 state, reason, first, tokens = "kept", None, None, self.tokens[index]
             yield MessageFate(
                 index=index,
@@ -338,7 +345,7 @@ class _Run:
             messages, receipt = fitted.messages, fitted.receipt
         return messages, receipt.cuts if receipt else []
 
-    def _send(self, messages: list[Message], shared: int) -> dict[int, Message]:
+    def _send(self, messages: list[Message], shared: int, cuts: list[Cut]) -> dict[int, Message]:
         """Let `messages` be what is sent, whose first `shared` are as before.
 
         Returns what has gone for it, by the message of the conversation that it was of.
@@ -349,7 +356,7 @@ class _Run:
             sent.by_role[_role(message)] -= tokens
             if _INDEX in message:
                 replaced[message[_INDEX]] = message
-                del sent.places[message[_INDEX]]
+        sent.places = {index: place for index, place in sent.places.items() if place < shared}
         del sent.tokens[shared:]
         for place, message in enumerate(messages[shared:], shared):
             if _INDEX in message:
@@ -358,6 +365,12 @@ class _Run:
             tokens = self.tokens[message[_INDEX]] if is_whole else self._tokens(message)
             sent.tokens.append(tokens)
             sent.by_role[_role(message)] += tokens
+        joined = {cut.index for cut in cuts if cut.reason == _JOINED}
+        own = sorted(sent.places)
+        for index in joined.difference(own):
+            # Its text stands in the message of the nearest one before it.
+            sent.places[index] = sent.places[own[bisect(own, index) - 1]]
+        sent.joined = frozenset(joined - {cut.index for cut in cuts if cut.reason != _JOINED})
         sent.messages = messages
         return replaced
 

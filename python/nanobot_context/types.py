@@ -22,8 +22,9 @@ CutReason = Literal[
     "many_results",
     "long_message",
     "budget",
+    "joined",
 ]
-"""Why a message was shortened, left out or put in."""
+"""Why a message was shortened, left out, put in or joined with others."""
 
 LostKind = Literal["path", "url", "id", "number", "error"]
 """What kind of name is no longer in the context."""

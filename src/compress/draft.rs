@@ -9,6 +9,7 @@ use crate::tokens::{REPLY, TokenCounter};
 
 use super::Ablation;
 use super::archive::{Archive, Archived, archived};
+use super::notes::{Item, Notes};
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 use super::superseded::Expired;
 
@@ -93,6 +94,8 @@ pub struct Draft<'v, 'a> {
     pub overhead_tokens: u64,
     /// Tokens that notes for what was left out may have; a note beyond that is left out too, for the budget holds first.
     pub max_note_tokens: u64,
+    /// Whether notes are messages of their own and no messages are joined, for want of tokens.
+    pub notes_apart: bool,
     /// By entry: whether it is a result that has expired, once that was asked.
     pub expired: Vec<Option<Expired>>,
     /// What selection goes by.
@@ -119,6 +122,7 @@ impl<'v, 'a> Draft<'v, 'a> {
             entries,
             overhead_tokens,
             max_note_tokens: u64::MAX,
+            notes_apart: false,
             expired: Vec::new(),
             mechanisms: Ablation::default(),
             archive: None,
@@ -137,17 +141,17 @@ impl<'v, 'a> Draft<'v, 'a> {
 
     /// Returns the tokens of the message that lists what is left out.
     pub fn ledger_tokens(&self) -> u64 {
-        self.ledger.as_ref().map_or(0, |ledger| self.counter.message(&Message::new(Role::User, ledger)))
+        self.ledger.as_ref().map_or(0, |ledger| self.tokens_of(Role::User, ledger))
     }
 
     /// Returns the tokens of a note for a few messages left out.
     pub fn note_tokens(&self) -> u64 {
-        self.counter.message(&Message::new(Role::User, &elision::note(99, true)))
+        self.tokens_of(Role::User, &elision::note(99, true))
     }
 
-    /// Returns the tokens of the notes for what is left out now.
-    pub fn notes_tokens(&self) -> u64 {
-        Gaps::of(&self.entries, self.view).all.iter().map(|gap| gap.note(&self.counter).1).sum()
+    /// Returns the tokens of a message of nothing but text.
+    pub fn tokens_of(&self, role: Role, text: &str) -> u64 {
+        self.counter.message(&Message::new(role, text))
     }
 
     /// Returns the message that an entry comes from.
@@ -194,30 +198,23 @@ impl<'v, 'a> Draft<'v, 'a> {
     /// Returns the plan: what every message has become, and notes where messages were left out for the budget.
     pub fn finish(self) -> Plan {
         let archived = archived(&self);
-        let mut outputs = Vec::with_capacity(self.entries.len());
+        let max_tokens = self.tokens().saturating_add(self.max_note_tokens);
+        let (items, after) = Notes::of(&self).carry_out(&self, max_tokens);
+        let mut outputs = Vec::with_capacity(items.len());
         let mut cuts = Vec::new();
-        let mut after = self.overhead_tokens + self.ledger_tokens();
-        let gaps = Gaps::of(&self.entries, self.view);
-        let mut notes = gaps.all.iter().peekable();
-        let mut note_tokens = self.max_note_tokens;
-        let mut ledger = self.ledger;
+        let mut entries: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();
         // Of the last message that stays.
         let mut last_index = 0;
-        for (position, entry) in self.entries.into_iter().enumerate() {
-            let tokens = entry.tokens();
-            if entry.role != Role::System
-                && let Some(content) = ledger.take()
-            {
-                outputs.push(of_user(content));
-            }
-            if let Some(gap) = notes.next_if(|gap| gap.at == position) {
-                let (content, tokens) = gap.note(&self.counter);
-                if tokens <= note_tokens {
-                    note_tokens -= tokens;
-                    after += tokens;
-                    outputs.push(of_user(content));
+        for item in items {
+            let (position, joined, is_merged) = match item {
+                Item::New(message) => {
+                    outputs.push(Output::New(message));
+                    continue;
                 }
-            }
+                Item::Entry(position, joined) => (position, joined, false),
+                Item::Merged(position) => (position, None, true),
+            };
+            let Some(entry) = entries[position].take() else { continue };
             if let Some(reason) = entry.dropped {
                 if let Some(index) = entry.index() {
                     let tokens_before = self.counter.message(&self.view[index]);
@@ -225,7 +222,7 @@ impl<'v, 'a> Draft<'v, 'a> {
                 }
                 continue;
             }
-            after += tokens;
+            let tokens = entry.tokens();
             match entry.origin {
                 Origin::View(index) => {
                     last_index = index;
@@ -238,7 +235,14 @@ impl<'v, 'a> Draft<'v, 'a> {
                         let (tokens_before, tokens_after) = (piece.original_tokens, piece.tokens);
                         cuts.push(Cut { index, reason: piece.reason, tokens_before, tokens_after });
                     }
-                    let edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
+                    if is_merged || joined.is_some() {
+                        cuts.push(Cut { index, reason: Reason::Joined, tokens_before: tokens, tokens_after: tokens });
+                    }
+                    if is_merged {
+                        continue;
+                    }
+                    let mut edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
+                    edit.content = joined.or(edit.content);
                     outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
                 }
                 Origin::Backfill(message) => {
@@ -255,80 +259,6 @@ impl<'v, 'a> Draft<'v, 'a> {
             cuts,
         };
         Plan { outputs, receipt, archived }
-    }
-}
-
-fn of_user(content: String) -> Output {
-    Output::New(NewMessage { role: Role::User, content, tool_call_id: None, name: None })
-}
-
-/// Where messages were left out. Gaps with few messages between them share a note: with one for each there would be more
-/// notes than words.
-#[derive(Default)]
-struct Gaps {
-    all: Vec<LeftOut>,
-    is_open: bool,
-    /// Messages that stay behind the last gap.
-    since: usize,
-}
-
-/// Messages that were left out.
-struct LeftOut {
-    /// Position of the first of them.
-    at: usize,
-    messages: usize,
-    /// Whether others lie between them.
-    is_scattered: bool,
-}
-
-impl Gaps {
-    fn of(entries: &[Entry], view: &[Message<'_>]) -> Self {
-        let mut gaps = Self::default();
-        for (position, entry) in entries.iter().enumerate() {
-            gaps.pass(position, entry, view);
-        }
-        gaps
-    }
-
-    /// Goes on by an entry; a repair is no loss that the model should be told of.
-    fn pass(&mut self, position: usize, entry: &Entry, view: &[Message<'_>]) {
-        match (entry.dropped, entry.index()) {
-            (Some(Reason::Budget), Some(index)) => self.leave_out(position, &view[index]),
-            (Some(_), _) => {}
-            (None, _) => {
-                self.since = if self.is_open { 1 } else { self.since + 1 };
-                self.is_open = false;
-            }
-        }
-    }
-
-    /// Adds a message; a note stands for the messages that it was made for.
-    fn leave_out(&mut self, at: usize, message: &Message<'_>) {
-        if !self.is_open {
-            match self.all.last_mut().filter(|_| self.since <= elision::NEAR_GAPS) {
-                Some(gap) => gap.is_scattered = true,
-                None => self.all.push(LeftOut { at, messages: 0, is_scattered: false }),
-            }
-            self.is_open = true;
-        }
-        let noted = match &message.content {
-            Content::Text(text) if message.role == Role::User => elision::read_note(text.as_str()),
-            _ => None,
-        };
-        if let Some(gap) = self.all.last_mut() {
-            let (messages, is_scattered) = noted.unwrap_or((1, false));
-            gap.messages = gap.messages.saturating_add(messages);
-            gap.is_scattered |= is_scattered;
-        }
-    }
-}
-
-impl LeftOut {
-    /// Returns the note for these messages, and its tokens.
-    fn note(&self, counter: &TokenCounter) -> (String, u64) {
-        let content = elision::note(self.messages, self.is_scattered);
-        let tokens = counter.message(&Message::new(Role::User, &content));
-        (content, tokens)
     }
 }
 

@@ -17,6 +17,7 @@ mod draft;
 mod fit;
 mod limits;
 pub(crate) mod lost;
+mod notes;
 mod outcome;
 mod plan;
 mod priority;
@@ -216,8 +217,8 @@ fn newest_tokens(draft: &Draft<'_, '_>, last_user: Option<usize>) -> u64 {
         entry.role == Role::System || newest.contains(at) || entry.index().is_some_and(|index| Some(index) == last_user)
     };
     let tokens: u64 = draft.entries.iter().enumerate().filter(stays).map(|(_, entry)| entry.tokens()).sum();
-    // One on each side of the user's message.
-    draft.overhead_tokens + tokens + 2 * draft.note_tokens()
+    // Two before the user's message, one behind it.
+    draft.overhead_tokens + tokens + 3 * draft.note_tokens()
 }
 
 /// Returns the plan for a request of at most `max_tokens`, calls and results repaired; nothing else is changed where

@@ -23,6 +23,7 @@ pub(super) struct Outcome {
     dropped: Vec<usize>,
     pieces: Vec<Changed>,
     ledger: Option<String>,
+    notes_apart: bool,
     expired: Vec<Option<Expired>>,
 }
 
@@ -70,6 +71,7 @@ impl Outcome {
                 })
                 .collect(),
             ledger: draft.ledger.clone(),
+            notes_apart: draft.notes_apart,
             expired: draft.expired.clone(),
         }
     }
@@ -84,6 +86,7 @@ impl Outcome {
 
     fn apply(&self, draft: &mut Draft<'_, '_>) {
         draft.ledger.clone_from(&self.ledger);
+        draft.notes_apart = self.notes_apart;
         draft.expired.clone_from(&self.expired);
         for &entry in &self.dropped {
             draft.entries[entry].dropped = Some(Reason::Budget);

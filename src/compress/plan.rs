@@ -195,6 +195,8 @@ pub enum Reason {
     LongMessage,
     /// The request was over its budget.
     Budget,
+    /// Other texts joined it, or its text another message: nothing of it is gone.
+    Joined,
 }
 
 impl Reason {
@@ -209,6 +211,7 @@ impl Reason {
             Self::ManyResults => "many_results",
             Self::LongMessage => "long_message",
             Self::Budget => "budget",
+            Self::Joined => "joined",
         }
     }
 }

@@ -129,7 +129,7 @@ pub struct Cut {
     /// The message's index in the list that came in.
     index: usize,
     /// Why: `orphan_result`, `missing_result`, `malformed_call`, `reasoning`, `large_result`,
-    /// `many_results`, `long_message` or `budget`.
+    /// `many_results`, `long_message`, `budget` or `joined`: then nothing of it is gone, and the two counts are the same.
     reason: Cow<'static, str>,
     /// Tokens of what was cut, before.
     tokens_before: u64,

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use nanobot_context::Role;
 use nanobot_context::compress::{self, Ablation, Archive, Request};
-use nanobot_context::conversation::is_note;
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::generate::rule_within;
-use crate::owned::{Owned, Says, apply, view};
+use crate::owned::{Owned, Says, apply, messages_in, paragraphs, view};
 use crate::texts::Kind;
 
 /// A log of 300 lines, three of them of something that went wrong.
@@ -318,16 +317,14 @@ fn gaps_near_each_other_share_a_note_and_short_replies_make_room() {
     let messages = small_talk(600, &[]);
     for percent in [10, 25, 50] {
         let short = fit(&messages, percent);
-        let notes: Vec<&Owned> = short.iter().filter(|message| is_note(&message.view())).collect();
+        let notes: Vec<&str> = paragraphs(&short).filter(|text| messages_in(text).is_some()).collect();
+        let said = paragraphs(&short).count() - notes.len();
         let replies = short.iter().filter(|message| message.role == Role::Assistant).count();
-        assert!(notes.len() * 20 <= short.len(), "{} notes in {}", notes.len(), short.len());
-        assert!(replies * 10 <= short.len(), "{replies} replies in {}", short.len());
-        let gone: usize = notes
-            .iter()
-            .filter_map(|note| note.texts()[0][1..].split(' ').next()?.replace(',', "").parse::<usize>().ok())
-            .sum();
-        assert_eq!(gone, messages.len() + notes.len() - short.len(), "every message is kept or counted");
-        assert!(notes.iter().any(|note| note.texts()[0].ends_with(" left out here and between the next ones]")));
+        assert!(notes.len() * 20 <= said, "{} notes in {said}", notes.len());
+        assert!(replies * 10 <= said, "{replies} replies in {said}");
+        let gone: usize = notes.iter().filter_map(|note| messages_in(note)).sum();
+        assert_eq!(gone, messages.len() - said, "every message is kept or counted");
+        assert!(notes.iter().any(|note| note.ends_with(" left out here and between the next ones]")));
     }
 }
 
@@ -348,7 +345,7 @@ fn what_the_user_typed_comes_before_long_answers_and_results() {
         }
         messages.push(Owned::new(Role::User, "And now?"));
         let short = fit(&messages, 25);
-        assert!((0..40).all(|i| short.iter().any(|message| message.texts().contains(&&*fact(i)))), "{is_call}");
+        assert!((0..40).all(|i| paragraphs(&short).any(|text| text == fact(i))), "{is_call}");
         assert!(short.iter().any(|message| message.role != Role::User), "there is room for others");
     }
 }

@@ -5,7 +5,7 @@ use nanobot_context::compress::Request;
 use nanobot_context::conversation::{is_note, last_user_index};
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, tokens};
-use crate::owned::{Owned, view};
+use crate::owned::{Owned, paragraphs, view};
 
 /// Many builds that end in different ways, and a look at a file.
 pub fn builds() -> Vec<Owned> {
@@ -21,8 +21,7 @@ pub fn builds() -> Vec<Owned> {
 const BUILDS: usize = 90;
 
 fn ledger(messages: &[Owned]) -> Option<&str> {
-    let texts = messages.iter().flat_map(Owned::texts);
-    texts.into_iter().find(|text| text.starts_with("[earlier parts left out, ledger "))
+    paragraphs(messages).find(|text| text.starts_with("[earlier parts left out, ledger "))
 }
 
 /// Returns all texts and arguments.

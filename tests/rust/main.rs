@@ -3,6 +3,7 @@
 // A failed `unwrap` is a failed test; the lint lets it be in test functions only, not in what they share.
 #![allow(clippy::unwrap_used)]
 
+mod alternation;
 mod archive;
 mod bad_input;
 mod choice;

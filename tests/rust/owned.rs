@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use nanobot_context::compress::{Edit, NewMessage, Output, Plan};
 use nanobot_context::message::Media;
-use nanobot_context::{Content, Field, Message, Part, Role, Text, ToolCall};
+use nanobot_context::{Content, Field, Message, Part, Role, Text, ToolCall, conversation};
 use serde::de::IgnoredAny;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,4 +186,16 @@ pub fn assert_paired(messages: &[Owned]) {
             at += 1;
         }
     }
+}
+
+/// Returns what stands in messages as paragraphs: notes and the ledger may have joined a message.
+pub fn paragraphs(messages: &[Owned]) -> impl Iterator<Item = &str> {
+    messages.iter().flat_map(Owned::texts).flat_map(|text| text.split("\n\n")).map(str::trim)
+}
+
+/// Returns how many messages a paragraph says to be left out; `None` where it is no note.
+pub fn messages_in(paragraph: &str) -> Option<usize> {
+    conversation::noted(&Message::new(Role::User, paragraph))
+        .map(|(messages, _)| messages)
+        .filter(|messages| *messages > 0)
 }

@@ -8,7 +8,7 @@ use nanobot_context::{Error, Result, Role, conversation};
 use proptest::prelude::*;
 
 use crate::generate::{Case, cases, config, plain_cases, tight_cases};
-use crate::owned::{Owned, Says, apply, assert_paired, is_json, view};
+use crate::owned::{Owned, Says, apply, assert_paired, is_json, messages_in, paragraphs, view};
 
 const REPLY: u64 = nanobot_context::tokens::REPLY;
 
@@ -216,7 +216,10 @@ proptest! {
     fn everything_cut_says_so_in_place(case in cases()) {
         for done in done(&case) {
             for output in &done.plan.outputs {
-                let Output::Edit(_, edit) = output else { continue };
+                let Output::Edit(index, edit) = output else { continue };
+                if !done.plan.receipt.cuts.iter().any(|cut| cut.index == *index && cut.reason != Reason::Joined) {
+                    continue;
+                }
                 let texts = edit.content.iter().chain(edit.parts.iter().map(|(_, text)| text));
                 let arguments = edit.calls.iter().filter_map(|(_, call)| call.arguments.as_ref());
                 for text in texts.chain(arguments.filter(|text| text.contains("left out"))) {
@@ -259,18 +262,12 @@ proptest! {
 fn assert_notes(case: &Case, done: &Done) {
     let gone = done.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Budget && cut.tokens_after == 0);
     let gone: Vec<_> = gone.filter(|cut| !kept(&done.plan).any(|(index, _)| index == cut.index)).collect();
-    let notes: Vec<&str> =
-        done.messages.iter().filter(|m| conversation::is_note(&m.view())).map(|m| m.texts()[0]).collect();
+    let notes: Vec<&str> = paragraphs(&done.messages).filter(|text| messages_in(text).is_some()).collect();
     if gone.is_empty() || done.way == Way::Newest || done.budget_tokens - done.tokens() < 80 {
         return;
     }
     let messages: usize = notes.iter().filter_map(|note| messages_in(note)).sum();
     assert!(messages >= gone.len(), "{notes:?} for {gone:?} of {}", case.messages.len());
-}
-
-/// Returns how many messages a note stands for; the list of names and calls stands for none.
-fn messages_in(note: &str) -> Option<usize> {
-    note.strip_prefix('[')?.split(' ').next()?.replace(',', "").parse().ok()
 }
 
 proptest! {
@@ -297,7 +294,12 @@ proptest! {
         let Some(last) = last_user(&case.messages) else { return Ok(()) };
         let counter = done.request.counter();
         let kept: Vec<_> = kept(&done.plan).collect();
-        let is_whole = |index: usize| kept.contains(&(index, false));
+        // A note may have joined it.
+        let has_all = |index: usize| {
+            let texts = case.messages[index].texts();
+            texts.iter().all(|text| done.messages.iter().any(|message| message.texts().iter().any(|now| now.contains(*text))))
+        };
+        let is_whole = |index: usize| kept.contains(&(index, false)) || (kept.contains(&(index, true)) && has_all(index));
         let input = view(&case.messages);
         let output = view(&done.messages);
         let newest = conversation::groups(input.iter().map(|m| m.role)).into_iter().rfind(|group| group.role != Role::System);
@@ -322,7 +324,7 @@ proptest! {
     #[test]
     fn no_single_result_is_above_its_share_of_the_window_where_something_is_cut(case in cases()) {
         let Some(done) = done(&case).into_iter().find(|done| done.way == Way::Compress) else { return Ok(()) };
-        let is_repair = |reason| matches!(reason, Reason::OrphanResult | Reason::MissingResult | Reason::MalformedCall);
+        let is_repair = |reason| matches!(reason, Reason::OrphanResult | Reason::MissingResult | Reason::MalformedCall | Reason::Joined);
         let cuts = done.plan.receipt.cuts.iter().filter(|cut| !is_repair(cut.reason));
         // What is newer came after the step.
         let Some(last) = cuts.map(|cut| cut.index).max() else { return Ok(()) };

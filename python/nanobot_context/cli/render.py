@@ -36,6 +36,7 @@ REASONS = {
     "many_results": "many results",
     "long_message": "long message",
     "budget": "over budget",
+    "joined": "joined with another",
 }
 # Names that a request no longer says: so many are printed; all of them are in the JSON.
 _LOST_SHOWN = 20

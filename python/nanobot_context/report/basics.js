@@ -36,6 +36,7 @@ const reasons = {
   large_result: "one tool result above its share of the window",
   many_results: "tool results together above their share of the window",
   long_message: "a long older message",
+  joined: "joined with another",
   budget: "the request was over its budget",
 };
 

@@ -189,6 +189,27 @@ def number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
+def may_be_joined(before: list[Message], sent: list[Message], message: Message) -> bool:
+    """Whether a note, the ledger or messages of the user behind it may have joined a message."""
+    content = message.get("content")
+    if not isinstance(content, str):
+        return False
+    if NOTE.search(content) or "[earlier parts left out, ledger " in content:
+        return True
+    later = [other["n"] for other in sent if other.get("n", -1) > message["n"]]
+    behind = before[message["n"] + 1 : min(later, default=len(before))]
+    return message["role"] == "user" and any(other["role"] == "user" for other in behind)
+
+
+def messages_in(text: str) -> int:
+    """Return how many messages the notes in a text stand for."""
+    return sum(
+        number(count[1])
+        for count in map(NOTE.fullmatch, map(str.strip, text.split("\n\n")))
+        if count
+    )
+
+
 def assert_gaps_are_true(old: str, new: str) -> None:
     """What is kept stands in the text in order, and each mark says how much is gone there."""
     kept = GAP.split(new)

@@ -1,0 +1,355 @@
+//! Where a request says what it has lost: notes for messages left out, and the ledger behind the first of them.
+//!
+//! Many chat templates refuse two messages of the user, or of the assistant, in a row. So roles alternate in what is left
+//! wherever they did before: messages of the user become one where all between them is gone, and a note joins the message
+//! beside it. It stands alone only where that gives each side its turn.
+
+use std::collections::BTreeMap;
+
+use crate::conversation::{groups, last_user_index, noted};
+use crate::message::{Content, Message, Role, Text};
+use crate::text::elision;
+
+use super::draft::{Draft, Slot};
+use super::plan::{NewMessage, Reason};
+
+/// The notes of a draft, and which messages become one.
+pub struct Notes {
+    notes: Vec<Note>,
+    /// By entry of a message of the user: the entry that it becomes a part of.
+    merged: BTreeMap<usize, usize>,
+}
+
+/// A note for messages that were left out. Gaps with few messages between them share one: with one for each there would be
+/// more notes than words.
+struct Note {
+    /// Where it belongs: behind the entries before this one.
+    at: usize,
+    /// 0 where the ledger has no note to stand behind.
+    messages: usize,
+    /// Whether others lie between them.
+    is_scattered: bool,
+    place: Place,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// A message of its own, of this role.
+    Alone(Role),
+    /// Before the text of this entry.
+    Before(usize),
+    /// Behind it.
+    Behind(usize),
+}
+
+/// What stands on one side of a gap. An entry is given where text may be joined to its own.
+#[derive(Clone, Copy)]
+enum Side {
+    /// Nothing, or a message of the system.
+    Edge,
+    User(Option<usize>),
+    Assistant(Option<usize>),
+    /// The last result of a call.
+    Result,
+}
+
+/// What a request is made of.
+pub enum Item {
+    /// A message that was not there.
+    New(NewMessage),
+    /// An entry, left out or not; with its new content where other texts join it.
+    Entry(usize, Option<String>),
+    /// An entry whose text is a part of another's now.
+    Merged(usize),
+}
+
+impl Notes {
+    /// Returns the notes for what is left out of a draft.
+    pub fn of(draft: &Draft<'_, '_>) -> Self {
+        let mut gaps = Gaps::new(draft);
+        for position in 0..draft.entries.len() {
+            gaps.pass(position);
+        }
+        gaps.close(Side::Edge);
+        if gaps.notes.is_empty() && draft.ledger.is_some() {
+            gaps.place_ledger();
+        }
+        Self { notes: gaps.notes, merged: gaps.merged }
+    }
+
+    /// Returns the tokens of the request with its notes: estimated where texts are joined, unless they stay apart.
+    pub fn tokens(&self, draft: &Draft<'_, '_>) -> u64 {
+        let framing = draft.tokens_of(Role::User, "") - JOINT;
+        let of_notes = self.notes.iter().filter_map(|note| {
+            let tokens = draft.tokens_of(Role::User, &note.text()?);
+            Some(if draft.notes_apart || matches!(note.place, Place::Alone(_)) { tokens } else { tokens - framing })
+        });
+        let saved = if draft.notes_apart { 0 } else { self.merged.len() as u64 * framing };
+        draft.tokens() + of_notes.sum::<u64>() - saved
+    }
+
+    /// Returns what the request is made of, in order, and its tokens. Where notes stay apart from messages, those have a place
+    /// that fit `max_tokens`.
+    pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
+        if draft.notes_apart { self.apart(draft, max_tokens) } else { self.joined(draft) }
+    }
+
+    fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Item>, u64) {
+        let own = |entry: usize| content(draft, entry).map_or("", |(_, text)| text).to_owned();
+        let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len());
+        // By entry of a message that others join: all of its texts.
+        let mut texts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+        let mut notes = self.notes.iter().peekable();
+        let mut ledger = draft.ledger.clone();
+        let mut tokens = draft.overhead_tokens;
+        for position in 0..=draft.entries.len() {
+            while let Some(note) = notes.next_if(|note| note.at == position) {
+                let text: Vec<String> = note.text().into_iter().chain(ledger.take()).collect();
+                let text = text.join(BETWEEN);
+                let head = |entry| self.merged.get(&entry).copied().unwrap_or(entry);
+                match note.place {
+                    Place::Alone(role) => {
+                        tokens += draft.tokens_of(role, &text);
+                        items.push(Item::New(message(role, text)));
+                    }
+                    // Its own text follows.
+                    Place::Before(entry) if head(entry) == entry => texts.entry(entry).or_default().push(text),
+                    Place::Before(entry) | Place::Behind(entry) => {
+                        texts.entry(head(entry)).or_insert_with(|| vec![own(head(entry))]).push(text);
+                    }
+                }
+            }
+            if let Some(&head) = self.merged.get(&position) {
+                texts.entry(head).or_insert_with(|| vec![own(head)]).push(own(position));
+                items.push(Item::Merged(position));
+            } else if position < draft.entries.len() {
+                if let Some(texts) = texts.get_mut(&position) {
+                    texts.push(own(position));
+                }
+                items.push(Item::Entry(position, None));
+            }
+        }
+        for item in &mut items {
+            let Item::Entry(position, joined) = item else { continue };
+            let entry = &draft.entries[*position];
+            if entry.dropped.is_some() {
+                continue;
+            }
+            tokens += entry.tokens();
+            if let Some(mut texts) = texts.remove(position) {
+                texts.retain(|text| !text.is_empty());
+                let text = texts.join(BETWEEN);
+                tokens -= content(draft, *position).map_or(0, |(tokens, _)| tokens);
+                tokens += u64::from(draft.counter.text(&text));
+                *joined = Some(text);
+            }
+        }
+        (items, tokens)
+    }
+
+    /// Returns the same with messages as they are, and notes of their own as far as they fit.
+    fn apart(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
+        let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
+        let mut tokens = draft.tokens();
+        let mut notes = self.notes.iter().peekable();
+        let mut ledger = draft.ledger.clone();
+        for position in 0..=draft.entries.len() {
+            if draft.entries.get(position).is_none_or(|entry| entry.role != Role::System) {
+                items.extend(ledger.take().map(|ledger| Item::New(message(Role::User, ledger))));
+            }
+            while let Some(note) = notes.next_if(|note| note.at == position) {
+                let Some(text) = note.text() else { continue };
+                let more = draft.tokens_of(Role::User, &text);
+                if tokens + more <= max_tokens {
+                    tokens += more;
+                    items.push(Item::New(message(Role::User, text)));
+                }
+            }
+            if position < draft.entries.len() {
+                items.push(Item::Entry(position, None));
+            }
+        }
+        (items, tokens)
+    }
+}
+
+/// What stands between texts that are joined, and its tokens.
+const BETWEEN: &str = "\n\n";
+const JOINT: u64 = 1;
+
+impl Note {
+    fn text(&self) -> Option<String> {
+        (self.messages > 0).then(|| elision::note(self.messages, self.is_scattered))
+    }
+}
+
+fn message(role: Role, content: String) -> NewMessage {
+    NewMessage { role, content, tool_call_id: None, name: None }
+}
+
+/// Returns the tokens and the text of an entry's string content as it is now.
+fn content<'d>(draft: &'d Draft<'_, '_>, entry: usize) -> Option<(u64, &'d str)> {
+    let pieces = &draft.entries[entry].pieces;
+    let piece = pieces.iter().position(|piece| piece.slot == Slot::Content)?;
+    Some((pieces[piece].tokens, draft.text(entry, piece)))
+}
+
+/// The gaps of a draft, one after the other.
+struct Gaps<'d, 'v, 'a> {
+    draft: &'d Draft<'v, 'a>,
+    last_user: Option<usize>,
+    /// Position of the newest group, which stays as it is.
+    newest: usize,
+    notes: Vec<Note>,
+    merged: BTreeMap<usize, usize>,
+    /// What stands before the gap that is open, or before the next one.
+    before: Side,
+    /// Where the last message of the user is, and what stands before it.
+    fixed: (usize, Side),
+    open: Option<Gap>,
+    /// Messages that stay behind the last gap.
+    since: usize,
+}
+
+struct Gap {
+    at: usize,
+    messages: usize,
+    is_scattered: bool,
+    /// Whether its last message is one of the user.
+    is_of_user: bool,
+}
+
+impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
+    fn new(draft: &'d Draft<'v, 'a>) -> Self {
+        Self {
+            draft,
+            last_user: last_user_index(draft.view),
+            newest: groups(draft.entries.iter().map(|entry| entry.role)).last().map_or(0, |group| group.start),
+            notes: Vec::new(),
+            merged: BTreeMap::new(),
+            before: Side::Edge,
+            fixed: (0, Side::Edge),
+            open: None,
+            since: 0,
+        }
+    }
+
+    /// Goes on by an entry; a repair is no loss that the model should be told of.
+    fn pass(&mut self, position: usize) {
+        let entry = &self.draft.entries[position];
+        match (entry.dropped, entry.index()) {
+            (Some(Reason::Budget), Some(index)) => self.leave_out(position, &self.draft.view[index]),
+            (Some(_), _) => {}
+            (None, _) => {
+                let side = self.side(position);
+                self.close(side);
+                if matches!(side, Side::User(None)) {
+                    self.fixed = (position, self.before);
+                }
+                self.before = side;
+                self.since += 1;
+            }
+        }
+    }
+
+    /// Adds a message; a note stands for the messages that it was made for.
+    fn leave_out(&mut self, at: usize, message: &Message<'_>) {
+        let (messages, is_scattered) = noted(message).unwrap_or((1, false));
+        let gap = self.open.get_or_insert(Gap { at, messages: 0, is_scattered: false, is_of_user: false });
+        gap.messages = gap.messages.saturating_add(messages);
+        gap.is_scattered |= is_scattered;
+        gap.is_of_user = message.role == Role::User;
+    }
+
+    fn side(&self, position: usize) -> Side {
+        let Some(message) = self.draft.message(position) else { return Side::Result };
+        let is_plain = message.name.is_none() && matches!(message.content, Content::Text(_));
+        match message.role {
+            Role::System => Side::Edge,
+            Role::User => {
+                let is_last = self.draft.entries[position].index() == self.last_user;
+                Side::User((is_plain && !is_last).then_some(position))
+            }
+            Role::Assistant => {
+                let takes_text = match &message.content {
+                    Content::Text(text) => !is_json(text),
+                    Content::Empty => !message.tool_calls.is_empty(),
+                    Content::Parts(_) => false,
+                };
+                // A signature may be of the text.
+                let is_signed = message.fields.iter().any(|(field, _)| field.is_signature());
+                Side::Assistant((takes_text && !is_signed && position < self.newest).then_some(position))
+            }
+            Role::Tool | Role::Function => Side::Result,
+        }
+    }
+
+    /// Ends the gap that is open, if one is: `after` stands behind it.
+    fn close(&mut self, after: Side) {
+        let Some(Gap { at, messages, is_scattered, is_of_user }) = self.open.take() else { return };
+        // An older ledger stands for no message, and is one itself.
+        let messages = messages.max(1);
+        let is_near = self.since <= elision::NEAR_GAPS;
+        self.since = 0;
+        if let (Side::User(Some(before)), Side::User(Some(after))) = (self.before, after) {
+            let head = self.merged.get(&before).copied().unwrap_or(before);
+            self.merged.insert(after, head);
+        }
+        // Neither takes a note, and one between them would be a second turn of the user: it stands before both.
+        let is_moved = matches!((self.before, after), (Side::User(None), Side::Assistant(None)));
+        let (at, before) = if is_moved { self.fixed } else { (at, self.before) };
+        let after = if is_moved { Side::User(None) } else { after };
+        let (place, is_turn) = place(before, after);
+        let note = |messages, place| Note { at, messages, is_scattered, place };
+        match (self.notes.last_mut(), before, after) {
+            (Some(last), ..) if is_moved || (is_near && !is_turn) => {
+                last.messages = last.messages.saturating_add(messages);
+                last.is_scattered = true;
+            }
+            // A turn of each side is missing before the last message of the user.
+            (_, Side::Edge, Side::User(None)) if messages > 1 => {
+                self.notes.push(note(messages - 1, Place::Alone(Role::User)));
+                self.notes.push(note(1, Place::Alone(Role::Assistant)));
+            }
+            (_, Side::Edge, Side::User(None)) if !is_of_user => {
+                self.notes.push(note(messages, Place::Alone(Role::Assistant)));
+            }
+            _ => self.notes.push(note(messages, place)),
+        }
+    }
+
+    /// Adds a note of nothing, for the ledger of a draft all of whose messages stay.
+    fn place_ledger(&mut self) {
+        let stays = |&position: &usize| {
+            let entry = &self.draft.entries[position];
+            entry.dropped.is_none() && entry.role != Role::System
+        };
+        let mut all = (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
+        let (at, place) = match (all.next(), all.next()) {
+            (Some((at, Side::User(Some(_)))), _)
+            | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_))))) => (at, Place::Before(at)),
+            (first, _) => (first.map_or(0, |(at, _)| at), Place::Alone(Role::User)),
+        };
+        self.notes.push(Note { at, messages: 0, is_scattered: false, place });
+    }
+}
+
+/// Returns where the note of a gap stands, and whether a turn would be missing without it.
+fn place(before: Side, after: Side) -> (Place, bool) {
+    use Side::{Assistant, Edge, Result, User};
+    match (before, after) {
+        (Edge | User(Some(_)) | Assistant(_), User(Some(after))) | (User(None) | Result, Assistant(Some(after))) => {
+            (Place::Before(after), false)
+        }
+        (User(_) | Result, User(_)) => (Place::Alone(Role::Assistant), true),
+        (Assistant(_), Assistant(_)) => (Place::Alone(Role::User), true),
+        (User(Some(before)), Assistant(_)) | (Assistant(Some(before)), User(None)) => (Place::Behind(before), false),
+        (Edge, _) | (_, Edge | Result) | (User(None) | Result, Assistant(None)) | (Assistant(None), User(None)) => {
+            (Place::Alone(Role::User), false)
+        }
+    }
+}
+
+fn is_json(text: &Text<'_>) -> bool {
+    text.as_str().trim_start().starts_with(['{', '[']) && text.is_json()
+}

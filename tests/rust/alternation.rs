@@ -1,0 +1,118 @@
+//! Roles alternate in what is left of a conversation in which they did: chat templates of Mistral, Gemma and others refuse
+//! anything else.
+
+use nanobot_context::compress::{self, Request};
+use nanobot_context::{Role, TokenCounter};
+
+use crate::owned::{Owned, apply, messages_in, paragraphs, view};
+use crate::texts::Kind;
+
+/// Turns of a chat: a question, `calls` calls with their results, an answer.
+fn chat(turns: usize, calls: usize, kinds: [Kind; 3]) -> Vec<Owned> {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+    for turn in 0..turns {
+        let ask = if turn % 3 == 0 { 900 } else { 60 };
+        messages.push(Owned::new(Role::User, kinds[0].text(ask + 7 * turn, turn as u64)));
+        messages.extend(steps(turn * calls..turn * calls + calls, kinds[1]));
+        messages.push(Owned::new(Role::Assistant, kinds[2].text(40 + 300 * (turn % 4), turn as u64)));
+    }
+    messages.push(Owned::new(Role::User, "And now?"));
+    messages
+}
+
+fn steps(numbers: std::ops::Range<usize>, kind: Kind) -> impl Iterator<Item = Owned> {
+    numbers.flat_map(move |number| {
+        let id = format!("call_{number}");
+        let call = Owned::calling(&[&id], "exec", &format!(r#"{{"command": "make step-{number}"}}"#));
+        [call, Owned::result(&id, "exec", kind.text(200 + 400 * (number % 5), number as u64))]
+    })
+}
+
+/// One task and the calls that it takes.
+fn task(calls: usize, kind: Kind) -> Vec<Owned> {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot."), Owned::new(Role::User, "Fix the build.")];
+    messages.extend(steps(0..calls, kind));
+    messages
+}
+
+/// Returns the first pair of neighbours that a strict template refuses.
+fn refused(messages: &[Owned]) -> Option<(usize, Role, Role)> {
+    let mut before = Role::System;
+    let mut calls = false;
+    for (index, message) in messages.iter().enumerate() {
+        let is_accepted = match (before, message.role) {
+            (Role::Assistant, Role::User) => !calls,
+            (Role::Assistant, Role::Tool) => calls,
+            (before, role) => matches!(
+                (before, role),
+                (Role::System, Role::System | Role::User)
+                    | (Role::User, Role::Assistant)
+                    | (Role::Tool, Role::Tool | Role::Assistant)
+            ),
+        };
+        if !is_accepted {
+            return Some((index, before, message.role));
+        }
+        (before, calls) = (message.role, !message.calls.is_empty());
+    }
+    None
+}
+
+fn conversations() -> Vec<Vec<Owned>> {
+    use Kind::{Chinese, Code, Json, Logs, Prose};
+    vec![
+        chat(40, 0, [Prose, Logs, Prose]),
+        chat(30, 2, [Chinese, Json, Prose]),
+        chat(25, 1, [Prose, Code, Chinese]),
+        chat(200, 0, [Prose, Logs, Prose]),
+        task(60, Logs),
+        task(40, Json),
+    ]
+}
+
+#[test]
+fn roles_alternate_where_they_did() {
+    for (number, messages) in conversations().iter().enumerate() {
+        assert_eq!(refused(messages), None);
+        for model in [None, Some("gpt-4o"), Some("gemma-3-27b"), Some("claude-sonnet-4-5")] {
+            let request = Request::new(model, None, 0);
+            let all = TokenCounter::new(model).prompt(&view(messages), None).tokens;
+            for percent in [6, 10, 17, 25, 40, 60, 80, 95] {
+                let plan = compress::fit(&view(messages), &request, all * percent / 100).unwrap();
+                let short = apply(messages, &plan);
+                assert_eq!(refused(&short), None, "conversation {number}, {model:?}, {percent} %");
+                let tokens = TokenCounter::new(model).prompt(&view(&short), None).tokens;
+                assert!(tokens <= all * percent / 100 && plan.receipt.tokens_after == Some(tokens));
+            }
+        }
+    }
+}
+
+#[test]
+fn steps_of_a_long_conversation_alternate_too() {
+    for messages in conversations() {
+        let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+        for end in (2..=messages.len()).filter(|&end| end == messages.len() || messages[end].role == Role::Assistant) {
+            let sent = &messages[..end];
+            let plan = compress::compress(&view(sent), &Request::new(None, None, all / 4)).unwrap();
+            let short = plan.map_or_else(|| sent.to_vec(), |plan| apply(sent, &plan));
+            assert_eq!(refused(&short), None, "{end} messages");
+        }
+    }
+}
+
+#[test]
+fn messages_of_the_user_that_become_one_keep_their_words_and_the_last_is_left_alone() {
+    let asks = |turn: usize| Owned::new(Role::User, Kind::Prose.text(60 + 7 * turn, turn as u64));
+    let answers = |turn: usize| Owned::new(Role::Assistant, Kind::Prose.text(2_000, turn as u64));
+    let mut messages: Vec<Owned> = (0..40).flat_map(|turn| [asks(turn), answers(turn)]).collect();
+    messages.push(Owned::new(Role::User, "And now?"));
+    let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+    let plan = compress::fit(&view(&messages), &Request::new(None, None, 0), all * 30 / 100).unwrap();
+    let short = apply(&messages, &plan);
+    assert_eq!(short.last(), messages.last());
+    let notes: usize = paragraphs(&short).filter_map(messages_in).sum();
+    let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == 0).count();
+    assert_eq!(notes, gone, "every message that is gone is counted");
+    assert!(short.len() < messages.len() - gone, "{} of {} - {gone}", short.len(), messages.len());
+}
