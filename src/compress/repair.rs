@@ -81,10 +81,13 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
         let mut calls = Calls::of(at - 1, &message.tool_calls);
         calls.repair(&mut opening, counter);
         entries.push(opening);
-        for (index, result) in view.iter().enumerate().skip(at).take(results) {
+        let results = &view[at..at + results];
+        let ids: Vec<&str> =
+            results.iter().map(|result| result.tool_call_id.as_ref().map_or("", Text::as_str)).collect();
+        let answers = calls.answers(&ids);
+        for (((index, result), id), answer) in (at..).zip(results).zip(ids).zip(answers) {
             let mut entry = entry(index, result, counter);
-            let id = result.tool_call_id.as_ref().map_or("", Text::as_str);
-            if let Some((position, new_id)) = calls.answer(id) {
+            if let Some((position, new_id)) = answer {
                 entry.answers = Some((at - 1, position));
                 if let Some(new_id) = new_id {
                     entry.fixed_tokens += u64::from(counter.text(&new_id));
@@ -97,7 +100,7 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
             entries.push(entry);
         }
         entries.extend(calls.unanswered(counter));
-        at += results;
+        at += results.len();
     }
     entries
 }
@@ -186,13 +189,28 @@ impl<'m> Calls<'m> {
         }
     }
 
-    /// Finds the call that a result with `id` answers, as its position and the result's new id where it changes;
-    /// `None` for an orphan.
-    fn answer(&mut self, id: &str) -> Option<(usize, Option<String>)> {
-        let position = self.open.get_mut(id)?.pop()?;
-        let call = &mut self.calls[position];
-        call.answered = true;
-        Some((position, call.edit.id.clone()))
+    /// Finds the calls that results with these ids answer, as their position and the result's new id where it changes;
+    /// `None` for an orphan. Where one side has no id that can be read, a result answers the first call that nothing else does.
+    fn answers(&mut self, ids: &[&str]) -> Vec<Option<(usize, Option<String>)>> {
+        let by_id = |id: &&str| self.open.get_mut(*id)?.pop();
+        let by_id: Vec<Option<usize>> = ids.iter().map(by_id).collect();
+        for &position in by_id.iter().flatten() {
+            self.calls[position].answered = true;
+        }
+        // The first calls that may be open: of all, and of those without an id.
+        let (mut first, mut first_without_id) = (0, 0);
+        let answer = |(id, position): (&&str, Option<usize>)| {
+            let from = if id.is_empty() { &mut first } else { &mut first_without_id };
+            let is_open = |call: &Call<'_>| !call.answered && (id.is_empty() || call.given_id.is_empty());
+            let position = position.or_else(|| {
+                *from += self.calls[*from..].iter().take_while(|call| !is_open(call)).count();
+                (*from < self.calls.len()).then_some(*from)
+            })?;
+            let call = &mut self.calls[position];
+            call.answered = true;
+            Some((position, (call.id != **id).then(|| call.id.clone())))
+        };
+        ids.iter().zip(by_id).map(answer).collect()
     }
 
     fn unanswered(self, counter: &TokenCounter) -> impl Iterator<Item = Entry> {
@@ -309,6 +327,18 @@ mod tests {
             repaired(&[calling(vec![call(""), call("call_0_0")]), result("call_0_0")]),
             ["0", "1", "+call_0_0_2"]
         );
+    }
+
+    #[test]
+    fn a_result_beside_its_call_is_not_lost_for_an_id_that_cannot_be_read() {
+        assert_eq!(repaired(&[calling(vec![call("")]), result("7")]), ["0", "1=call_0_0"]);
+        assert_eq!(repaired(&[calling(vec![call("7")]), Message::new(Role::Tool, "ok")]), ["0", "1=7"]);
+        let view = [calling(vec![call("a"), call(""), call("c")]), result("b"), result("c"), result("a")];
+        assert_eq!(repaired(&view), ["0", "1=call_0_1", "2", "3"]);
+        let view = [calling(vec![call("a"), call("b")]), Message::new(Role::Tool, "ok"), result("a")];
+        assert_eq!(repaired(&view), ["0", "1=b", "2"]);
+        // Both have ids: they are not each other's.
+        assert_eq!(repaired(&[calling(vec![call("a")]), result("b")]), ["0", "+a"]);
     }
 
     #[test]
