@@ -38,7 +38,7 @@ EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/exam
 SLOW := activation bad_input chat_app cli client_errors interrupts openai_agents recovery session_processes sessions_async sessions_input \
 	sessions_state sessions_summaries surface
 FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
-WHEEL_SOURCES := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
+WHEEL_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
 .PHONY: help setup build wheel envs plays examples test test-fast matrix check lint lint-rust lint-python fuzz coverage demo bench eval train docs
