@@ -5,8 +5,6 @@
 //! here does I/O.
 
 mod detect;
-#[cfg(test)]
-mod forms;
 mod numbers;
 mod patterns;
 mod reading;

@@ -14,6 +14,7 @@ mod fields;
 mod fitted;
 mod generate;
 mod ledger;
+mod overflow;
 mod owned;
 mod promises;
 #[cfg(feature = "redis")]

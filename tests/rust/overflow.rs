@@ -1,7 +1,7 @@
 //! What providers say, and what is said by others: the verdict on each.
 
-use super::OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
-use super::{ErrorView, Overflow, OverflowKind, detect_overflow};
+use nanobot_context::overflow::OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
+use nanobot_context::overflow::{ErrorView, Overflow, OverflowKind, detect_overflow};
 
 fn failed(status: u16, text: &str) -> ErrorView<'_> {
     ErrorView { text, status: Some(status), ..ErrorView::default() }
