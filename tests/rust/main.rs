@@ -17,8 +17,10 @@ mod ledger;
 mod overflow;
 mod owned;
 mod promises;
+mod recovery;
 #[cfg(feature = "redis")]
 mod redis_server;
+mod service;
 mod steady;
 mod store_contract;
 #[cfg(all(feature = "redis", feature = "sqlite"))]
@@ -33,4 +35,5 @@ mod store_redis_faults;
 mod store_sqlite;
 mod texts;
 mod threads;
+mod window;
 mod worst_case;

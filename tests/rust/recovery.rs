@@ -1,0 +1,231 @@
+//! What is sent after a refusal.
+
+use nanobot_context::overflow::{Overflow, OverflowKind, Reason, Recovery, Step};
+
+fn overflow(kind: OverflowKind, limit: Option<u64>, used: Option<u64>) -> Overflow {
+    Overflow::new(kind, limit, used)
+}
+
+fn input(limit: Option<u64>, used: Option<u64>) -> Overflow {
+    overflow(OverflowKind::Input, limit, used)
+}
+
+fn recovery(prompt_tokens: u64, output_tokens: Option<u64>) -> Recovery {
+    Recovery::new(prompt_tokens, output_tokens, 8_192, 0.6)
+}
+
+fn compress(prompt_tokens: u64) -> Step {
+    Step::Compress { prompt_tokens, newest_only: false }
+}
+
+#[test]
+fn a_stated_limit_is_the_target_with_the_answer_left_out() {
+    let mut recovery = recovery(20_000, Some(4_000));
+    assert_eq!(recovery.refused(&input(Some(16_000), None)), compress(10_800));
+    assert_eq!(recovery.compressed(10_500), Step::Send { output_tokens: Some(4_000) });
+}
+
+#[test]
+fn without_a_number_the_target_is_a_share_of_what_was_refused() {
+    let mut recovery = recovery(100_000, None);
+    assert_eq!(recovery.refused(&input(None, None)), compress(60_000));
+    assert_eq!(recovery.compressed(50_000), Step::Send { output_tokens: None });
+    assert_eq!(recovery.refused(&overflow(OverflowKind::RequestBytes, None, None)), compress(30_000));
+}
+
+#[test]
+fn a_stated_limit_above_what_was_refused_is_no_target() {
+    assert_eq!(recovery(50_000, None).refused(&input(Some(128_000), None)), compress(30_000));
+}
+
+#[test]
+fn there_are_three_smaller_prompts_and_no_fourth() {
+    let mut recovery = recovery(100_000, None);
+    for prompt_tokens in [60_000, 36_000, 21_600] {
+        assert_eq!(recovery.refused(&input(None, None)), compress(prompt_tokens));
+        assert_eq!(recovery.compressed(prompt_tokens), Step::Send { output_tokens: None });
+    }
+    assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(Reason::Refused));
+}
+
+#[test]
+fn a_provider_that_counts_more_gets_less_by_our_count() {
+    // It counts 1.5 times ours: 12,000 of ours are 18,000 of its own, over 16,000.
+    assert_eq!(recovery(12_000, None).refused(&input(Some(16_000), Some(18_000))), compress(9_600));
+    // Five times is a number that was misread.
+    assert_eq!(recovery(12_000, None).refused(&input(Some(16_000), Some(60_000))), compress(7_200));
+}
+
+#[test]
+fn a_prompt_that_was_cut_is_counted_as_ours() {
+    let silent = overflow(OverflowKind::Silent, Some(4_096), Some(20_000));
+    assert_eq!(recovery(10_000, None).refused(&silent), compress(3_686));
+}
+
+#[test]
+fn half_of_a_small_window_is_the_prompts() {
+    let mut recovery = recovery(20_000, Some(32_000));
+    assert_eq!(recovery.refused(&input(Some(16_000), None)), compress(7_200));
+    assert_eq!(recovery.compressed(7_000), Step::Send { output_tokens: Some(8_000) });
+}
+
+#[test]
+fn a_prompt_with_room_for_half_a_window_of_answer_stays_whole() {
+    // OpenRouter adds up what the prompt has and the answer may have.
+    let mut recovery = recovery(22_000, Some(262_144));
+    let step = recovery.refused(&input(Some(262_144), Some(22_139)));
+    assert_eq!(step, Step::Send { output_tokens: Some(131_072) });
+}
+
+#[test]
+fn a_prompt_with_room_for_a_usual_answer_stays_whole() {
+    let lowered = |output, used| recovery(9_979, Some(output)).refused(&input(Some(200_000), Some(used)));
+    assert_eq!(lowered(64_000, 189_979), Step::Send { output_tokens: Some(10_021) });
+    assert_eq!(lowered(2_000, 199_000), Step::Send { output_tokens: Some(1_000) }, "half of what was asked for");
+    assert!(matches!(lowered(64_000, 196_000), Step::Compress { .. }));
+    assert!(matches!(lowered(2_000, 199_001), Step::Compress { .. }));
+}
+
+#[test]
+fn an_output_cap_lowers_the_output_limit_only() {
+    let cap = |output_tokens| Overflow { output_tokens, ..overflow(OverflowKind::OutputCap, None, None) };
+    let lowered = |first, error| recovery(10_000, first).refused(&error);
+    let send = |output_tokens| Step::Send { output_tokens: Some(output_tokens) };
+    assert_eq!(lowered(Some(32_000), cap(Some(4_096))), send(4_096));
+    assert_eq!(lowered(None, cap(Some(4_096))), send(4_096));
+    assert_eq!(lowered(Some(32_000), cap(None)), send(8_192), "what the model is listed with");
+    assert_eq!(lowered(Some(8_192), cap(None)), send(4_096), "half");
+    assert_eq!(lowered(None, cap(None)), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(lowered(Some(4_096), cap(Some(8_192))), Step::GiveUp(Reason::Unrelated));
+}
+
+#[test]
+fn an_output_cap_is_lowered_three_times_at_most() {
+    let mut recovery = recovery(10_000, Some(8_192));
+    let cap = overflow(OverflowKind::OutputCap, None, None);
+    for output_tokens in [4_096, 2_048, 1_024] {
+        assert_eq!(recovery.refused(&cap), Step::Send { output_tokens: Some(output_tokens) });
+    }
+    assert_eq!(recovery.refused(&cap), Step::GiveUp(Reason::Unrelated));
+}
+
+#[test]
+fn a_cap_that_a_model_has_of_its_own_may_be_small() {
+    let cap = Overflow { output_tokens: Some(100), ..overflow(OverflowKind::OutputCap, None, None) };
+    assert_eq!(recovery(10_000, Some(4_000)).refused(&cap), Step::Send { output_tokens: Some(100) });
+}
+
+#[test]
+fn a_cap_that_leaves_no_room_for_an_answer_is_too_long_a_prompt() {
+    let cap = overflow(OverflowKind::OutputCap, Some(16_000), Some(15_900));
+    let cap = Overflow { output_tokens: Some(100), ..cap };
+    assert_eq!(recovery(15_900, Some(4_000)).refused(&cap), compress(10_800));
+}
+
+#[test]
+fn a_rate_that_time_heals_is_no_reason_to_cut() {
+    let rate = |limit, used| overflow(OverflowKind::RateCeiling, limit, used);
+    assert_eq!(recovery(9_000, None).refused(&rate(Some(30_000), Some(9_000))), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(recovery(9_000, None).refused(&rate(None, None)), Step::GiveUp(Reason::Unrelated));
+    assert_eq!(recovery(40_000, None).refused(&rate(Some(30_000), Some(40_000))), compress(27_000));
+}
+
+#[test]
+fn what_must_stay_is_tried_once_where_it_is_smaller() {
+    let mut recovery = recovery(100_000, None);
+    recovery.refused(&input(None, None));
+    assert_eq!(recovery.floor(80_000), Step::Compress { prompt_tokens: 80_000, newest_only: true });
+    assert_eq!(recovery.compressed(80_000), Step::Send { output_tokens: None });
+    recovery.refused(&input(None, None));
+    assert_eq!(recovery.floor(80_000), Step::GiveUp(Reason::Floor));
+}
+
+#[test]
+fn a_floor_that_cannot_be_reached_either_ends_it() {
+    let mut recovery = recovery(100_000, None);
+    recovery.refused(&input(None, None));
+    recovery.floor(80_000);
+    assert_eq!(recovery.floor(80_001), Step::GiveUp(Reason::Floor));
+}
+
+#[test]
+fn a_shorter_answer_makes_room_for_what_must_stay() {
+    let mut recovery = recovery(8_000, Some(4_000));
+    assert_eq!(recovery.refused(&input(Some(10_000), None)), compress(5_400));
+    assert_eq!(recovery.floor(7_900), Step::Compress { prompt_tokens: 7_900, newest_only: true });
+    assert_eq!(recovery.compressed(7_900), Step::Send { output_tokens: Some(1_600) });
+}
+
+#[test]
+fn two_compressions_that_free_nothing_end_it() {
+    let mut recovery = recovery(100_000, None);
+    recovery.refused(&input(None, None));
+    assert_eq!(recovery.compressed(99_000), compress(69_300));
+    assert_eq!(recovery.compressed(99_000), Step::GiveUp(Reason::Useless));
+}
+
+#[test]
+fn whatever_is_refused_every_prompt_is_smaller_and_there_is_an_end() {
+    use OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes, Silent};
+    let numbers = [None, Some(0), Some(1), Some(255), Some(9_000), Some(1 << 40), Some(u64::MAX)];
+    for kind in [Input, OutputCap, RequestBytes, RateCeiling, Silent] {
+        for (limit, used) in numbers.into_iter().flat_map(|limit| numbers.map(|used| (limit, used))) {
+            for (prompt, output) in [(0, None), (7, Some(1)), (10_000, Some(u64::MAX)), (1 << 53, Some(8_192))] {
+                ends(prompt, output, &overflow(kind, limit, used));
+            }
+        }
+    }
+}
+
+#[test]
+fn refusals_that_alternate_end_after_three_attempts() {
+    let cap = |output_tokens| Overflow { output_tokens, ..overflow(OverflowKind::OutputCap, None, None) };
+    let errors = [
+        input(None, None),
+        input(Some(16_000), Some(20_000)),
+        input(Some(262_144), Some(22_139)),
+        cap(None),
+        cap(Some(900)),
+        cap(Some(90)),
+        overflow(OverflowKind::Silent, Some(4_096), Some(20_000)),
+        overflow(OverflowKind::RateCeiling, Some(3_000), Some(4_000)),
+    ];
+    for order in 0..errors.len().pow(4) {
+        let refusals = (0..4).map(|at| &errors[order / errors.len().pow(at) % errors.len()]);
+        let mut recovery = recovery(100_000, Some(262_144));
+        let mut attempts = 0;
+        for error in refusals {
+            let mut step = recovery.refused(error);
+            if let Step::Compress { prompt_tokens, .. } = step {
+                step = recovery.compressed(prompt_tokens);
+            }
+            match step {
+                Step::Send { .. } => attempts += 1,
+                Step::GiveUp(_) => break,
+                Step::Compress { .. } => panic!("compressed as asked for, and not sent"),
+            }
+        }
+        assert!(attempts <= 3, "{attempts} attempts");
+    }
+}
+
+fn ends(mut sent: u64, mut output: Option<u64>, error: &Overflow) {
+    let mut recovery = recovery(sent, output);
+    let mut waiting = sent;
+    let mut step = recovery.refused(error);
+    for _ in 0..32 {
+        step = match step {
+            Step::Compress { prompt_tokens, .. } => {
+                waiting = prompt_tokens;
+                recovery.compressed(prompt_tokens)
+            }
+            Step::Send { output_tokens } => {
+                assert!(waiting < sent || output_tokens < output || output.is_none(), "the same again: {error:?}");
+                (sent, output) = (waiting, output_tokens);
+                recovery.refused(error)
+            }
+            Step::GiveUp(_) => return,
+        };
+    }
+    panic!("no end: {error:?}");
+}
