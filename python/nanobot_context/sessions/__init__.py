@@ -6,6 +6,7 @@ doubled, whoever writes at the same time.
 
 from __future__ import annotations
 
+from nanobot_context.sessions.jobs import AsyncJob, Job, JobCounts, JobError
 from nanobot_context.sessions.records import (
     SessionEvent,
     SessionHead,
@@ -15,7 +16,11 @@ from nanobot_context.sessions.records import (
 from nanobot_context.sessions.service import AsyncSessionService, SessionService
 
 __all__ = [
+    "AsyncJob",
     "AsyncSessionService",
+    "Job",
+    "JobCounts",
+    "JobError",
     "SessionEvent",
     "SessionHead",
     "SessionService",

@@ -47,6 +47,7 @@ from nanobot_context.types import Message
 
 __all__ = [
     "USER_FIRST",
+    "Operation",
     "Operations",
     "Summarise",
     "SummaryRules",
@@ -227,26 +228,17 @@ class Operations:
         session.meta = dict(meta)
 
     def state(self, *owner: str) -> Operation[dict[str, Any]]:
-        """Return the state of an app, or of an app and a user."""
-        app, user = _owner(*owner)
-        stored = yield partial(self.handle.state, app, user, None)
-        return decode_state(stored)
-
-    def session_state(self, session: SessionHead) -> Operation[dict[str, Any]]:
-        check_session(session)
-        stored = yield partial(self.handle.state, *session.key)
+        """Return the state of an app, of a user or of a session."""
+        stored = yield partial(self.handle.state, *_owner(*owner))
         return decode_state(stored)
 
     def update_state(self, delta: Mapping[str, Any], *owner: str) -> Operation[None]:
-        """Change the state of an app, or of an app and a user."""
-        app, user = _owner(*owner)
-        yield partial(self.handle.update_state, app, user, None, encode_state(delta))
+        """Change the state of an app, of a user or of a session."""
+        yield partial(self.handle.update_state, *_owner(*owner), encode_state(delta))
 
-    def update_session_state(
-        self, session: SessionHead, delta: Mapping[str, Any]
-    ) -> Operation[None]:
-        check_session(session)
-        yield partial(self.handle.update_state, *session.key, encode_state(delta))
+    def sweep(self) -> Operation[int]:
+        freed = yield self.handle.sweep
+        return int(freed)
 
     # Summaries -----------------------------------------------------------------------------------
 
@@ -517,13 +509,14 @@ def _placeholder(summary_id: str, summary: Summary) -> str:
 USER_FIRST = ("prepend", "drop", "off")
 
 
-def check_session(session: Any, kind: type[SessionHead] = SessionHead) -> None:
-    """Raise `InvalidArgumentError` for what no service has returned as a session."""
+def check_session(session: Any, kind: type[SessionHead] = SessionHead) -> tuple[str, str, str]:
+    """Return the key of a session that a service has returned."""
     if not isinstance(session, kind):
         raise InvalidArgumentError(
             f"`session` must be a `{kind.__name__}`, got {type(session).__name__}",
             argument="session",
         )
+    return session.key
 
 
 def _batch(events: Any) -> Events:
@@ -536,7 +529,7 @@ def _batch(events: Any) -> Events:
     for index, event in enumerate(batch):
         if not isinstance(event, SessionEvent):
             raise InvalidArgumentError(
-                f"`events[{index}]` must be an `SessionEvent`, got {type(event).__name__}",
+                f"`events[{index}]` must be a `SessionEvent`, got {type(event).__name__}",
                 argument="events",
             )
     return batch
@@ -550,10 +543,11 @@ def _meta(meta: Any) -> dict[str, Any]:
     return dict(meta)
 
 
-def _owner(app: str, *user: str) -> tuple[str, str | None]:
-    """Return an app and a user; `None` where no user is given, and never for one that is `None`."""
-    _check_key(app, *user)
-    return app, user[0] if user else None
+def _owner(*key: str) -> tuple[str, str | None, str | None]:
+    """Return app, user and session, `None` where they are not given: whose a state is."""
+    _check_key(*key)
+    app, user, session_id, *_ = (*key, None, None)
+    return str(app), user, session_id
 
 
 def _check_key(*key: str) -> None:

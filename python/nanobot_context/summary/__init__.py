@@ -27,9 +27,6 @@ from nanobot_context._core import (
 from nanobot_context._core import summary_section as _summary_section
 from nanobot_context._core import wrap_summary as _wrap_summary
 from nanobot_context.arguments import as_json, check_instance
-from nanobot_context.summary.async_jobs import AsyncSummaryJobs
-from nanobot_context.summary.job_line import JobCounts, JobError
-from nanobot_context.summary.jobs import SummaryJobs
 from nanobot_context.summary.policies import (
     Limits,
     Rolling,
@@ -43,16 +40,12 @@ from nanobot_context.summary.record import Summary, SummaryEvent, SummaryRequest
 from nanobot_context.summary.summarizer import Summarizer
 
 __all__ = [
-    "AsyncSummaryJobs",
-    "JobCounts",
-    "JobError",
     "Limits",
     "Rolling",
     "StaticBuffer",
     "Summarizer",
     "Summary",
     "SummaryEvent",
-    "SummaryJobs",
     "SummaryPolicy",
     "SummaryRequest",
     "Trigger",

@@ -30,7 +30,7 @@ from nanobot_context.guard.event_file import EventFile
 from nanobot_context.guard.limits import ProviderLimits
 from nanobot_context.plugins.session_store import SharedSessions
 from nanobot_context.sessions import SessionHead, SessionService
-from nanobot_context.summary import SummaryJobs
+from nanobot_context.sessions.jobs import Jobs
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="for systems with forks"),
@@ -128,7 +128,7 @@ def of_limits(folder: Path) -> Case:
 
 
 def of_jobs(_: Path) -> Case:
-    jobs = SummaryJobs(workers=1)
+    jobs = Jobs(workers=1, queue=100, timeout_seconds=30.0)
     return jobs._lock, lambda: check(jobs.submit("a", lambda *_: 1).result(10) == 1)
 
 
@@ -175,8 +175,8 @@ LOCKS: dict[str, Callable[[Path], Case]] = {
     "installer.py _lock": of_installer,
     "plugins/session_store.py SharedSessions": of_shared_sessions,
     "session.py _ACCEPTING": of_session,
-    "sessions/service.py _Waiting": of_waiting,
-    "summary/jobs.py SummaryJobs": of_jobs,
+    "sessions/base.py _Waiting": of_waiting,
+    "sessions/jobs.py _Jobs": of_jobs,
 }
 
 
@@ -204,10 +204,10 @@ MEANT = {
     # The home of all locks.
     "forks.py RLock",
     # Replaced in a child, see `Job.begin_in_child`.
-    "summary/jobs.py Future",
+    "sessions/jobs.py Future",
     # Threads: what waits for one of them is itself in a thread that did not fork.
-    "summary/jobs.py Thread",
-    "summary/jobs.py Timer",
+    "sessions/jobs.py Thread",
+    "sessions/jobs.py Timer",
     "summary/summarizer.py Thread",
     "guard/counters.py Timer",
     "cli/output.py Timer",
@@ -312,15 +312,15 @@ def test_jobs_of_the_parent_are_cancelled_in_a_child_and_new_ones_run() -> None:
         jobs.close()
         check(jobs.counts.done == 1)
 
-    with SummaryJobs(workers=1) as jobs:
-        ended = jobs.submit("a", lambda *_: "early")
-        ended.result(10)
-        running = jobs.submit("a", waiting)
-        queued = jobs.submit("b", waiting)
-        try:
-            # A result that is asked for: its lock is held, too, again and again.
-            with held_elsewhere(running._future._condition):
-                in_child(work)
-        finally:
-            go_on.set()
-        assert (running.result(10), queued.result(10)) == ("late", "late")
+    jobs = Jobs(workers=1, queue=100, timeout_seconds=30.0)
+    ended = jobs.submit("a", lambda *_: "early")
+    ended.result(10)
+    running = jobs.submit("a", waiting)
+    queued = jobs.submit("b", waiting)
+    try:
+        # A result that is asked for: its lock is held, too, again and again.
+        with held_elsewhere(running._future._condition):
+            in_child(work)
+    finally:
+        go_on.set()
+    assert (running.result(10), queued.result(10)) == ("late", "late")

@@ -28,14 +28,38 @@ from typing import Any
 import pytest
 
 from nanobot_context import InvalidArgumentError
-from nanobot_context.summary.async_jobs import AsyncJob, AsyncSummaryJobs
-from nanobot_context.summary.job_line import JobCounts, JobLine, Ticket
-from nanobot_context.summary.jobs import Job, SummaryJobs
+from nanobot_context.sessions.jobs import AsyncJob, AsyncJobs, Job, JobCounts, Jobs
 from pace import unhurried
 
 pytestmark = pytest.mark.timeout(60)
 
 Cancelled = Callable[[], bool]
+
+
+class SummaryJobs(Jobs):
+    """`Jobs` with the options of a session service, closed at the end of a block."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"workers": 2, "queue": 100, "timeout_seconds": 30.0, **options})
+
+    def __enter__(self) -> SummaryJobs:
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self.close(None if error is None else 0)
+
+
+class AsyncSummaryJobs(AsyncJobs):
+    """The same for tasks."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"workers": 2, "queue": 100, "timeout_seconds": 30.0, **options})
+
+    async def __aenter__(self) -> AsyncSummaryJobs:
+        return self
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        await self.close(None if error is None else 0)
 
 
 def our_threads() -> list[threading.Thread]:
@@ -63,15 +87,27 @@ class Gate:
         self.result = result
         self.saw_cancel = False
 
-    def __call__(self, force: bool, cancelled: Cancelled) -> Any:
+    def __call__(self, cancelled: Cancelled) -> Any:
         self.began.set()
         assert self.may_end.wait(10)
         self.saw_cancel = cancelled()
         return self.result
 
 
-def told(value: Any) -> Callable[[bool, Cancelled], Any]:
-    return lambda force, cancelled: (value, force)
+def told(value: Any) -> Callable[[Cancelled], Any]:
+    return lambda cancelled: value
+
+
+def stores(stored: list[Any], work: Callable[[Cancelled], Any]) -> Callable[[Cancelled], Any]:
+    """Return work that keeps its result, unless it is not wanted any more."""
+
+    def run(cancelled: Cancelled) -> Any:
+        value = work(cancelled)
+        if not cancelled():
+            stored.append(value)
+        return value
+
+    return run
 
 
 def held(jobs: SummaryJobs, *keys: str) -> list[Gate]:
@@ -88,66 +124,33 @@ def free(gates: list[Gate]) -> None:
         gate.may_end.set()
 
 
-# --- the line -----------------------------------------------------------------------------------
-
-
-def ticket(key: str, *, force: bool = False) -> Ticket:
-    return Ticket(key, lambda: None, None, force)
-
-
-def test_of_each_key_one_runs_and_one_waits() -> None:
-    line: JobLine[Ticket] = JobLine(2, 10)
-    first, second, third = ticket("a"), ticket("a"), ticket("a", force=True)
-    assert line.admit(first, "run") == (first, "worker")
-    assert line.admit(second, "run") == (second, "line")
-    assert line.admit(third, "run") == (second, "line")
-    assert (second.force, second.work) == (True, third.work)
-    assert line.wake(here=True) is None
-    assert line.end(first, "done")
-    assert line.next() is second
-    assert line.counts == JobCounts(running=1, done=1, coalesced=1)
-
-
-def test_force_is_never_taken_back() -> None:
-    line: JobLine[Ticket] = JobLine(1, 10)
-    line.admit(ticket("busy"), "run")
-    waiting, _ = line.admit(ticket("a", force=True), "run")
-    line.admit(ticket("a", force=False), "run")
-    assert waiting.force
-
-
-def test_a_worker_that_is_woken_is_busy() -> None:
-    line: JobLine[Ticket] = JobLine(2, 10)
-    running, behind = line.admit(ticket("a"), "run")[0], line.admit(ticket("a"), "run")[0]
-    assert line.abandon(running, "cancelled"), "its worker may be busy with it for long"
-    assert line.wake(here=False) == (behind, "worker")
-    assert line.admit(ticket("b"), "run")[1] == "line"
-    assert line.wake(here=False) is None
+# --- which job runs when ------------------------------------------------------------------------
 
 
 def test_the_line_is_full_for_new_keys_only() -> None:
-    line: JobLine[Ticket] = JobLine(1, 1)
-    assert line.admit(ticket("a"), "run")[1] == "worker"
-    assert line.admit(ticket("b"), "run")[1] == "line"
-    assert line.admit(ticket("b"), "run")[1] == "line", "merged"
-    assert line.admit(ticket("a"), "run")[1] == "line", "its own key runs: it must wait"
-    assert line.admit(ticket("c"), "refuse")[1] == "nobody"
-    assert line.admit(ticket("c"), "run")[1] == "caller"
-    dropped, runner = line.admit(ticket("d"), "drop")
-    assert (dropped.state, runner) == ("dropped", "nobody")
-    assert line.counts == JobCounts(queued=2, running=2, dropped=1, coalesced=1, ran_in_caller=1)
+    jobs = SummaryJobs(workers=1, queue=1)
+    gates = held(jobs, "a")
+    assert jobs.submit_nowait("b", told(1))
+    assert jobs.submit_nowait("b", told(2)), "merged"
+    assert jobs.submit_nowait("a", told(3)), "its own key runs: it must wait"
+    assert not jobs.submit_nowait("c", told(4))
+    assert jobs.submit("c", told(5)).result(0) == 5
+    assert jobs.counts == JobCounts(queued=2, running=1, done=1, coalesced=1, ran_in_caller=1)
+    free(gates)
+    jobs.close()
 
 
-def test_what_has_ended_ends_only_once_and_what_is_stored_is_not_abandoned() -> None:
-    line: JobLine[Ticket] = JobLine(1, 1)
-    job, _ = line.admit(ticket("a"), "run")
-    assert line.begin_store(job)
-    assert not line.abandon(job, "cancelled")
-    assert line.end(job, "done")
-    assert not line.end(job, "failed", "too late")
-    assert not line.abandon(job, "cancelled")
-    assert not line.begin_store(job)
-    assert (line.counts.done, list(line.errors)) == (1, [])
+def test_what_is_woken_by_a_cancelled_job_has_a_worker_of_its_own() -> None:
+    with SummaryJobs(workers=2) as jobs:
+        gate, behind, late = Gate(), Gate(), Gate()
+        running = jobs.submit("a", gate)
+        assert gate.began.wait(10)
+        jobs.submit("a", behind)
+        assert running.cancel(), "its thread may be busy with it for long"
+        assert behind.began.wait(10)
+        jobs.submit("b", late)
+        assert not late.began.wait(0.02), "two are busy"
+        free([gate, behind, late])
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,6 @@ def test_what_has_ended_ends_only_once_and_what_is_stored_is_not_abandoned() -> 
         *(("workers", value) for value in (-1, 1.5, True, None)),
         *(("queue", value) for value in (-1, "5")),
         *(("timeout_seconds", value) for value in (0, -1, float("nan"))),
-        ("on_full", "block"),
     ],
 )
 @pytest.mark.parametrize("kind", [SummaryJobs, AsyncSummaryJobs])
@@ -169,15 +171,11 @@ def test_options_that_cannot_be_used_are_named(kind: Any, argument: str, value: 
 # --- threads ------------------------------------------------------------------------------------
 
 
-def test_a_job_runs_in_another_thread_and_its_result_is_stored() -> None:
-    stored: list[Any] = []
+def test_a_job_runs_in_another_thread() -> None:
     with SummaryJobs() as jobs:
-        job = jobs.submit(
-            "a", lambda force, _: (force, threading.current_thread().daemon), stored.append
-        )
-        assert job.result(10) == (False, True)
-        assert jobs.submit("a", told(1), force=True).result(10) == (1, True)
-    assert stored == [(False, True)]
+        job = jobs.submit("a", lambda _: threading.current_thread().daemon)
+        assert job.result(10) is True
+        assert jobs.submit("a", told(1)).result(10) == 1
     assert jobs.counts == JobCounts(done=2)
 
 
@@ -185,10 +183,10 @@ def test_jobs_of_one_key_run_one_at_a_time_in_order() -> None:
     stored: list[str] = []
     gates = [Gate(name) for name in "abcd"]
     with SummaryJobs(workers=4) as jobs:
-        job = jobs.submit("key", gates[0], stored.append)
+        job = jobs.submit("key", stores(stored, gates[0]))
         for before, after in itertools.pairwise(gates):
             assert before.began.wait(10)
-            job = jobs.submit("key", after, stored.append)
+            job = jobs.submit("key", stores(stored, after))
             assert not after.began.wait(0.01)
             before.may_end.set()
         gates[-1].may_end.set()
@@ -208,22 +206,22 @@ def test_a_job_of_another_key_does_not_wait_for_a_key_that_runs() -> None:
     with SummaryJobs(workers=2) as jobs:
         gates = held(jobs, "slow")
         behind = jobs.submit("slow", told("behind"))
-        assert jobs.submit("quick", told("quick")).result(10) == ("quick", False)
+        assert jobs.submit("quick", told("quick")).result(10) == "quick"
         assert not behind.done()
         free(gates)
-        assert behind.result(10) == ("behind", False)
+        assert behind.result(10) == "behind"
 
 
 def test_what_waits_is_merged_and_everybody_gets_the_newest() -> None:
     stored: list[Any] = []
     with SummaryJobs(workers=1) as jobs:
         gates = held(jobs, "busy")
-        first = jobs.submit("a", told("old"), lambda _: stored.append("old"), force=True)
-        second = jobs.submit("a", told("new"), stored.append)
+        first = jobs.submit("a", stores(stored, told("old")))
+        second = jobs.submit("a", stores(stored, told("new")))
         assert second is first
         free(gates)
-        assert first.result(10) == ("new", True)
-    assert stored == [("new", True)]
+        assert first.result(10) == "new"
+    assert stored == ["new"]
     assert jobs.counts == JobCounts(done=2, coalesced=1)
 
 
@@ -236,20 +234,8 @@ def test_a_full_queue_runs_the_job_in_the_caller() -> None:
         assert here.result() == threading.get_ident()
         assert not waits.done()
         free(gates)
-        assert waits.result(10) == ("waits", False)
+        assert waits.result(10) == "waits"
     assert jobs.counts == JobCounts(done=4, ran_in_caller=1)
-
-
-def test_a_full_queue_may_drop_instead() -> None:
-    stored: list[Any] = []
-    with SummaryJobs(workers=1, queue=0, on_full="drop") as jobs:
-        gates = held(jobs, "a")
-        dropped = jobs.submit("b", told("b"), stored.append)
-        with pytest.raises(concurrent.futures.CancelledError):
-            dropped.result(10)
-        free(gates)
-    assert (dropped.state, stored) == ("dropped", [])
-    assert jobs.counts == JobCounts(done=1, dropped=1)
 
 
 def test_a_queue_of_none_still_uses_free_workers() -> None:
@@ -263,8 +249,8 @@ def test_without_workers_every_job_runs_in_the_caller() -> None:
     stored: list[Any] = []
     jobs = SummaryJobs(workers=0)
     for name in "ab":
-        assert jobs.submit(name, told(name), stored.append).done()
-    assert stored == [("a", False), ("b", False)]
+        assert jobs.submit(name, stores(stored, told(name))).done()
+    assert stored == ["a", "b"]
     assert jobs.counts == JobCounts(done=2, ran_in_caller=2)
 
 
@@ -273,12 +259,12 @@ def test_a_job_may_hand_in_the_next_one_of_its_own_key(workers: int) -> None:
     jobs = SummaryJobs(workers=workers, queue=0)
     second: list[Job[Any]] = []
 
-    def first(force: bool, cancelled: Cancelled) -> None:
+    def first(cancelled: Cancelled) -> None:
         second.append(jobs.submit("a", told("second")))
         assert not second[0].done()
 
     jobs.submit("a", first).result(10)
-    assert second[0].result(10) == ("second", False)
+    assert second[0].result(10) == "second"
 
 
 def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
@@ -287,11 +273,11 @@ def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
         stored: list[Any] = []
         gate = Gate()
         jobs = SummaryJobs(timeout_seconds=timeout)
-        job = jobs.submit("a", gate, stored.append)
+        job = jobs.submit("a", stores(stored, gate))
         with pytest.raises(TimeoutError, match=f"longer than {timeout} s"):
             job.result(10)
         assert (job.state, job.done(), job.cancelled()) == ("timed_out", True, True)
-        assert jobs.submit("a", told("next")).result(10) == ("next", False), "its key is free"
+        assert jobs.submit("a", told("next")).result(10) == "next", "its key is free"
         gate.may_end.set()
         for thread in our_threads():
             thread.join(10)
@@ -307,7 +293,7 @@ def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
 def test_work_can_ask_whether_it_is_still_wanted() -> None:
     asked = threading.Event()
 
-    def work(force: bool, cancelled: Cancelled) -> None:
+    def work(cancelled: Cancelled) -> None:
         while not cancelled():
             time.sleep(0.005)
         asked.set()
@@ -325,9 +311,9 @@ def test_a_cancelled_job_stores_nothing_whether_it_waits_or_runs() -> None:
     stored: list[Any] = []
     jobs = SummaryJobs(workers=1)
     gate = Gate()
-    running = jobs.submit("a", gate, stored.append)
+    running = jobs.submit("a", stores(stored, gate))
     assert gate.began.wait(10)
-    waiting = jobs.submit("b", told("b"), stored.append)
+    waiting = jobs.submit("b", stores(stored, told("b")))
     assert waiting.cancel()
     assert running.cancel()
     gate.may_end.set()
@@ -347,43 +333,19 @@ def test_what_waits_for_a_job_that_is_cancelled_begins_at_once() -> None:
         running = jobs.submit("a", gate)
         behind = jobs.submit("a", told("behind"))
         assert running.cancel()
-        assert behind.result(10) == ("behind", False)
+        assert behind.result(10) == "behind"
         gate.may_end.set()
 
 
-def test_what_is_being_stored_is_not_cancelled() -> None:
-    def story(slower: float) -> None:
-        storing, may_end = threading.Event(), threading.Event()
-        stored: list[Any] = []
-
-        def store(value: Any) -> None:
-            storing.set()
-            assert may_end.wait(10)
-            stored.append(value)
-
-        jobs = SummaryJobs(timeout_seconds=0.05 * slower)
-        job = jobs.submit("a", told(1), store)
-        assert storing.wait(10)
-        assert not job.cancel()
-        time.sleep(0.1 * slower)
-        assert job.state == "storing", "nor is it ever too late"
-        may_end.set()
-        assert job.result(10) == (1, False)
-        assert stored == [(1, False)]
-        jobs.close()
-
-    unhurried(story)
-
-
 def test_close_lets_what_runs_end() -> None:
-    def slow(force: bool, cancelled: Cancelled) -> str:
+    def slow(cancelled: Cancelled) -> str:
         time.sleep(0.05)
         return "late"
 
     stored: list[Any] = []
     jobs = SummaryJobs(workers=1)
-    job = jobs.submit("a", slow, stored.append)
-    waiting = jobs.submit("b", told("b"), stored.append)
+    job = jobs.submit("a", stores(stored, slow))
+    waiting = jobs.submit("b", stores(stored, told("b")))
     jobs.close()
     assert job.result() == "late"
     assert stored == ["late"]
@@ -394,7 +356,7 @@ def test_close_during_a_job_stores_nothing_after_its_deadline() -> None:
     stored: list[Any] = []
     jobs = SummaryJobs(workers=1)
     gate = Gate()
-    job = jobs.submit("a", gate, stored.append)
+    job = jobs.submit("a", stores(stored, gate))
     assert gate.began.wait(10)
     start = time.monotonic()
     jobs.close(0.05)
@@ -407,22 +369,6 @@ def test_close_during_a_job_stores_nothing_after_its_deadline() -> None:
     assert stored == []
 
 
-def test_close_waits_for_what_is_being_stored() -> None:
-    storing = threading.Event()
-    stored: list[Any] = []
-
-    def store(value: Any) -> None:
-        storing.set()
-        time.sleep(0.1)
-        stored.append(value)
-
-    jobs = SummaryJobs(workers=1)
-    jobs.submit("a", told(1), store)
-    assert storing.wait(10)
-    jobs.close(0)
-    assert stored == [(1, False)]
-
-
 def test_after_close_a_job_runs_in_its_caller() -> None:
     jobs = SummaryJobs()
     jobs.close()
@@ -433,23 +379,17 @@ def test_after_close_a_job_runs_in_its_caller() -> None:
 
 
 def test_exceptions_are_recorded_and_reach_who_waits() -> None:
-    def fail(force: bool, cancelled: Cancelled) -> None:
+    def fail(cancelled: Cancelled) -> None:
         raise ConnectionError("no route to the model")
-
-    def store_fails(value: Any) -> None:
-        raise OSError("disk full")
 
     with SummaryJobs() as jobs:
         with pytest.raises(ConnectionError, match="no route"):
             jobs.submit("a", fail).result(10)
-        with pytest.raises(OSError, match="disk full"):
-            jobs.submit("b", told(1), store_fails).result(10)
-        assert jobs.submit("a", told(2)).result(10) == (2, False), "the key goes on"
+        assert jobs.submit("a", told(2)).result(10) == 2, "the key goes on"
     assert [(error.key, error.state, error.error) for error in jobs.errors] == [
         ("a", "failed", "ConnectionError: no route to the model"),
-        ("b", "failed", "OSError: disk full"),
     ]
-    assert jobs.counts == JobCounts(done=1, failed=2)
+    assert jobs.counts == JobCounts(done=1, failed=1)
 
 
 def test_the_newest_errors_are_kept() -> None:
@@ -462,20 +402,20 @@ def test_the_newest_errors_are_kept() -> None:
 
 
 def test_what_ends_a_program_ends_the_caller_but_no_worker() -> None:
-    def interrupt(force: bool, cancelled: Cancelled) -> None:
+    def interrupt(cancelled: Cancelled) -> None:
         raise KeyboardInterrupt
 
-    def leave(force: bool, cancelled: Cancelled) -> None:
+    def leave(cancelled: Cancelled) -> None:
         sys.exit(1)
 
     jobs = SummaryJobs(workers=0)
     with pytest.raises(KeyboardInterrupt):
         jobs.submit("a", interrupt)
-    assert jobs.submit("a", told(1)).result(10) == (1, False)
+    assert jobs.submit("a", told(1)).result(10) == 1
     with SummaryJobs(workers=1) as jobs:
         with pytest.raises(SystemExit):
             jobs.submit("a", leave).result(10)
-        assert jobs.submit("a", told(1)).result(10) == (1, False)
+        assert jobs.submit("a", told(1)).result(10) == 1
 
 
 def test_a_job_without_a_thread_to_be_had_runs_in_the_caller(
@@ -502,8 +442,8 @@ def test_racing_submitters_lose_no_job_and_store_in_order(cancels: bool) -> None
     handed_in = [0] * keys
     submitted: list[Job[Any]] = []
 
-    def working(key: int, number: int) -> Callable[[bool, Cancelled], int]:
-        def work(force: bool, cancelled: Cancelled) -> int:
+    def working(key: int, number: int) -> Callable[[Cancelled], int]:
+        def work(cancelled: Cancelled) -> int:
             active[key] += 1
             if active[key] > 1:
                 overlaps.append(key)
@@ -522,7 +462,7 @@ def test_racing_submitters_lose_no_job_and_store_in_order(cancels: bool) -> None
             # Numbered and handed in at once, or else the order would be that of this lock.
             with numbers:
                 handed_in[key] += 1
-                job = jobs.submit(key, working(key, handed_in[key]), stored[key].append)
+                job = jobs.submit(key, stores(stored[key], working(key, handed_in[key])))
                 submitted.append(job)
             if cancels and n % 7 == 0:
                 job.cancel()
@@ -566,12 +506,26 @@ def run(main: Callable[[], Awaitable[None]], *, eager: bool = False) -> None:
     assert complaints == []
 
 
-def atold(value: Any) -> Callable[[bool], Awaitable[Any]]:
-    async def work(force: bool) -> Any:
+def atold(value: Any) -> Callable[[Cancelled], Awaitable[Any]]:
+    async def work(cancelled: Cancelled) -> Any:
         await asyncio.sleep(0)
-        return value, force
+        return value
 
     return work
+
+
+def astores(
+    stored: list[Any], work: Callable[[Cancelled], Awaitable[Any]]
+) -> Callable[[Cancelled], Awaitable[Any]]:
+    """Return work that keeps its result, unless it is not wanted any more."""
+
+    async def run(cancelled: Cancelled) -> Any:
+        value = await work(cancelled)
+        if not cancelled():
+            stored.append(value)
+        return value
+
+    return run
 
 
 class AsyncGate:
@@ -580,7 +534,7 @@ class AsyncGate:
         self.may_end = asyncio.Event()
         self.was_cancelled = False
 
-    async def __call__(self, force: bool) -> str:
+    async def __call__(self, cancelled: Cancelled) -> str:
         self.began.set()
         try:
             await self.may_end.wait()
@@ -607,17 +561,12 @@ def test_a_task_is_awaited_for_its_result_and_stores_it() -> None:
     async def main() -> None:
         stored: list[Any] = []
 
-        async def slow_store(value: Any) -> None:
-            await asyncio.sleep(0.01)
-            stored.append(value)
-
         async with AsyncSummaryJobs() as jobs:
-            job = await jobs.submit("a", atold(1), stored.append)
+            job = await jobs.submit("a", astores(stored, atold(1)))
             assert not job.done(), "handed in, not awaited"
-            assert await job == (1, False)
-            assert await (await jobs.submit("a", atold(2), slow_store, force=True)) == (2, True)
-        assert stored == [(1, False), (2, True)]
-        assert jobs.counts == JobCounts(done=2)
+            assert await job == 1
+        assert stored == [1]
+        assert jobs.counts == JobCounts(done=1)
 
     run(main)
 
@@ -628,14 +577,14 @@ if sys.version_info >= (3, 12):  # eager tasks are new there
         async def main() -> None:
             stored: list[Any] = []
 
-            async def at_once(force: bool) -> str:
+            async def at_once(cancelled: Cancelled) -> str:
                 return "at once"
 
             async with AsyncSummaryJobs(workers=1, queue=1) as jobs:
-                assert await (await jobs.submit("a", at_once, stored.append)) == "at once"
+                assert await (await jobs.submit("a", astores(stored, at_once))) == "at once"
                 gates = await aheld(jobs, "b")
-                waiting = await jobs.submit("c", at_once, stored.append)
-                await jobs.submit("d", at_once, stored.append)
+                waiting = await jobs.submit("c", astores(stored, at_once))
+                await jobs.submit("d", astores(stored, at_once))
                 gates[0].may_end.set()
                 await waiting
             assert stored == ["at once"] * 3
@@ -648,8 +597,8 @@ def test_tasks_of_one_key_run_in_order_and_of_others_side_by_side() -> None:
     async def main() -> None:
         order: list[str] = []
 
-        def work(name: str) -> Callable[[bool], Awaitable[None]]:
-            async def run(force: bool) -> None:
+        def work(name: str) -> Callable[[Cancelled], Awaitable[None]]:
+            async def run(cancelled: Cancelled) -> None:
                 order.append(f"{name} begins")
                 await asyncio.sleep(0.01)
                 order.append(f"{name} ends")
@@ -677,17 +626,17 @@ def test_tasks_that_wait_are_merged() -> None:
         stored: list[Any] = []
         async with AsyncSummaryJobs(workers=1) as jobs:
             gates = await aheld(jobs, "busy")
-            first = await jobs.submit("a", atold("old"), stored.append, force=True)
-            assert await jobs.submit("a", atold("new"), stored.append) is first
+            first = await jobs.submit("a", astores(stored, atold("old")))
+            assert await jobs.submit("a", astores(stored, atold("new"))) is first
             afree(gates)
-            assert await first == ("new", True)
-        assert stored == [("new", True)]
+            assert await first == "new"
+        assert stored == ["new"]
         assert jobs.counts == JobCounts(done=2, coalesced=1)
 
     run(main)
 
 
-def test_a_full_queue_is_awaited_in_the_caller_or_refused_or_dropped() -> None:
+def test_a_full_queue_is_awaited_in_the_caller_or_refused() -> None:
     async def main() -> None:
         jobs = AsyncSummaryJobs(workers=1, queue=1)
         gates = await aheld(jobs, "a")
@@ -696,19 +645,10 @@ def test_a_full_queue_is_awaited_in_the_caller_or_refused_or_dropped() -> None:
         assert jobs.submit_nowait("b", atold("b2")), "merged: needs no room"
         here = await jobs.submit("d", atold("d"))
         assert here.done()
-        assert await here == ("d", False)
+        assert await here == "d"
         assert jobs.counts == JobCounts(queued=1, running=1, done=1, coalesced=1, ran_in_caller=1)
         afree(gates)
         await jobs.close(10)
-
-        dropping = AsyncSummaryJobs(workers=1, queue=0, on_full="drop")
-        gates = await aheld(dropping, "a")
-        dropped = await dropping.submit("b", atold("b"))
-        assert dropped.state == "dropped"
-        with pytest.raises(asyncio.CancelledError):
-            await dropped
-        afree(gates)
-        await dropping.close()
 
     run(main)
 
@@ -728,11 +668,11 @@ def test_a_task_may_hand_in_the_next_one_of_its_own_key() -> None:
         jobs = AsyncSummaryJobs(workers=0)
         second: list[AsyncJob[Any]] = []
 
-        async def first(force: bool) -> None:
+        async def first(cancelled: Cancelled) -> None:
             second.append(await jobs.submit("a", atold("second")))
 
         await (await jobs.submit("a", first))
-        assert await second[0] == ("second", False)
+        assert await second[0] == "second"
 
     run(main)
 
@@ -745,11 +685,11 @@ def test_a_timeout_cancels_the_task_and_stores_nothing() -> None:
             stored: list[Any] = []
             jobs = AsyncSummaryJobs(timeout_seconds=timeout)
             gate = AsyncGate()
-            job = await jobs.submit("a", gate, stored.append)
+            job = await jobs.submit("a", astores(stored, gate))
             with pytest.raises(TimeoutError, match=f"longer than {timeout} s"):
                 await job
             assert gate.was_cancelled
-            assert (await (await jobs.submit("a", atold("next"))))[0] == "next"
+            assert await (await jobs.submit("a", atold("next"))) == "next"
             assert stored == []
             assert jobs.counts == JobCounts(done=1, timed_out=1)
             assert jobs.errors[0].state == "timed_out"
@@ -768,7 +708,7 @@ def test_a_task_that_will_not_be_cancelled_keeps_nobody_waiting_and_stores_nothi
             stored: list[Any] = []
             may_end = asyncio.Event()
 
-            async def stubborn(force: bool) -> str:
+            async def stubborn(cancelled: Cancelled) -> str:
                 for _ in range(3):
                     try:
                         await may_end.wait()
@@ -778,14 +718,14 @@ def test_a_task_that_will_not_be_cancelled_keeps_nobody_waiting_and_stores_nothi
                 return "too late"
 
             jobs = AsyncSummaryJobs(timeout_seconds=timeout)
-            job = await jobs.submit("a", stubborn, stored.append)
-            behind = await jobs.submit("a", atold("behind"), stored.append)
+            job = await jobs.submit("a", astores(stored, stubborn))
+            behind = await jobs.submit("a", astores(stored, atold("behind")))
             with pytest.raises(TimeoutError):
                 await job
-            assert await asyncio.wait_for(behind, 5) == ("behind", False)
+            assert await asyncio.wait_for(behind, 5) == "behind"
             may_end.set()
             await jobs.close(0)
-            assert stored == [("behind", False)]
+            assert stored == ["behind"]
 
         run(main)
 
@@ -797,7 +737,7 @@ def test_who_stops_waiting_does_not_cancel_the_job() -> None:
         stored: list[Any] = []
         async with AsyncSummaryJobs() as jobs:
             gate = AsyncGate()
-            job = await jobs.submit("a", gate, stored.append)
+            job = await jobs.submit("a", astores(stored, gate))
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(job, 0.01)
             assert job.state == "running"
@@ -812,19 +752,19 @@ def test_a_cancelled_task_stores_nothing_whether_it_waits_or_runs_or_has_not_beg
     async def main() -> None:
         stored: list[Any] = []
         jobs = AsyncSummaryJobs(workers=1)
-        unbegun = await jobs.submit("a", atold("a"), stored.append)
+        unbegun = await jobs.submit("a", astores(stored, atold("a")))
         assert unbegun.cancel()
         gate = AsyncGate()
-        running = await jobs.submit("b", gate, stored.append)
+        running = await jobs.submit("b", astores(stored, gate))
         await gate.began.wait()
-        waiting = await jobs.submit("c", atold("c"), stored.append)
+        waiting = await jobs.submit("c", astores(stored, atold("c")))
         assert waiting.cancel()
         assert running.cancel()
         for job in (unbegun, waiting, running):
             with pytest.raises(asyncio.CancelledError):
                 await job
             assert not job.cancel()
-        assert await (await jobs.submit("b", atold("next"))) == ("next", False)
+        assert await (await jobs.submit("b", atold("next"))) == "next"
         await jobs.close()
         assert gate.was_cancelled
         assert stored == []
@@ -838,7 +778,7 @@ def test_a_caller_that_is_cancelled_cancels_what_runs_in_it() -> None:
         stored: list[Any] = []
         jobs = AsyncSummaryJobs(workers=0)
         gate = AsyncGate()
-        caller = asyncio.create_task(jobs.submit("a", gate, stored.append))
+        caller = asyncio.create_task(jobs.submit("a", astores(stored, gate)))
         await gate.began.wait()
         caller.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -851,41 +791,19 @@ def test_a_caller_that_is_cancelled_cancels_what_runs_in_it() -> None:
     run(main)
 
 
-def test_a_caller_that_is_cancelled_lets_the_store_end() -> None:
-    async def main() -> None:
-        stored: list[Any] = []
-        storing = asyncio.Event()
-
-        async def store(value: Any) -> None:
-            storing.set()
-            await asyncio.sleep(0.02)
-            stored.append(value)
-
-        jobs = AsyncSummaryJobs(workers=0)
-        caller = asyncio.create_task(jobs.submit("a", atold(1), store))
-        await storing.wait()
-        caller.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await caller
-        assert stored == [(1, False)]
-        assert jobs.counts == JobCounts(done=1, ran_in_caller=1)
-
-    run(main)
-
-
 def test_closing_lets_tasks_end_and_then_cancels_them() -> None:
     async def main() -> None:
         stored: list[Any] = []
 
-        async def short(force: bool) -> str:
+        async def short(cancelled: Cancelled) -> str:
             await asyncio.sleep(0.02)
             return "short"
 
         jobs = AsyncSummaryJobs(workers=2)
-        await jobs.submit("a", short, stored.append)
+        await jobs.submit("a", astores(stored, short))
         gate = AsyncGate()
-        endless = await jobs.submit("b", gate, stored.append)
-        waiting = await jobs.submit("c", atold("c"), stored.append)
+        endless = await jobs.submit("b", astores(stored, gate))
+        waiting = await jobs.submit("c", astores(stored, atold("c")))
         await jobs.close(0.1)
         assert stored == ["short"]
         assert gate.was_cancelled
@@ -905,8 +823,8 @@ def test_a_loop_that_ends_stores_nothing_and_leaves_the_jobs_usable() -> None:
 
     async def leave() -> None:
         gates.extend(await aheld(jobs, "a"))
-        await jobs.submit("a", atold("behind"), stored.append)
-        await jobs.submit("b", atold("waits"), stored.append)
+        await jobs.submit("a", astores(stored, atold("behind")))
+        await jobs.submit("b", astores(stored, atold("waits")))
 
     asyncio.run(leave())
     assert gates[0].was_cancelled
@@ -914,21 +832,21 @@ def test_a_loop_that_ends_stores_nothing_and_leaves_the_jobs_usable() -> None:
     assert jobs.counts == JobCounts(cancelled=3)
 
     async def again() -> None:
-        assert await (await jobs.submit("a", atold("again"), stored.append)) == ("again", False)
+        assert await (await jobs.submit("a", astores(stored, atold("again")))) == "again"
 
     asyncio.run(again())
-    assert stored == [("again", False)]
+    assert stored == ["again"]
 
 
 def test_exceptions_of_tasks_are_recorded_and_reach_who_waits_and_no_one_else() -> None:
     async def main() -> None:
-        async def fail(force: bool) -> None:
+        async def fail(cancelled: Cancelled) -> None:
             raise ConnectionError("no route to the model")
 
-        async def gives_up(force: bool) -> None:
+        async def gives_up(cancelled: Cancelled) -> None:
             raise asyncio.CancelledError
 
-        def at_end(value: Any) -> None:
+        def at_end(cancelled: Cancelled) -> Awaitable[None]:
             raise StopIteration
 
         async with AsyncSummaryJobs() as jobs:
@@ -938,8 +856,8 @@ def test_exceptions_of_tasks_are_recorded_and_reach_who_waits_and_no_one_else() 
             with pytest.raises(asyncio.CancelledError):
                 await (await jobs.submit("b", gives_up))
             with pytest.raises(RuntimeError, match="StopIteration"):
-                await (await jobs.submit("c", atold(1), at_end))
-            assert await (await jobs.submit("b", atold(2))) == (2, False)
+                await (await jobs.submit("c", at_end))
+            assert await (await jobs.submit("b", atold(2))) == 2
         assert [error.key for error in jobs.errors] == ["nobody waits", "a", "c"]
         assert jobs.counts == JobCounts(done=1, failed=3, cancelled=1)
 
@@ -951,8 +869,8 @@ def test_nothing_is_kept_of_a_job_that_has_ended() -> None:
         pass
 
     async def main() -> None:
-        def work_on(conversation: Conversation) -> Callable[[bool], Awaitable[None]]:
-            async def fail(force: bool) -> None:
+        def work_on(conversation: Conversation) -> Callable[[Cancelled], Awaitable[None]]:
+            async def fail(cancelled: Cancelled) -> None:
                 raise ValueError(conversation)
 
             return fail
@@ -979,8 +897,8 @@ def test_racing_tasks_lose_no_job_and_store_in_order() -> None:
         handed_in = [0] * keys
         refused = 0
 
-        def working(key: int, number: int) -> Callable[[bool], Awaitable[int]]:
-            async def work(force: bool) -> int:
+        def working(key: int, number: int) -> Callable[[Cancelled], Awaitable[int]]:
+            async def work(cancelled: Cancelled) -> int:
                 active[key] += 1
                 assert active[key] == 1
                 try:
@@ -1000,10 +918,10 @@ def test_racing_tasks_lose_no_job_and_store_in_order() -> None:
                 handed_in[key] += 1
                 work = working(key, handed_in[key])
                 if n % 3 == 0:
-                    refused += not jobs.submit_nowait(key, work, stored[key].append)
+                    refused += not jobs.submit_nowait(key, astores(stored[key], work))
                     await asyncio.sleep(0)
                 else:
-                    await jobs.submit(key, work, stored[key].append)
+                    await jobs.submit(key, astores(stored[key], work))
 
         async with asyncio.timeout(50):
             await asyncio.gather(*(submit(caller) for caller in range(callers)))
