@@ -11,25 +11,23 @@ import json
 import sqlite3
 import tempfile
 import uuid
-from collections.abc import Awaitable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import replace_file
-from nanobot_context.sessions.nanobot_files import Service, Steps, carry_out
+from nanobot_context.sessions.nanobot_files import stored_anew
 from nanobot_context.sessions.records import (
     SessionEvent,
     SessionHead,
     SessionSummary,
     StoredSession,
-    not_found,
 )
-from nanobot_context.sessions.service import AsyncSessionService, SessionService
+from nanobot_context.sessions.service import SessionService
 
 __all__ = ["SCHEMA", "export_chat_app"]
 
@@ -74,23 +72,12 @@ _OF_EVENTS = ("author", "filter_key")
 _LINKS = uuid.UUID("8f2b6c5e-7d1a-4f7e-9f0b-3a5d2c1e4b60")
 
 
-@overload
-def export_chat_app(
-    service: SessionService, sessions: Iterable[SessionHead], path: Path
-) -> None: ...
-@overload
-def export_chat_app(
-    service: AsyncSessionService, sessions: Iterable[SessionHead], path: Path
-) -> Awaitable[None]: ...
-def export_chat_app(
-    service: Service, sessions: Iterable[SessionHead], path: Path
-) -> Awaitable[None] | None:
+def export_chat_app(service: SessionService, sessions: Iterable[SessionHead], path: Path) -> None:
     """Write sessions into a SQLite file with the tables of `SCHEMA`.
 
     Chat messages and the events that stand for summaries are messages; other events are none. The
     summaries are those of all contents, each with links to the messages that it was made of and
-    that are still stored. The file is there whole or not at all, and the owner's only. Of an
-    `AsyncSessionService` the result is to be awaited.
+    that are still stored. The file is there whole or not at all, and the owner's only.
 
     Args:
         service: Where from.
@@ -103,17 +90,11 @@ def export_chat_app(
         OSError: The file cannot be written.
     """
 
-    def steps() -> Steps[None]:
-        tables = _Tables()
-        for head in sessions:
-            session = yield partial(service.get, *head.key, user_first="off")
-            if session is None:
-                raise not_found(head)
-            newest_first = yield partial(service.summaries, session, "", links=True)
-            tables.take(session, newest_first[::-1])
-        yield partial(_write, tables, path)
-
-    return carry_out(service, steps())
+    tables = _Tables()
+    for head in sessions:
+        session = stored_anew(service, head)
+        tables.take(session, service.summaries(session, "", links=True)[::-1])
+    _write(tables, path)
 
 
 @dataclass(slots=True)

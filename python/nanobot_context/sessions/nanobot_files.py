@@ -10,30 +10,26 @@ positions:
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import contextlib
 import hashlib
-import inspect
 import json
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any
 
-from nanobot_context.arguments import check_instance, invalid, text_of
+from nanobot_context.arguments import check_instance, text_of
 from nanobot_context.errors import (
     ConflictError,
     InvalidArgumentError,
     SessionExistsError,
 )
 from nanobot_context.files import replace_file
-from nanobot_context.sessions.driving import run_async, run_sync
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession, not_found
-from nanobot_context.sessions.service import AsyncSessionService, SessionService
+from nanobot_context.sessions.service import SessionService
 
 __all__ = [
     "export_nanobot_file",
@@ -50,10 +46,6 @@ METADATA, PROVIDER_STATE = "metadata", "provider_state"
 _WRAPPED = "line"
 # The core reads JSON with this much nesting. Source: serde_json's recursion limit.
 _NESTING = 127
-
-Result = TypeVar("Result")
-Service: TypeAlias = SessionService | AsyncSessionService
-Steps: TypeAlias = Generator[Callable[[], Any], Any, Result]
 
 # Of a file at most. Source: Linux, `NAME_MAX`; macOS and Windows count otherwise, and no less.
 _NAME_BYTES = 255
@@ -135,7 +127,6 @@ class SessionFile:
         return made
 
 
-@overload
 def import_nanobot_file(
     service: SessionService,
     path: Path,
@@ -143,29 +134,11 @@ def import_nanobot_file(
     app: str = APP,
     user: str = USER,
     session_id: str | None = None,
-) -> StoredSession: ...
-@overload
-def import_nanobot_file(
-    service: AsyncSessionService,
-    path: Path,
-    *,
-    app: str = APP,
-    user: str = USER,
-    session_id: str | None = None,
-) -> Awaitable[StoredSession]: ...
-def import_nanobot_file(
-    service: Service,
-    path: Path,
-    *,
-    app: str = APP,
-    user: str = USER,
-    session_id: str | None = None,
-) -> StoredSession | Awaitable[StoredSession]:
+) -> StoredSession:
     """Bring a stored session to what a session file of nanobot's says, and return it.
 
     Importing a file again changes nothing; lines that were added are appended, and what was
-    rewritten takes the place of what is stored. Of an `AsyncSessionService` the result is to be
-    awaited.
+    rewritten takes the place of what is stored.
 
     Args:
         service: Where to; one that keeps at least as many events as the file has lines.
@@ -179,29 +152,16 @@ def import_nanobot_file(
             stored of the file then.
         OSError: The file cannot be read.
     """
-
     _check(service, "path", path)
     if session_id is not None:
         text_of("session_id", session_id)
-
-    def steps() -> Steps[StoredSession]:
-        file = yield partial(_read, path)
-        return (yield from _import(service, file, app, user, session_id or file.key))
-
-    return carry_out(service, steps())
+    file = _read(path)
+    return _import(service, file, app, user, session_id or file.key)
 
 
-@overload
 def import_nanobot_folder(
     service: SessionService, folder: Path, *, app: str = APP, user: str = USER
-) -> list[StoredSession]: ...
-@overload
-def import_nanobot_folder(
-    service: AsyncSessionService, folder: Path, *, app: str = APP, user: str = USER
-) -> Awaitable[list[StoredSession]]: ...
-def import_nanobot_folder(
-    service: Service, folder: Path, *, app: str = APP, user: str = USER
-) -> list[StoredSession] | Awaitable[list[StoredSession]]:
+) -> list[StoredSession]:
     """Import every `*.jsonl` of a folder: see `import_nanobot_file`.
 
     Raises:
@@ -209,31 +169,19 @@ def import_nanobot_folder(
             not imported. All others are, before it is raised.
     """
     _check(service, "folder", folder)
-
-    def steps() -> Steps[list[StoredSession]]:
-        files, problems = yield partial(_read_folder, folder)
-        stored = []
-        for file in files:
-            try:
-                stored.append((yield from _import(service, file, app, user, file.key)))
-            except InvalidArgumentError as error:
-                problems.append(str(error))
-        if problems:
-            raise InvalidArgumentError("\n".join(problems), argument="folder")
-        return stored
-
-    return carry_out(service, steps())
+    files, problems = _read_folder(folder)
+    stored = []
+    for file in files:
+        try:
+            stored.append(_import(service, file, app, user, file.key))
+        except InvalidArgumentError as error:
+            problems.append(str(error))
+    if problems:
+        raise InvalidArgumentError("\n".join(problems), argument="folder")
+    return stored
 
 
-@overload
-def export_nanobot_file(service: SessionService, session: SessionHead, path: Path) -> None: ...
-@overload
-def export_nanobot_file(
-    service: AsyncSessionService, session: SessionHead, path: Path
-) -> Awaitable[None]: ...
-def export_nanobot_file(
-    service: Service, session: SessionHead, path: Path
-) -> Awaitable[None] | None:
+def export_nanobot_file(service: SessionService, session: SessionHead, path: Path) -> None:
     """Write a stored session as a file that nanobot reads; an imported one as it was.
 
     The file is there whole or not at all, and the owner's only. Events that left the session by the
@@ -250,79 +198,47 @@ def export_nanobot_file(
     """
     _check(service, "path", path)
     check_instance("session", session, SessionHead)
-
-    def steps() -> Steps[None]:
-        file = yield from _stored_file(service, session)
-        yield partial(replace_file, path, file.render())
-
-    return carry_out(service, steps())
+    replace_file(path, SessionFile.of(stored_anew(service, session)).render())
 
 
-@overload
 def export_nanobot_folder(
     service: SessionService, folder: Path, *, app: str = APP, user: str = USER
-) -> list[Path]: ...
-@overload
-def export_nanobot_folder(
-    service: AsyncSessionService, folder: Path, *, app: str = APP, user: str = USER
-) -> Awaitable[list[Path]]: ...
-def export_nanobot_folder(
-    service: Service, folder: Path, *, app: str = APP, user: str = USER
-) -> list[Path] | Awaitable[list[Path]]:
+) -> list[Path]:
     """Write every session of a user into a folder, by the names of the files they came from.
 
     A session that came from none is named as nanobot 0.3.5 does. See `export_nanobot_file`.
     """
     _check(service, "folder", folder)
-
-    def steps() -> Steps[list[Path]]:
-        heads = yield partial(service.list_sessions, app, user)
-        paths = []
-        for head in heads:
-            file = yield from _stored_file(service, head)
-            paths.append(folder / file.name)
-            yield partial(replace_file, paths[-1], file.render())
-        return sorted(paths)
-
-    return carry_out(service, steps())
+    paths = []
+    for head in service.list_sessions(app, user):
+        file = SessionFile.of(stored_anew(service, head))
+        paths.append(folder / file.name)
+        replace_file(paths[-1], file.render())
+    return sorted(paths)
 
 
 def _check(service: object, argument: str, path: object) -> None:
     """Raise `InvalidArgumentError` for what is no service or no path."""
-    if not isinstance(service, SessionService | AsyncSessionService):
-        raise invalid("service", "a `SessionService` or an `AsyncSessionService`", service)
+    check_instance("service", service, SessionService)
     check_instance(argument, path, Path)
 
 
-def carry_out(service: Service, steps: Steps[Result]) -> Result | Awaitable[Result]:
-    """Do what `steps` asks for, in this thread or, of an `AsyncSessionService`, as an awaitable."""
-    if isinstance(service, AsyncSessionService):
-        return run_async(steps, _perform)
-    return run_sync(steps, lambda work: work())
-
-
-async def _perform(work: Callable[[], Any]) -> Any:
-    return await (work() if inspect.iscoroutinefunction(work) else asyncio.to_thread(work))
-
-
 def _import(
-    service: Service, file: SessionFile, app: str, user: str, session_id: str
-) -> Steps[StoredSession]:
+    service: SessionService, file: SessionFile, app: str, user: str, session_id: str
+) -> StoredSession:
     while True:
-        get = partial(service.get, app, user, session_id, user_first="off")
-        session: StoredSession | None = yield get
+        session = service.get(app, user, session_id, user_first="off")
         is_new = session is None
         try:
             if session is None:
-                meta = {META: file.shape()}
-                session = yield partial(service.create, app, user, session_id, meta=meta)
-            yield from _bring_up(service, session, file)
+                session = service.create(app, user, session_id, meta={META: file.shape()})
+            _bring_up(service, session, file)
         except (ConflictError, SessionExistsError):
             continue  # another writer was first
         if len(lines_among(session.events)) == len(file.messages):
             return session
         if is_new:
-            yield partial(service.delete, app, user, session_id)
+            service.delete(app, user, session_id)
         raise InvalidArgumentError(
             f"`{file.name}` has {len(file.messages):,} messages, and the service keeps fewer "
             "events of a session\nhint: `event_limit=0`",
@@ -330,26 +246,27 @@ def _import(
         )
 
 
-def _bring_up(service: Service, session: StoredSession, file: SessionFile) -> Steps[None]:
+def _bring_up(service: SessionService, session: StoredSession, file: SessionFile) -> None:
     stored = lines_among(session.events)
     common = common_length([line_of(event) for event in stored], file.messages)
     events = file.events(common)
     if common < len(stored):
         after = stored[common - 1].seq if common else 0
         assert after is not None
-        yield partial(service.replace_tail, session, after, events)
+        service.replace_tail(session, after, events)
     elif events:
-        yield partial(service.append, session, events, expected=session.seq)
+        service.append(session, events, expected=session.seq)
     meta = {**session.meta, META: file.shape()}
     if meta != session.meta:
-        yield partial(service.set_meta, session, meta)
+        service.set_meta(session, meta)
 
 
-def _stored_file(service: Service, head: SessionHead) -> Steps[SessionFile]:
-    session = yield partial(service.get, *head.key, user_first="off")
+def stored_anew(service: SessionService, head: SessionHead) -> StoredSession:
+    """Return a session with all its events, as it is stored by now."""
+    session = service.get(*head.key, user_first="off")
     if session is None:
         raise not_found(head)
-    return SessionFile.of(session)
+    return session
 
 
 def lines_among(events: Sequence[SessionEvent]) -> list[SessionEvent]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ import pytest
 
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError
 from nanobot_context.sessions import (
-    AsyncSessionService,
     SessionEvent,
     SessionService,
     StoredSession,
@@ -324,16 +322,3 @@ def test_the_file_is_the_owners_only_and_takes_the_place_of_another(
             assert counts(connection) == [1, 0, 0, 0]
     assert path.stat().st_mode & 0o777 == 0o600
     assert [file.name for file in tmp_path.glob("chat*")] == ["chat.db"]
-
-
-def test_an_async_service_exports_the_same(tmp_path: Path) -> None:
-    async def play() -> None:
-        async with AsyncSessionService(summarizer=Summarizer(), auto_summary=False) as service:
-            session = await service.create("app", "me", "s")
-            await service.append(session, [SessionEvent({"role": "user", "content": "Hello"})])
-            await service.summarize(session, force=True)
-            await export_chat_app(service, [session], tmp_path / "chat.db")
-
-    asyncio.run(play())
-    with opened(tmp_path / "chat.db") as connection:
-        assert counts(connection) == [1, 1, 1, 1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,6 @@ import pytest
 
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError
 from nanobot_context.sessions import (
-    AsyncSessionService,
     SessionEvent,
     SessionService,
     StoredSession,
@@ -24,6 +23,7 @@ from nanobot_context.sessions.nanobot_files import (
     import_nanobot_folder,
 )
 from nanobot_context.summary import Summarizer
+from session_cases import at_once
 
 if TYPE_CHECKING:
     from session_cases import Store
@@ -274,50 +274,18 @@ def test_a_session_that_is_gone_is_not_exported(plain_store: Store, tmp_path: Pa
     assert list(tmp_path.glob("*.jsonl")) == []
 
 
-def test_an_async_service_imports_and_exports_the_same(tmp_path: Path) -> None:
-    path, back = tmp_path / "a.jsonl", tmp_path / "back.jsonl"
-    path.write_bytes(content(RECORD, STATE, *TALK))
-
-    async def play() -> None:
-        async with AsyncSessionService(f"sqlite:///{tmp_path}/s.db", event_limit=0) as service:
-            session = await import_nanobot_file(service, path)
-            path.write_bytes(path.read_bytes() + message("user", "More?") + b"\n")
-            session = await import_nanobot_file(service, path)
-            assert session.seq == 5
-            await export_nanobot_file(service, session, back)
-            assert back.read_bytes() == path.read_bytes()
-            back.unlink()
-            (again,) = await import_nanobot_folder(service, tmp_path)
-            assert again.seq == 5
-            folder = tmp_path / "folder"
-            folder.mkdir()
-            assert await export_nanobot_folder(service, folder) == [folder / "a.jsonl"]
-            path.write_bytes(b"{")
-            with pytest.raises(InvalidArgumentError, match="line 1, column 2"):
-                await import_nanobot_file(service, path)
-
-    asyncio.run(play())
-
-
-def test_two_importers_at_once_store_each_line_once(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
+def test_importers_at_once_store_each_line_once(tmp_path: Path) -> None:
+    path, url = tmp_path / "a.jsonl", f"sqlite:///{tmp_path}/s.db"
     path.write_bytes(content(RECORD, *[message("user", str(n)) for n in range(200)]))
-
-    async def play() -> None:
-        url = f"sqlite:///{tmp_path}/s.db"
-        async with (
-            AsyncSessionService(url, event_limit=0) as one,
-            AsyncSessionService(url, event_limit=0) as other,
-        ):
-            both = [import_nanobot_file(service, path) for service in (one, other) * 4]
-            await asyncio.gather(*both)
-            session = await one.get("nanobot", "default", KEY, user_first="off")
-            assert session is not None
+    with (
+        SessionService(url, event_limit=0) as one,
+        SessionService(url, event_limit=0) as other,
+    ):
+        works = [partial(import_nanobot_file, service, path) for service in (one, other) * 4]
+        for session in at_once(works):
             assert [event.payload["content"] for event in session.events] == [
                 str(number) for number in range(200)
             ]
-
-    asyncio.run(play())
 
 
 def test_a_key_that_is_too_long_for_a_name_is_in_the_file(
