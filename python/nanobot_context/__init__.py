@@ -139,9 +139,9 @@ _LAZY = {
 }
 
 # Modules that are used by their names without an import of their own: `nanobot_context.caches`.
-_MODULES = frozenset(
-    {"archive", "caches", "conversations", "errors", "events", "history", "recovery", "replay"}
-    | {"report", "responses", "sessions", "settings", "summary"}
+_MODULES = (
+    *("caches", "conversations", "errors", "events", "history", "openai_agents", "replay"),
+    *("report", "responses", "sessions", "settings", "summary"),
 )
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Run the command line and return its exit code; say what is missing when it cannot run."""
     try:
-        from nanobot_context.cli import run
+        from nanobot_context.cli.app import run
     except KeyboardInterrupt:
         return 130
     except ModuleNotFoundError as error:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import ModuleType
 
-__all__ = ["HOOK_FILE", "TRIGGER", "arm", "disable", "disarm", "enable", "hook_files", "hook_line"]
-
 HOOK_FILE = "nanobot_context_autoload.pth"
 
 # The last module that every nanobot command loads before its first model call: when it has been

@@ -29,8 +29,6 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import is_part, locked, replace_file
 from nanobot_context.forks import ThreadLock
 
-__all__ = ["Archive"]
-
 MAX_BYTES = 64 * 1024 * 1024
 
 _NAME = re.compile(r"[0-9a-f]{16}\.txt")

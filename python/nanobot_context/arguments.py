@@ -5,25 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nanobot_context._core import check_whole, format_value
+from nanobot_context._core import check_whole as check_whole
+from nanobot_context._core import format_value as format_value
 from nanobot_context.errors import InvalidArgumentError, InvalidMessageError
-
-__all__ = [
-    "as_json",
-    "as_messages",
-    "check_callable",
-    "check_choice",
-    "check_flag",
-    "check_instance",
-    "check_mappings",
-    "check_messages",
-    "check_timeout",
-    "check_whole",
-    "format_value",
-    "invalid",
-    "json_of",
-    "text_of",
-]
 
 
 def invalid(argument: str, expected: str, value: Any) -> InvalidArgumentError:

@@ -10,6 +10,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from json import JSONDecodeError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -26,7 +27,7 @@ from nanobot_context.errors import (
     SettingsError,
     StoreUnavailableError,
 )
-from nanobot_context.json_text import JSONDecodeError, load_strictly, position_of, skip_blank
+from nanobot_context.json_text import load_strictly, position_of, skip_blank
 from nanobot_context.settings import LoadedSettings, load_settings
 from nanobot_context.types import Message
 

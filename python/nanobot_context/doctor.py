@@ -33,8 +33,6 @@ from nanobot_context.settings import (
     read_json_object,
 )
 
-__all__ = ["Finding", "Report", "examine"]
-
 # With a later litellm every model call of five of the supported releases fails (measured with
 # 1.106.0 and 1.106.2; mcp 1.30).
 NEWEST_LITELLM = (1, 102, 4)

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from nanobot_context._core import lock_file
 
-__all__ = ["is_part", "locked", "replace_file"]
-
 _PART = ".part"
 _PART_NAME = re.compile(r"\.[a-z0-9_]{8}\.part")
 

@@ -13,8 +13,6 @@ from types import TracebackType
 from typing import Protocol
 from weakref import WeakSet
 
-__all__ = ["Forked", "ThreadLock", "begin_in_children"]
-
 
 class ThreadLock:
     """A lock for `with`, which a thread that holds it may take again.

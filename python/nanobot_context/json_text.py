@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from json import JSONDecodeError
 from typing import Any
 
-__all__ = ["JSONDecodeError", "load_strictly", "position_of", "skip_blank"]
-
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 # What the values are does not matter to it: it finds where they end, and takes numbers of any size.

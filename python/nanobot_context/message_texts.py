@@ -13,8 +13,6 @@ from nanobot_context.history import call_id, tool_calls_of
 if TYPE_CHECKING:
     from nanobot_context.types import Message
 
-__all__ = ["message_text", "origin_of", "removed_text", "tool_names"]
-
 # As `src/text/elision.rs` writes what is left of a text.
 _GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
 _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')

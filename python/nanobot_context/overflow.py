@@ -9,8 +9,6 @@ from typing import Any
 from nanobot_context._core import MAX_WHOLE, Overflow, classify_error, classify_usage
 from nanobot_context.arguments import check_instance, check_whole, invalid
 
-__all__ = ["Overflow", "Usage", "detect_overflow"]
-
 # Exceptions are followed this far through `__cause__`; clients wrap an error three or four times.
 _MAX_DEPTH = 8
 

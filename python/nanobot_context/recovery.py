@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from nanobot_context._core import (
     Compressor,
+    Overflow,
     Recovery,
     compress_messages,
     count_tokens,
@@ -29,23 +30,12 @@ from nanobot_context.arguments import (
     invalid,
 )
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
-from nanobot_context.overflow import Overflow, Usage, detect_overflow, is_empty
+from nanobot_context.overflow import Usage, detect_overflow, is_empty
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.types import Message
-
-__all__ = [
-    "Attempt",
-    "Exchange",
-    "GaveUp",
-    "Refused",
-    "call_with_recovery",
-    "call_with_recovery_sync",
-    "compress",
-    "recover",
-]
 
 Response = TypeVar("Response")
 

@@ -15,8 +15,6 @@ from nanobot_context.types import Message
 if TYPE_CHECKING:
     from nanobot_context.summary.record import Summary
 
-__all__ = ["Session"]
-
 # What providers read of a stored message, as the core counts it; the rest (timestamps, metadata) is
 # the session's own.
 _REQUEST_KEYS = (

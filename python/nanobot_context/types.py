@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Literal
 
-__all__ = ["CountSource", "CutReason", "LostKind", "Message", "OverflowKind", "Priority"]
-
 Message = dict[str, Any]
 """A chat message in OpenAI's form; keys that this package does not know are kept."""
 

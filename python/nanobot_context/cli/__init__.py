@@ -9,7 +9,3 @@ commands need is imported in these: the shell's completion runs all of this with
 """
 
 from __future__ import annotations
-
-from nanobot_context.cli.app import run
-
-__all__ = ["run"]

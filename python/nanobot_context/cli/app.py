@@ -17,8 +17,6 @@ from nanobot_context._core import mask_credentials
 from nanobot_context.cli import bench, conversation, output, protect, sessions
 from nanobot_context.errors import ContextOverflowError, NanobotContextError
 
-__all__ = ["app", "run"]
-
 NAME = "nanobot-context"
 
 

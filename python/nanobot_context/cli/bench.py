@@ -18,8 +18,6 @@ from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
 from nanobot_context.cli.output import Column, labelled, line
 
-__all__ = ["bench"]
-
 _RUNS = 5
 _SHARE = 0.5
 _TEXT = """the service returned an error after reading config from disk and retrying twice while

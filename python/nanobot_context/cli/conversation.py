@@ -39,8 +39,6 @@ from nanobot_context.conversations import (
 )
 from nanobot_context.replay import replay
 
-__all__ = ["compress", "count", "inspect", "report"]
-
 
 def count(
     file: File,

@@ -17,8 +17,6 @@ from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
 
-__all__ = ["InForce", "in_force"]
-
 
 @dataclass(frozen=True, slots=True)
 class InForce:

@@ -10,8 +10,6 @@ import typer
 from nanobot_context.conversations import nanobot_session_files
 from nanobot_context.errors import NanobotContextError
 
-__all__ = ["File", "Json", "Model", "SessionName", "Store", "Window", "Workspace", "Yes"]
-
 
 def session_keys(incomplete: str) -> list[str]:
     """Return what a session's name that has begun so may be: for the shell's completion."""

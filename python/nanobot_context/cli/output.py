@@ -27,28 +27,6 @@ from rich.text import Text
 
 from nanobot_context.files import replace_file
 
-__all__ = [
-    "CANNOT",
-    "NEGATIVE",
-    "Column",
-    "ask",
-    "fail",
-    "fitting",
-    "json_bytes",
-    "labelled",
-    "line",
-    "note",
-    "one_line",
-    "print_json",
-    "print_table",
-    "progress",
-    "prose",
-    "readable",
-    "show_error",
-    "width",
-    "write",
-]
-
 NEGATIVE = 1
 CANNOT = 2
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from nanobot_context.doctor import Report
     from nanobot_context.guard.counters import Counts
 
-__all__ = ["disable", "doctor", "enable", "forget", "status"]
-
 _STYLES = {"patched": "green", "changed": "yellow", "missing": "red"}
 
 

@@ -13,19 +13,6 @@ from nanobot_context.cli.output import Column, labelled, note
 from nanobot_context.conversations import Conversation
 from nanobot_context.replay import Replay, message_text
 
-__all__ = [
-    "as_counted",
-    "how_counted",
-    "number_of",
-    "print_each",
-    "print_fates",
-    "print_receipt",
-    "print_replay",
-    "receipt_dict",
-    "replay_dict",
-    "turns_of",
-]
-
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
     "orphan_result": "result without a call",

@@ -22,8 +22,6 @@ from nanobot_context.errors import SessionNotFoundError
 if TYPE_CHECKING:
     from nanobot_context.sessions import SessionHead, SessionService
 
-__all__ = ["Entry", "Files", "SessionSource", "Stored", "source_of"]
-
 # Beside a session's file: what of a turn has been done. Source: nanobot 0.3.5,
 # `_RUNTIME_CHECKPOINT_SUFFIX`.
 _CHECKPOINT = ".checkpoint.json"

@@ -26,8 +26,6 @@ from nanobot_context.errors import (
 )
 from nanobot_context.replay import message_text
 
-__all__ = ["HELP", "delete", "export", "import_", "list_", "prune", "show"]
-
 HELP = "List, show, import, export, delete sessions."
 
 Key = Annotated[

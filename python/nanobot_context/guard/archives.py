@@ -21,8 +21,6 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import log
 from nanobot_context.guard.request import Message
 
-__all__ = ["DEFAULT_WORKSPACE", "Archives", "read_file_knows_the_workspace"]
-
 # Where nanobot's config says nothing else.
 DEFAULT_WORKSPACE = "~/.nanobot/workspace"
 

@@ -19,8 +19,6 @@ from nanobot_context.files import locked, replace_file
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
 
-__all__ = ["Counters", "Counts", "counters_file"]
-
 _SAVE_SECONDS = 3.0
 # Another process holds the lock for as long as it writes a small file. What waits two seconds at
 # most is a thread, or the end of a process.

@@ -17,8 +17,6 @@ from nanobot_context.files import locked
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 
-__all__ = ["KEPT", "EventFile"]
-
 KEPT = 3
 """How many older files are kept, as `events.jsonl.1` (the newest of them) and so on."""
 

@@ -6,19 +6,17 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import count_tokens, reduce_messages
+from nanobot_context._core import Overflow, count_tokens, reduce_messages
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.fuse import fused
-from nanobot_context.overflow import Overflow, Usage, detect_overflow
+from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import Attempt, Refused, is_answer
 
 if TYPE_CHECKING:
     from nanobot_context.guard.fitting import Fitter
     from nanobot_context.guard.request import Message, Request
     from nanobot_context.guard.telemetry import Telemetry
-
-__all__ = ["Exchange"]
 
 
 @dataclass(slots=True)

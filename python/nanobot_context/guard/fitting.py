@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from nanobot_context.guard.request import Request, State
     from nanobot_context.settings import Settings
 
-__all__ = ["Fitter", "is_same"]
-
 # What is kept free for nanobot's reflection lines grows by this share of the window at a time: a
 # window that changes with every request would move every cut.
 _RESERVE_STEPS = 32

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["conversation_too_long", "is_chinese", "message_too_long", "subagent_too_long"]
-
 # None of these texts contains a digit: nanobot 0.1.4.post5 retries an error whose text has "429"
 # or "503" in it.
 _CONVERSATION = {

@@ -12,8 +12,6 @@ from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 from nanobot_context.guard.status import BlownFuse
 
-__all__ = ["NOT_OURS", "blown", "blown_fuses", "counted", "fused", "reset"]
-
 T = TypeVar("T")
 
 NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)

@@ -25,8 +25,6 @@ from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
 if TYPE_CHECKING:
     from nanobot_context.guard.request import Request
 
-__all__ = ["Guard", "in_flight", "subagent", "unguarded"]
-
 _in_flight: ContextVar[bool] = ContextVar("nanobot_context_in_flight", default=False)
 _in_subagent: ContextVar[bool] = ContextVar("nanobot_context_in_subagent", default=False)
 

@@ -24,8 +24,6 @@ from nanobot_context.files import locked, replace_file
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
 
-__all__ = ["Lesson", "ProviderLimits", "Ratio", "learned_file", "name_of"]
-
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
 # Counts that agree on a provider's ratio before it is believed; a refusal is believed at once.

@@ -11,8 +11,6 @@ import importlib
 import logging
 from typing import Any
 
-__all__ = ["error", "exception", "warning"]
-
 
 def warning(message: str, *args: object) -> None:
     _write("WARNING", message, args)

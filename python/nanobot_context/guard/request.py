@@ -9,8 +9,6 @@ from typing import Any
 
 from nanobot_context.guard.fuse import fused
 
-__all__ = ["Call", "Message", "Request", "State", "positional_names"]
-
 Message = dict[str, Any]
 
 # `LLMProvider.chat` of every release begins with these, for a provider that declares `*args`.

@@ -8,8 +8,6 @@ from typing import Any, Literal
 from nanobot_context.guard.counters import Counts
 from nanobot_context.settings import Settings
 
-__all__ = ["BlownFuse", "PatchPoint", "Status"]
-
 
 @dataclass(frozen=True, slots=True)
 class PatchPoint:

@@ -32,13 +32,11 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Usage
 
 if TYPE_CHECKING:
+    from nanobot_context._core import Overflow
     from nanobot_context.errors import ContextOverflowError
     from nanobot_context.guard.request import Message, Request
-    from nanobot_context.overflow import Overflow
     from nanobot_context.settings import Settings
     from nanobot_context.summary import Summary
-
-__all__ = ["Telemetry", "events_file"]
 
 # Under these names nanobot hands on what a provider says of its cache; its own since 0.1.5.
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")

@@ -11,8 +11,6 @@ from nanobot_context._core import get_context_window, prevailing_script
 from nanobot_context.guard.limits import ProviderLimits, name_of
 from nanobot_context.settings import LoadedSettings
 
-__all__ = ["Window", "WindowResolver"]
-
 UNKNOWN_MODEL_TOKENS = 128_000  # what the model table answers for a model that it does not know
 
 # Defaults of nanobot's own `contextWindowTokens` (0.1.4.post5 and 0.2.2). `nanobot onboard`

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["nanobot_config_path", "provider_prefixes"]
-
 
 def nanobot_config_path(argv: Sequence[str] | None = None) -> Path:
     """Return the config file that nanobot was started with, else its usual place.

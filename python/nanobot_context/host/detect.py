@@ -8,20 +8,6 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-__all__ = [
-    "PROVIDER",
-    "RESPONSE",
-    "SESSION",
-    "SUBAGENTS",
-    "TESTED",
-    "NanobotClasses",
-    "find",
-    "is_between",
-    "load_classes",
-    "nanobot_version",
-    "subclasses",
-]
-
 TESTED = (
     *("0.1.3.post7", "0.1.4", "0.1.4.post2", "0.1.4.post3", "0.1.4.post4", "0.1.4.post5"),
     *("0.1.4.post6", "0.1.5", "0.1.5.post1", "0.1.5.post2", "0.1.5.post3", "0.2.0", "0.2.1"),

@@ -25,9 +25,6 @@ from collections.abc import Callable, Sequence
 
 from nanobot_context.types import Message
 
-__all__ = ["REFLECTION_TOKENS", "is_consolidation", "lift_reflections", "restore_reflections"]
-__all__ += ["lift_prompts", "own_prompts", "restore_prompts", "shorten_consolidation"]
-
 REFLECTION = "Reflect on the results and decide next steps."
 REFLECTION_TOKENS = (
     20  # 9 to 11 in the vocabularies, framing and the factor of an estimate included

@@ -22,8 +22,6 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
 
-__all__ = ["Mark", "forget", "mark_of", "position", "read", "version_of", "write"]
-
 TEXT, STATE, LAST = "summary", "summary_state", "last"
 
 Mark = dict[str, str | None]

@@ -14,8 +14,6 @@ from nanobot_context.patches import (
 )
 from nanobot_context.patches.declaration import Patch
 
-__all__ = ["TABLE"]
-
 TABLE: tuple[Patch, ...] = (
     *provider.PATCHES,
     *subagents.PATCHES,

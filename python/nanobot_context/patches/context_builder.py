@@ -10,8 +10,6 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.patches.declaration import Context, Patch
 from nanobot_context.types import Message
 
-__all__ = ["PATCHES"]
-
 
 def _wrap_build(original: Callable[..., list[Message]], context: Context) -> Callable[..., Any]:
     from nanobot_context.plugins.summaries import show

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from nanobot_context.plugins.summaries import Jobs
     from nanobot_context.settings import Settings
 
-__all__ = ["Context", "Part", "Patch", "Point"]
-
 Part = Literal["guard", "own cuts", "own window", "events", "summaries", "session store"]
 """What a patch belongs to. A part works whole or not at all; what it cannot do without is `needed`.
 """

@@ -22,8 +22,6 @@ from typing import Any
 from nanobot_context.guard.fuse import fused
 from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["PATCHES"]
-
 _BUDGET = "input_token_budget"
 # More than any session has.
 _NO_BUDGET = 1 << 40

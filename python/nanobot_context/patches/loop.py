@@ -11,8 +11,6 @@ from nanobot_context.events import current_session
 from nanobot_context.guard.fuse import fused
 from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["PATCHES"]
-
 _LOOP = "nanobot.agent.loop:AgentLoop"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["PatchSet"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Replaced:

@@ -13,8 +13,6 @@ from nanobot_context.patches import TABLE
 from nanobot_context.patches.declaration import Context, Part, Patch, Point
 from nanobot_context.patches.provider import SUBCLASSES
 
-__all__ = ["Generation", "Plan", "make_plan"]
-
 Generation = Literal["provider-chat", "safe-chat", "safe-chat-stream"]
 
 # Without these, requests would be longer than the window: they need the guard behind every call.

@@ -25,8 +25,6 @@ from nanobot_context.guard.request import Call, positional_names
 from nanobot_context.host.detect import PROVIDER, RESPONSE
 from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["PATCHES", "SUBCLASSES"]
-
 Chat = Callable[..., Awaitable[Any]]
 
 

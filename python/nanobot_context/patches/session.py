@@ -17,8 +17,6 @@ from nanobot_context.types import Message
 if TYPE_CHECKING:
     from nanobot_context.summary import Summary
 
-__all__ = ["PATCHES"]
-
 GetHistory = Callable[..., list[Message]]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from nanobot_context.guard.fuse import fused
 from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["PATCHES"]
-
 _MANAGER = "nanobot.session.manager:SessionManager"
 _STORE = "nanobot.session.manager:SessionStore"
 

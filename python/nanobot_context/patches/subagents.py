@@ -15,8 +15,6 @@ from nanobot_context.guard.guard import subagent
 from nanobot_context.host.detect import SUBAGENTS
 from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["PATCHES"]
-
 
 def _wrap_run_subagent(
     original: Callable[..., Awaitable[Any]], context: Context

@@ -13,8 +13,6 @@ from typing import Any
 from nanobot_context.guard.fuse import fused
 from nanobot_context.patches.declaration import Context, Patch
 
-__all__ = ["PATCHES"]
-
 NAME = "context_window_tokens"
 
 

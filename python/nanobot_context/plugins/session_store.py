@@ -59,13 +59,6 @@ from nanobot_context.sessions.nanobot_files import APP, META, USER, common_lengt
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession
 from nanobot_context.sessions.service import SessionService
 
-__all__ = [
-    "NO_EFFECT",
-    "Opened",
-    "SharedSessions",
-    "is_supported",
-]
-
 NO_EFFECT = (
     "`sessionStore` has no effect, sessions stay files: nanobot has stores from release 0.3.5 on"
 )

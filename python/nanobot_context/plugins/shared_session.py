@@ -27,26 +27,6 @@ from nanobot_context.sessions.nanobot_files import (
 from nanobot_context.sessions.records import SessionHead, StoredSession
 from nanobot_context.types import Message
 
-__all__ = [
-    "MODULE",
-    "Known",
-    "Record",
-    "forget",
-    "head_of",
-    "known_of",
-    "loaded",
-    "merge",
-    "merged",
-    "messages_of",
-    "meta_with",
-    "metadata_of",
-    "migrate",
-    "note",
-    "preview_of",
-    "record_of",
-    "stored_record",
-]
-
 MODULE = "nanobot.session.manager"
 
 # Which message the replay begins at, and what is said in place of those before: one belongs to the

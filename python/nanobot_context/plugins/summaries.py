@@ -39,8 +39,6 @@ from nanobot_context.summary import (
 )
 from nanobot_context.types import Message
 
-__all__ = ["History", "Jobs", "added", "show", "view_of"]
-
 # Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
 _PUBLIC = ("nanobot.runtime_context", "public_history_message")
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from nanobot_context.archive import Archive
 
-__all__ = ["Originals", "originals_of"]
-
 # As `guard/archives.py` has it.
 _DIRECTORY = Path(".nanobot-context", "results")
 

@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["page"]
-
 _SCRIPTS = (
     "basics.js",
     "bars.js",

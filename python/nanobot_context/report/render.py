@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
     from nanobot_context.events import LiveEvent
 
-__all__ = ["render"]
-
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
 _MAX_TEXT = 200_000

@@ -28,8 +28,6 @@ from nanobot_context.sessions.operations import (
 from nanobot_context.sessions.records import SessionEvent, SessionHead
 from nanobot_context.summary import Summarizer
 
-__all__ = ["Base", "UserFirst"]
-
 Events = list[SessionEvent]
 UserFirst = Literal["prepend", "drop", "off"]
 

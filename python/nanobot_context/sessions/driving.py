@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, TypeVar
 
-__all__ = ["run_async", "run_sync"]
-
 Due = TypeVar("Due")
 Result = TypeVar("Result")
 

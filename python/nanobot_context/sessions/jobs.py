@@ -20,8 +20,6 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from nanobot_context.arguments import check_timeout, check_whole
 from nanobot_context.forks import ThreadLock, begin_in_children
 
-__all__ = ["AsyncJob", "AsyncJobs", "Job", "JobCounts", "JobError", "Jobs"]
-
 T = TypeVar("T")
 
 # Errors that are remembered: enough to see a pattern.

@@ -45,16 +45,6 @@ from nanobot_context.sessions.records import (
 from nanobot_context.summary import Summarizer, Summary
 from nanobot_context.types import Message
 
-__all__ = [
-    "USER_FIRST",
-    "Operation",
-    "Operations",
-    "Summarise",
-    "SummaryRules",
-    "Wait",
-    "check_session",
-]
-
 Result = TypeVar("Result")
 
 

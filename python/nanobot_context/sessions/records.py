@@ -15,8 +15,6 @@ from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, S
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
 
-__all__ = ["SessionEvent", "SessionHead", "SessionSummary", "StoredSession"]
-
 # Of a state's value that is bytes; JSON never begins so.
 _BYTES = b"\x00"
 

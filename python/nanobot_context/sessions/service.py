@@ -32,8 +32,6 @@ from nanobot_context.sessions.records import (
 )
 from nanobot_context.types import Message
 
-__all__ = ["AsyncSessionService", "SessionService"]
-
 P = ParamSpec("P")
 Result = TypeVar("Result")
 Events = list[SessionEvent]

@@ -30,16 +30,6 @@ if TYPE_CHECKING:
     from nanobot_context.summary.record import Summary
     from nanobot_context.summary.summarizer import Summarizer
 
-__all__ = [
-    "Limits",
-    "Rolling",
-    "StaticBuffer",
-    "When",
-    "amaybe_summarize",
-    "call_with_summary",
-    "maybe_summarize",
-]
-
 Response = TypeVar("Response")
 
 

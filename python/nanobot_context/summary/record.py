@@ -10,8 +10,6 @@ from nanobot_context.arguments import check_choice, check_flag, check_instance, 
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.types import Message
 
-__all__ = ["Summary", "SummaryEvent", "SummaryRequest"]
-
 _COUNTS = ("covers", "version", "chunks", "max_depth", "input_tokens", "output_tokens")
 
 

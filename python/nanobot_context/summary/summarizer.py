@@ -26,8 +26,6 @@ from nanobot_context.overflow import detect_overflow
 from nanobot_context.summary.record import Summary, SummaryEvent, SummaryRequest
 from nanobot_context.types import Message
 
-__all__ = ["Summarizer"]
-
 logger = logging.getLogger("nanobot_context")
 
 Answer = str | Iterator[str] | AsyncIterator[str] | Awaitable[str | AsyncIterator[str]]

@@ -126,7 +126,7 @@ SESSIONS = [command.__name__.rstrip("_") for command in SESSION_COMMANDS]
 
 ALL_PAGES = """
 import sys
-from nanobot_context.cli import run
+from nanobot_context.cli.app import run
 for words in sys.argv[1:]:
     sys.argv[1:] = [*words.split(), "--help"]
     run()

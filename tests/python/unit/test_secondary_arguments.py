@@ -29,11 +29,11 @@ WRONG: dict[str, Any] = {
 # Where everything is public that a module exports, and a user is meant to import it.
 MODULES = (
     *("conversations", "history", "openai_agents", "report", "responses", "summary"),
-    *("sessions", "sessions.nanobot_files", "replay", "caches", "overflow", "recovery"),
+    *("sessions", "sessions.nanobot_files", "replay", "caches"),
 )
 # They act on nanobot or the process and not on their arguments, or are the package's own protocol.
 LEFT_OUT = {
-    *("set_cache_limit", "clear_caches", "cache_sizes", "recover", "compress", "configured"),
+    *("set_cache_limit", "clear_caches", "cache_sizes", "configured"),
     # The policies of the core, whose binding names the parameter itself.
     *("keep_last_cut", "rolling_cut", "static_buffer_cut", "summary_due"),
 }

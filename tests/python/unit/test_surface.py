@@ -48,6 +48,17 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         nanobot_context.no_such_name  # noqa: B018
 
 
+def test_a_module_is_public_where_it_says_what_it_exports() -> None:
+    """All others are the package's own, and the reference does not describe them."""
+    public = {
+        ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+        for path in PACKAGE.rglob("*.py")
+        if "\n__all__ = " in path.read_text(encoding="utf-8")
+    }
+    of_sessions = {"sessions.chat_app", "sessions.nanobot_files"}
+    assert public - {"__init__", "installer"} == {*nanobot_context._MODULES, *of_sessions}
+
+
 def test_the_names_of_the_design_are_there() -> None:
     assert set(nanobot_context.__all__) >= {
         *("count_tokens", "get_context_window", "get_output_limit", "trim_tool_result"),
