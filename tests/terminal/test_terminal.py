@@ -186,7 +186,7 @@ def test_a_conversation_can_be_typed_in(home: Path, screen: Callable[..., Screen
             "compress --help",
             "inspect - -w 4000 < .nanobot/workspace/sessions/cli_direct.jsonl",
         ),
-        *("count .nanobot/workspace/sessions/cli_direct.jsonl --by-message", "bench --messages 8"),
+        "count .nanobot/workspace/sessions/cli_direct.jsonl --by-message",
         "sessions list",
     ],
 )

@@ -725,21 +725,10 @@ def test_every_command_that_prints_has_json(home: Path, files: Path) -> None:
     for words in (
         *(["count", "chat.json"], ["compress", *chat], ["inspect", *chat], ["report", *chat]),
         *(["sessions", "list"], ["sessions", "show", "cli:direct"], ["forget"]),
-        ["bench", "--messages", "8"],
     ):
         assert loaded(home, *words) is not None
     for words in (["status"], ["doctor"]):
         assert loaded(home, *words, code=1)["protected"] is False
-
-
-def test_bench_says_how_large_what_it_measured_was(home: Path) -> None:
-    found = loaded(home, "bench", "--messages", "40", "-m", "deepseek-chat")
-    assert (found["messages"], found["model"]) == (40, "deepseek-chat")
-    assert found["tokens"] > 10_000
-    assert list(found["median_ms"]) == ["count, cold", "count, warm", "fit, cold", "fit, warm"]
-    assert all(value > 0 for value in found["median_ms"].values())
-    out, _ = run(home, "bench", "--messages", "40")
-    assert re.search(r"^fit, warm +[\d,.]+ +[\d,.]+$", out, re.M)
 
 
 # Protection --------------------------------------------------------------------------------------
@@ -873,7 +862,7 @@ def test_status_says_what_is_not_protected_not_as_expected_and_failed(
         "count {}",
         "report {}",
         "compress {} --max-tokens 900",
-        "bench {}",
+        "inspect {}",
         "{}",
     ],
 )
