@@ -16,8 +16,7 @@ from nanobot_context.arguments import (
     text_of,
 )
 from nanobot_context.errors import SessionStoreError
-from nanobot_context.forks import ThreadLock, begin_in_children
-from nanobot_context.sessions.jobs import AsyncJobs, JobCounts, JobError, Jobs
+from nanobot_context.sessions.jobs import AsyncJobs, JobCounts, JobError, Jobs, Work
 from nanobot_context.sessions.operations import (
     USER_FIRST,
     Operation,
@@ -123,7 +122,6 @@ class Base:
         self._do = Operations(self._handle, summarizer, rules, user_first)
         self._summarizer = summarizer
         self._is_auto = auto_summary and summarizer is not None
-        self._waiting = _Waiting()
         limit = summarizer.timeout_seconds if summarizer else None
         self._jobs = self._job_class(
             workers=summary_workers,
@@ -147,48 +145,29 @@ class Base:
         stored = yield from self._do.append(session, events, expected)
         key = _ended_turn(stored) if self._is_auto else None
         if key is not None:
-            self._jobs.submit_nowait(session.key, self._summary_work(session, key, False))
+            self._jobs.submit_nowait(session.key, self._summary_work(session, key, False), part=key)
         return stored
 
     @abstractmethod
-    def _summary_work(self, session: SessionHead, key: str, force: bool) -> Callable[..., Any]:
-        """Return the job that makes the summaries of a session which are waited for by then."""
+    def _wait(self, operation: Operation[Any]) -> Any:
+        """Do what an operation asks for, and return what it returns, or an awaitable of that."""
 
-    def _note_waiting(self, session: SessionHead, key: str, force: bool) -> None:
+    def _summary_work(self, session: SessionHead, key: str, force: bool) -> Work[Any]:
+        """Return the job that summarises a branch of a session."""
         check_session(session)
+        text_of("key", key)
         check_flag("force", force)
-        self._waiting.add(session, text_of("key", key), force)
+
+        def work(force: bool, cancelled: Callable[[], bool]) -> Any:
+            return self._wait(self._do.summarize(session, key, force, lambda: not cancelled()))
+
+        return work
 
     def __repr__(self) -> str:
         try:
             return f"{type(self).__name__}({self._handle.describe()})"
         except SessionStoreError:
             return f"{type(self).__name__}(closed)"
-
-
-class _Waiting:
-    """The branches of each session that a job in the background is to summarise.
-
-    Jobs of one session that wait are merged: what is merged must not be forgotten.
-    """
-
-    def __init__(self) -> None:
-        self._lock = ThreadLock()
-        self._keys: dict[tuple[str, str, str], dict[str, bool]] = {}
-        begin_in_children(self)
-
-    def add(self, session: SessionHead, key: str, force: bool) -> None:
-        with self._lock:
-            keys = self._keys.setdefault(session.key, {})
-            keys[key] = force or keys.get(key, False)
-
-    def take(self, session: SessionHead) -> dict[str, bool]:
-        with self._lock:
-            return self._keys.pop(session.key, {})
-
-    def begin_in_child(self) -> None:
-        """Forget all: the jobs are the parent's."""
-        self._keys.clear()
 
 
 def _ended_turn(events: Events) -> str | None:

@@ -1,7 +1,7 @@
 """Jobs in the background, such as summaries: in threads, or as tasks of asyncio.
 
 - Jobs of one key run in the order in which they came, one at a time.
-- A job that is handed in while one of its key still waits is merged into that one.
+- A job that is handed in while one of its key and part still waits is merged into that one.
 - Where the queue is full, or there are no workers, a job runs in the caller.
 """
 
@@ -32,6 +32,7 @@ State = Literal["queued", "running", "done", "failed", "timed_out", "cancelled"]
 Runner = Literal["worker", "caller", "nobody", "line"]
 # What work returned, in a tuple, or what went wrong; `None` of a job that was cancelled.
 Outcome: TypeAlias = tuple[Any] | BaseException | None
+Work: TypeAlias = Callable[[bool, Callable[[], bool]], T]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,14 @@ class JobCounts:
 
 
 class _Job:
-    def __init__(self, jobs: _Jobs[Any], key: Hashable, work: Callable[..., Any]) -> None:
+    def __init__(
+        self, jobs: _Jobs[Any], key: Hashable, work: Callable[..., Any], part: str, force: bool
+    ) -> None:
         self._jobs = jobs
         self.key = key
         self.work = work
+        self.part = part
+        self.force = force
         self.state: State = "queued"
 
     def done(self) -> bool:
@@ -98,8 +103,8 @@ class _Job:
 class Job(_Job, Generic[T]):
     """A job of `Jobs`."""
 
-    def __init__(self, jobs: Jobs, key: Hashable, work: Callable[..., Any]) -> None:
-        super().__init__(jobs, key, work)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._future: concurrent.futures.Future[T] = concurrent.futures.Future()
         self._outcome: Outcome = None
         begin_in_children(self)
@@ -140,8 +145,8 @@ class AsyncJob(_Job, Generic[T]):
     `asyncio.CancelledError` when it was cancelled. To stop waiting does not cancel the job.
     """
 
-    def __init__(self, jobs: AsyncJobs, key: Hashable, work: Callable[..., Any]) -> None:
-        super().__init__(jobs, key, work)
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self._future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[None] | None = None
 
@@ -166,9 +171,9 @@ JobT = TypeVar("JobT", bound=_Job)
 class _Jobs(Generic[JobT]):
     """Which job runs when.
 
-    At most one job of a key runs and at most one waits. One that waits for its own key is taken
-    in even where the queue is full: the caller must not run it beside the other, and could wait
-    for itself. That is one more for each that runs. O(jobs that wait) for each call.
+    At most one job of a key runs, and at most one waits of each of its parts. One that waits for
+    its own key is taken in even where the queue is full: the caller must not run it beside the
+    other, and could wait for itself. O(jobs that wait) for each call.
 
     Args:
         workers: Jobs that run at once; with 0 each runs in its caller.
@@ -179,7 +184,7 @@ class _Jobs(Generic[JobT]):
         InvalidArgumentError: One of them cannot be used.
     """
 
-    _kind: Callable[[Any, Hashable, Callable[..., Any]], JobT]
+    _kind: Callable[..., JobT]
 
     def __init__(self, *, workers: int, queue: int, timeout_seconds: float | None) -> None:
         check_whole("workers", workers)
@@ -195,7 +200,7 @@ class _Jobs(Generic[JobT]):
     def begin_in_child(self) -> None:
         """Begin anew; in a forked child the threads that work, and their jobs, are the parent's."""
         self._busy = 0
-        self._queued: dict[Hashable, JobT] = {}
+        self._queued: dict[tuple[Hashable, str], JobT] = {}
         self._running: dict[Hashable, JobT] = {}
         self._ended: Counter[str] = Counter()
         self._errors: deque[JobError] = deque(maxlen=_ERRORS)
@@ -214,9 +219,10 @@ class _Jobs(Generic[JobT]):
         with self._lock:
             return tuple(self._errors)
 
-    def submit_nowait(self, key: Hashable, work: Callable[..., Any]) -> bool:
+    def submit_nowait(self, key: Hashable, work: Callable[..., Any], *, part: str = "") -> bool:
         """Hand in a job as `submit` does; `False` where it would have to run in the caller."""
-        return self._admit(self._kind(self, key, work), may_run_here=False)[1] != "nobody"
+        new = self._kind(self, key, work, part, False)
+        return self._admit(new, may_run_here=False)[1] != "nobody"
 
     @abstractmethod
     def _start(self, job: JobT, runner: Runner) -> None:
@@ -237,8 +243,8 @@ class _Jobs(Generic[JobT]):
         return job, runner
 
     def _place(self, new: JobT, may_run_here: bool) -> tuple[JobT, Runner]:
-        if waiting := self._queued.get(new.key):
-            waiting.work = new.work
+        if waiting := self._queued.get((new.key, new.part)):
+            waiting.work, waiting.force = new.work, waiting.force or new.force
             self._ended["coalesced"] += 1
             return waiting, "line"
         is_running = new.key in self._running
@@ -247,7 +253,7 @@ class _Jobs(Generic[JobT]):
             self._begin(new)
             return new, "worker"
         if is_running or (self._workers and len(self._queued) < self._capacity):
-            self._queued[new.key] = new
+            self._queued[new.key, new.part] = new
             return new, "line"
         if not may_run_here:
             return new, "nobody"
@@ -277,10 +283,10 @@ class _Jobs(Generic[JobT]):
             return (job, "worker") if job else None
 
     def _begin_next(self) -> JobT | None:
-        free = (job for key, job in self._queued.items() if key not in self._running)
+        free = (job for job in self._queued.values() if job.key not in self._running)
         job = next(free, None)
         if job is not None:
-            del self._queued[job.key]
+            del self._queued[job.key, job.part]
             self._begin(job)
         return job
 
@@ -293,9 +299,10 @@ class _Jobs(Generic[JobT]):
         with self._lock:
             if job.done():
                 return False
-            for jobs in (self._queued, self._running):
-                if jobs.get(job.key) is job:
-                    del jobs[job.key]
+            if self._queued.get((job.key, job.part)) is job:
+                del self._queued[job.key, job.part]
+            if self._running.get(job.key) is job:
+                del self._running[job.key]
             job.state = state
             self._ended[state] += 1
             if isinstance(outcome, BaseException):
@@ -339,15 +346,19 @@ class Jobs(_Jobs[Job[Any]]):
 
     _kind = Job
 
-    def submit(self, key: Hashable, work: Callable[[Callable[[], bool]], T]) -> Job[T]:
+    def submit(
+        self, key: Hashable, work: Work[T], *, part: str = "", force: bool = False
+    ) -> Job[T]:
         """Hand in a job, and return it; whatever `work` raises, this does not.
 
         Args:
             key: What it belongs to, such as a session's key.
-            work: `work(cancelled)` returns the result. `cancelled()` says whether nobody wants it
-                any more. It is called in any thread, with no lock held.
+            work: `work(force, cancelled)` returns the result. `cancelled()` says whether nobody
+                wants it any more. It is called in any thread, with no lock held.
+            part: What of the key it is about.
+            force: Handed on to `work`; a job that waits and is merged with one that has it gets it.
         """
-        job, runner = self._admit(Job(self, key, work), may_run_here=True)
+        job, runner = self._admit(Job(self, key, work, part, force), may_run_here=True)
         if runner == "caller":
             self._run_here(job)
         return job
@@ -397,7 +408,7 @@ class Jobs(_Jobs[Job[Any]]):
             with contextlib.suppress(RuntimeError):  # no further thread: it has to end by itself
                 clock.start()
         try:
-            self._end(job, "done", (job.work(job.cancelled),))
+            self._end(job, "done", (job.work(job.force, job.cancelled),))
         except BaseException as error:
             self._end(job, "failed", error)
             return None if isinstance(error, Exception) else error
@@ -420,14 +431,14 @@ class AsyncJobs(_Jobs[AsyncJob[Any]]):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def submit(
-        self, key: Hashable, work: Callable[[Callable[[], bool]], Awaitable[T]]
+        self, key: Hashable, work: Work[Awaitable[T]], *, part: str = "", force: bool = False
     ) -> AsyncJob[T]:
         """Hand in a job, and return it; whatever `work` raises, this does not.
 
         Returns at once, unless the job has to run in the caller: then it is awaited here, and
         cancelled if the caller is.
         """
-        job, runner = self._admit(AsyncJob(self, key, work), may_run_here=True)
+        job, runner = self._admit(AsyncJob(self, key, work, part, force), may_run_here=True)
         if runner == "caller":
             self._start(job, runner)
             try:
@@ -474,7 +485,7 @@ class AsyncJobs(_Jobs[AsyncJob[Any]]):
         if self._timeout is not None:
             clock = loop.call_later(self._timeout, self._abandon, job, "timed_out")
         try:
-            self._end(job, "done", (await job.work(job.cancelled),))
+            self._end(job, "done", (await job.work(job.force, job.cancelled),))
         except asyncio.CancelledError:
             raise
         except BaseException as error:

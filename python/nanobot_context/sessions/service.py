@@ -220,22 +220,8 @@ class SessionService(Base):
         The summaries of one session are made in order, and those that wait are merged. Where too
         many wait, this one is made here.
         """
-        return self._jobs.submit(session.key, self._summary_work(session, key, force))
-
-    def _summary_work(
-        self, session: SessionHead, key: str, force: bool
-    ) -> Callable[[Callable[[], bool]], SessionSummary | None]:
-        self._note_waiting(session, key, force)
-
-        def work(cancelled: Callable[[], bool]) -> SessionSummary | None:
-            made = {
-                one: self._wait(self._do.summarize(session, one, force, lambda: not cancelled()))
-                for one, force in self._waiting.take(session).items()
-                if not cancelled()
-            }
-            return made.get(key)
-
-        return work
+        work = self._summary_work(session, key, force)
+        return self._jobs.submit(session.key, work, part=key, force=force)
 
     def summary_text(self, session: SessionHead, key: str = "") -> str | None:
         """Return the newest summary of a branch, else of all contents; `None` without one."""
@@ -364,23 +350,8 @@ class AsyncSessionService(Base):
         self, session: SessionHead, key: str = "", *, force: bool = False
     ) -> AsyncJob[SessionSummary | None]:
         """See `SessionService.enqueue_summary`; the job is to be awaited."""
-        return await self._jobs.submit(session.key, self._summary_work(session, key, force))
-
-    def _summary_work(
-        self, session: SessionHead, key: str, force: bool
-    ) -> Callable[[Callable[[], bool]], Awaitable[SessionSummary | None]]:
-        self._note_waiting(session, key, force)
-
-        async def work(cancelled: Callable[[], bool]) -> SessionSummary | None:
-            made = {
-                one: await self._wait(
-                    self._do.summarize(session, one, force, lambda: not cancelled())
-                )
-                for one, force in self._waiting.take(session).items()
-            }
-            return made.get(key)
-
-        return work
+        work = self._summary_work(session, key, force)
+        return await self._jobs.submit(session.key, work, part=key, force=force)
 
     async def close(self, deadline: float | None = None) -> None:
         """See `SessionService.close`."""

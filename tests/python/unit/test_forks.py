@@ -132,16 +132,6 @@ def of_jobs(_: Path) -> Case:
     return jobs._lock, lambda: check(jobs.submit("a", lambda *_: 1).result(10) == 1)
 
 
-def of_waiting(_: Path) -> Case:
-    service = SessionService("memory://")
-
-    def work() -> None:
-        service._waiting.add(HEAD, "", False)
-        check(service._waiting.take(HEAD) == {"": False})
-
-    return service._waiting._lock, work
-
-
 def of_shared_sessions(_: Path) -> Case:
     files = SimpleNamespace(load=lambda key: None)
     sessions = SharedSessions(SessionService("memory://"), files, "gateway")
@@ -175,7 +165,6 @@ LOCKS: dict[str, Callable[[Path], Case]] = {
     "installer.py _lock": of_installer,
     "plugins/session_store.py SharedSessions": of_shared_sessions,
     "session.py _ACCEPTING": of_session,
-    "sessions/base.py _Waiting": of_waiting,
     "sessions/jobs.py _Jobs": of_jobs,
 }
 

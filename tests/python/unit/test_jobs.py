@@ -87,22 +87,24 @@ class Gate:
         self.result = result
         self.saw_cancel = False
 
-    def __call__(self, cancelled: Cancelled) -> Any:
+    def __call__(self, force: bool, cancelled: Cancelled) -> Any:
         self.began.set()
         assert self.may_end.wait(10)
         self.saw_cancel = cancelled()
         return self.result
 
 
-def told(value: Any) -> Callable[[Cancelled], Any]:
-    return lambda cancelled: value
+def told(value: Any) -> Callable[[bool, Cancelled], Any]:
+    return lambda force, cancelled: value
 
 
-def stores(stored: list[Any], work: Callable[[Cancelled], Any]) -> Callable[[Cancelled], Any]:
+def stores(
+    stored: list[Any], work: Callable[[bool, Cancelled], Any]
+) -> Callable[[bool, Cancelled], Any]:
     """Return work that keeps its result, unless it is not wanted any more."""
 
-    def run(cancelled: Cancelled) -> Any:
-        value = work(cancelled)
+    def run(force: bool, cancelled: Cancelled) -> Any:
+        value = work(force, cancelled)
         if not cancelled():
             stored.append(value)
         return value
@@ -173,7 +175,7 @@ def test_options_that_cannot_be_used_are_named(kind: Any, argument: str, value: 
 
 def test_a_job_runs_in_another_thread() -> None:
     with SummaryJobs() as jobs:
-        job = jobs.submit("a", lambda _: threading.current_thread().daemon)
+        job = jobs.submit("a", lambda *_: threading.current_thread().daemon)
         assert job.result(10) is True
         assert jobs.submit("a", told(1)).result(10) == 1
     assert jobs.counts == JobCounts(done=2)
@@ -225,6 +227,20 @@ def test_what_waits_is_merged_and_everybody_gets_the_newest() -> None:
     assert jobs.counts == JobCounts(done=2, coalesced=1)
 
 
+def test_what_waits_of_one_key_is_merged_by_its_parts_and_force_is_not_taken_back() -> None:
+    def forced(force: bool, cancelled: Cancelled) -> bool:
+        return force
+
+    with SummaryJobs(workers=1, queue=0) as jobs:
+        gates = held(jobs, "a")
+        one = jobs.submit("a", forced, part="one", force=True)
+        other = jobs.submit("a", forced, part="other")
+        assert jobs.submit("a", forced, part="one") is one
+        free(gates)
+        assert (one.result(10), other.result(10)) == (True, False)
+    assert jobs.counts == JobCounts(done=3, coalesced=1)
+
+
 def test_a_full_queue_runs_the_job_in_the_caller() -> None:
     with SummaryJobs(workers=2, queue=1) as jobs:
         gates = held(jobs, "a", "b")
@@ -259,7 +275,7 @@ def test_a_job_may_hand_in_the_next_one_of_its_own_key(workers: int) -> None:
     jobs = SummaryJobs(workers=workers, queue=0)
     second: list[Job[Any]] = []
 
-    def first(cancelled: Cancelled) -> None:
+    def first(force: bool, cancelled: Cancelled) -> None:
         second.append(jobs.submit("a", told("second")))
         assert not second[0].done()
 
@@ -293,7 +309,7 @@ def test_a_timeout_tells_who_waits_and_stores_nothing() -> None:
 def test_work_can_ask_whether_it_is_still_wanted() -> None:
     asked = threading.Event()
 
-    def work(cancelled: Cancelled) -> None:
+    def work(force: bool, cancelled: Cancelled) -> None:
         while not cancelled():
             time.sleep(0.005)
         asked.set()
@@ -338,7 +354,7 @@ def test_what_waits_for_a_job_that_is_cancelled_begins_at_once() -> None:
 
 
 def test_close_lets_what_runs_end() -> None:
-    def slow(cancelled: Cancelled) -> str:
+    def slow(force: bool, cancelled: Cancelled) -> str:
         time.sleep(0.05)
         return "late"
 
@@ -379,7 +395,7 @@ def test_after_close_a_job_runs_in_its_caller() -> None:
 
 
 def test_exceptions_are_recorded_and_reach_who_waits() -> None:
-    def fail(cancelled: Cancelled) -> None:
+    def fail(force: bool, cancelled: Cancelled) -> None:
         raise ConnectionError("no route to the model")
 
     with SummaryJobs() as jobs:
@@ -402,10 +418,10 @@ def test_the_newest_errors_are_kept() -> None:
 
 
 def test_what_ends_a_program_ends_the_caller_but_no_worker() -> None:
-    def interrupt(cancelled: Cancelled) -> None:
+    def interrupt(force: bool, cancelled: Cancelled) -> None:
         raise KeyboardInterrupt
 
-    def leave(cancelled: Cancelled) -> None:
+    def leave(force: bool, cancelled: Cancelled) -> None:
         sys.exit(1)
 
     jobs = SummaryJobs(workers=0)
@@ -442,8 +458,8 @@ def test_racing_submitters_lose_no_job_and_store_in_order(cancels: bool) -> None
     handed_in = [0] * keys
     submitted: list[Job[Any]] = []
 
-    def working(key: int, number: int) -> Callable[[Cancelled], int]:
-        def work(cancelled: Cancelled) -> int:
+    def working(key: int, number: int) -> Callable[[bool, Cancelled], int]:
+        def work(force: bool, cancelled: Cancelled) -> int:
             active[key] += 1
             if active[key] > 1:
                 overlaps.append(key)
@@ -506,8 +522,8 @@ def run(main: Callable[[], Awaitable[None]], *, eager: bool = False) -> None:
     assert complaints == []
 
 
-def atold(value: Any) -> Callable[[Cancelled], Awaitable[Any]]:
-    async def work(cancelled: Cancelled) -> Any:
+def atold(value: Any) -> Callable[[bool, Cancelled], Awaitable[Any]]:
+    async def work(force: bool, cancelled: Cancelled) -> Any:
         await asyncio.sleep(0)
         return value
 
@@ -515,12 +531,12 @@ def atold(value: Any) -> Callable[[Cancelled], Awaitable[Any]]:
 
 
 def astores(
-    stored: list[Any], work: Callable[[Cancelled], Awaitable[Any]]
-) -> Callable[[Cancelled], Awaitable[Any]]:
+    stored: list[Any], work: Callable[[bool, Cancelled], Awaitable[Any]]
+) -> Callable[[bool, Cancelled], Awaitable[Any]]:
     """Return work that keeps its result, unless it is not wanted any more."""
 
-    async def run(cancelled: Cancelled) -> Any:
-        value = await work(cancelled)
+    async def run(force: bool, cancelled: Cancelled) -> Any:
+        value = await work(force, cancelled)
         if not cancelled():
             stored.append(value)
         return value
@@ -534,7 +550,7 @@ class AsyncGate:
         self.may_end = asyncio.Event()
         self.was_cancelled = False
 
-    async def __call__(self, cancelled: Cancelled) -> str:
+    async def __call__(self, force: bool, cancelled: Cancelled) -> str:
         self.began.set()
         try:
             await self.may_end.wait()
@@ -577,7 +593,7 @@ if sys.version_info >= (3, 12):  # eager tasks are new there
         async def main() -> None:
             stored: list[Any] = []
 
-            async def at_once(cancelled: Cancelled) -> str:
+            async def at_once(force: bool, cancelled: Cancelled) -> str:
                 return "at once"
 
             async with AsyncSummaryJobs(workers=1, queue=1) as jobs:
@@ -597,8 +613,8 @@ def test_tasks_of_one_key_run_in_order_and_of_others_side_by_side() -> None:
     async def main() -> None:
         order: list[str] = []
 
-        def work(name: str) -> Callable[[Cancelled], Awaitable[None]]:
-            async def run(cancelled: Cancelled) -> None:
+        def work(name: str) -> Callable[[bool, Cancelled], Awaitable[None]]:
+            async def run(force: bool, cancelled: Cancelled) -> None:
                 order.append(f"{name} begins")
                 await asyncio.sleep(0.01)
                 order.append(f"{name} ends")
@@ -668,7 +684,7 @@ def test_a_task_may_hand_in_the_next_one_of_its_own_key() -> None:
         jobs = AsyncSummaryJobs(workers=0)
         second: list[AsyncJob[Any]] = []
 
-        async def first(cancelled: Cancelled) -> None:
+        async def first(force: bool, cancelled: Cancelled) -> None:
             second.append(await jobs.submit("a", atold("second")))
 
         await (await jobs.submit("a", first))
@@ -708,7 +724,7 @@ def test_a_task_that_will_not_be_cancelled_keeps_nobody_waiting_and_stores_nothi
             stored: list[Any] = []
             may_end = asyncio.Event()
 
-            async def stubborn(cancelled: Cancelled) -> str:
+            async def stubborn(force: bool, cancelled: Cancelled) -> str:
                 for _ in range(3):
                     try:
                         await may_end.wait()
@@ -795,7 +811,7 @@ def test_closing_lets_tasks_end_and_then_cancels_them() -> None:
     async def main() -> None:
         stored: list[Any] = []
 
-        async def short(cancelled: Cancelled) -> str:
+        async def short(force: bool, cancelled: Cancelled) -> str:
             await asyncio.sleep(0.02)
             return "short"
 
@@ -840,13 +856,13 @@ def test_a_loop_that_ends_stores_nothing_and_leaves_the_jobs_usable() -> None:
 
 def test_exceptions_of_tasks_are_recorded_and_reach_who_waits_and_no_one_else() -> None:
     async def main() -> None:
-        async def fail(cancelled: Cancelled) -> None:
+        async def fail(force: bool, cancelled: Cancelled) -> None:
             raise ConnectionError("no route to the model")
 
-        async def gives_up(cancelled: Cancelled) -> None:
+        async def gives_up(force: bool, cancelled: Cancelled) -> None:
             raise asyncio.CancelledError
 
-        def at_end(cancelled: Cancelled) -> Awaitable[None]:
+        def at_end(force: bool, cancelled: Cancelled) -> Awaitable[None]:
             raise StopIteration
 
         async with AsyncSummaryJobs() as jobs:
@@ -869,8 +885,8 @@ def test_nothing_is_kept_of_a_job_that_has_ended() -> None:
         pass
 
     async def main() -> None:
-        def work_on(conversation: Conversation) -> Callable[[Cancelled], Awaitable[None]]:
-            async def fail(cancelled: Cancelled) -> None:
+        def work_on(conversation: Conversation) -> Callable[[bool, Cancelled], Awaitable[None]]:
+            async def fail(force: bool, cancelled: Cancelled) -> None:
                 raise ValueError(conversation)
 
             return fail
@@ -897,8 +913,8 @@ def test_racing_tasks_lose_no_job_and_store_in_order() -> None:
         handed_in = [0] * keys
         refused = 0
 
-        def working(key: int, number: int) -> Callable[[Cancelled], Awaitable[int]]:
-            async def work(cancelled: Cancelled) -> int:
+        def working(key: int, number: int) -> Callable[[bool, Cancelled], Awaitable[int]]:
+            async def work(force: bool, cancelled: Cancelled) -> int:
                 active[key] += 1
                 assert active[key] == 1
                 try:

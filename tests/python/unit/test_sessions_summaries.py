@@ -250,6 +250,20 @@ def test_what_comes_in_while_a_summary_is_made_is_in_the_next(store: Store) -> N
     assert service.context(session) != []
 
 
+def test_jobs_that_wait_give_each_caller_the_summary_of_its_branch(store: Store) -> None:
+    model = Held()
+    service = summarised(store, model)
+    session = service.create("app", "me")
+    service.append(session, [said("a", filter_key="one"), answered("b", filter_key="other")])
+    running = service.enqueue_summary(session)
+    assert model.began.wait(30)
+    of_one = service.enqueue_summary(session, "one", force=True)
+    of_other = service.enqueue_summary(session, "other", force=True)
+    model.may_answer.set()
+    jobs = (running, of_one, of_other)
+    assert [job.result(30).filter_key for job in jobs] == ["", "one", "other"]
+
+
 # Branches -----------------------------------------------------------------------------------------
 
 
