@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from nanobot_context.guard.fuse import fused
 from nanobot_context.host.detect import NanobotClasses, find, is_between
 from nanobot_context.patches.patching import PatchSet
 
@@ -39,6 +41,25 @@ class Context:
     def active(self) -> bool:
         """Whether replacements are to do anything: not after `uninstall`."""
         return self.patches.active
+
+
+def then(what: str, act: Callable[..., None]) -> Callable[[Any, Context], Any]:
+    """Return the wrap of a method behind which `act` runs, under the fuse for `what` it does.
+
+    `act` takes the context, the instance, what the method returned, and its arguments.
+    """
+
+    def wrap(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+            result = original(self, *args, **kwargs)
+            if context.active:
+                fused(what, lambda: act(context, self, result, *args, **kwargs), None)
+            return result
+
+        return method
+
+    return wrap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

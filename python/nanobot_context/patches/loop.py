@@ -9,7 +9,7 @@ from typing import Any
 
 from nanobot_context.events import current_session
 from nanobot_context.guard.fuse import fused
-from nanobot_context.patches.declaration import Context, Patch
+from nanobot_context.patches.declaration import Context, Patch, then
 
 _LOOP = "nanobot.agent.loop:AgentLoop"
 
@@ -53,16 +53,10 @@ def _key(message: Any, session_key: str | None) -> str | None:
     return None if chat is None else chat if ":" in chat else f"cli:{chat}"
 
 
-def _wrap_known(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
-    # Not `__init__`: the package may be installed when the loop has been made.
-    @functools.wraps(original)
-    def process_message(self: Any, *args: Any, **kwargs: Any) -> Any:
-        jobs = context.summaries
-        if jobs is not None:
-            fused("know the loop of a session", lambda: jobs.know(self), None)
-        return original(self, *args, **kwargs)
-
-    return process_message
+# Not `__init__`: the package may be installed when the loop has been made.
+def _know(context: Context, loop: Any, *_: Any, **__: Any) -> None:
+    if context.summaries is not None:
+        context.summaries.know(loop)
 
 
 PATCHES = (
@@ -79,7 +73,7 @@ PATCHES = (
         owner=_LOOP,
         attribute="_process_message",
         why="summaries ask the session's own model",
-        wrap=_wrap_known,
+        wrap=then("know the loop of a session", _know),
         part="summaries",
         needed=True,
     ),

@@ -11,7 +11,7 @@ from nanobot_context._core import select_history
 from nanobot_context.guard.fuse import fused
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import SESSION
-from nanobot_context.patches.declaration import Context, Patch
+from nanobot_context.patches.declaration import Context, Patch, then
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -64,14 +64,8 @@ def _wrap_summarised(original: GetHistory, context: Context) -> GetHistory:
     return get_history
 
 
-def _wrap_clear(original: Callable[..., None], context: Context) -> Callable[..., None]:
-    @functools.wraps(original)
-    def clear(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        if context.active:
-            fused("forget a summary", lambda: stored_summary.forget(self), None)
-
-    return clear
+def _forget(_: Context, session: Any, *__: Any, **___: Any) -> None:
+    stored_summary.forget(session)
 
 
 def _added(name: str) -> Callable[[Any, Context], Any]:
@@ -107,7 +101,7 @@ PATCHES = (
         owner=SESSION,
         attribute="clear",
         why="a cleared session has no summary",
-        wrap=_wrap_clear,
+        wrap=then("forget a summary", _forget),
         part="summaries",
         needed=True,
     ),

@@ -7,21 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
-from nanobot_context.patches.declaration import Context, Patch
+from nanobot_context.patches.declaration import Context, Patch, then
 
 _MANAGER = "nanobot.session.manager:SessionManager"
 _STORE = "nanobot.session.manager:SessionStore"
 
 
-def _wrap_init(original: Callable[..., None], context: Context) -> Callable[..., None]:
-    @functools.wraps(original)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        store = context.store
-        if context.active and store is not None:
-            fused("keep sessions in the shared store", lambda: store.take(self), None)
-
-    return init
+def _take(context: Context, manager: Any, *_: Any, **__: Any) -> None:
+    if context.store is not None:
+        context.store.take(manager)
 
 
 def _wrap_cached(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
@@ -41,16 +35,9 @@ def _wrap_cached(original: Callable[..., Any], context: Context) -> Callable[...
     return cached
 
 
-def _wrap_save(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
-    @functools.wraps(original)
-    def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
-        saved = original(self, session, *args, **kwargs)
-        jobs = context.summaries
-        if context.active and jobs is not None:
-            fused("begin a summary", lambda: jobs.begin_if_due(self, session), None)
-        return saved
-
-    return save
+def _begin(context: Context, manager: Any, saved: Any, session: Any, *_: Any, **__: Any) -> None:
+    if context.summaries is not None:
+        context.summaries.begin_if_due(manager, session)
 
 
 PATCHES = (
@@ -67,7 +54,7 @@ PATCHES = (
         owner=_MANAGER,
         attribute="__init__",
         why="sessions are in the shared store",
-        wrap=_wrap_init,
+        wrap=then("keep sessions in the shared store", _take),
         part="session store",
         needed=True,
         since="0.3.5",
@@ -88,7 +75,7 @@ PATCHES = (
         attribute="save",
         parameters=("session",),
         why="a summary begins when a long session is saved",
-        wrap=_wrap_save,
+        wrap=then("begin a summary", _begin),
         part="summaries",
         needed=True,
     ),
