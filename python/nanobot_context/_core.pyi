@@ -167,6 +167,7 @@ class Compressor:
         model: str | None = None,
         *,
         tools: _Tools | None = None,
+        max_output_tokens: int | None = None,
         settings: _Settings | None = None,
         archive: _Archive | None = None,
     ) -> Compressor: ...
@@ -177,7 +178,11 @@ class Compressor:
     @property
     def receipt(self) -> Receipt | None: ...
     def compress(
-        self, messages: _Messages, *, context_window: int | None = None
+        self,
+        messages: _Messages,
+        *,
+        context_window: int | None = None,
+        max_output_tokens: int | None = None,
     ) -> list[Message]: ...
     def emergency(self, messages: _Messages) -> list[Message]: ...
 
@@ -202,6 +207,7 @@ def emergency_compress(
     model: str | None = None,
     *,
     tools: _Tools | None = None,
+    max_output_tokens: int | None = None,
     settings: _Settings | None = None,
     archive: _Archive | None = None,
 ) -> list[Message]: ...

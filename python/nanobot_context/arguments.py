@@ -48,8 +48,8 @@ def check_timeout(argument: str, value: Any) -> None:
         raise invalid(argument, "above 0 or None", value)
 
 
-def check_messages(argument: str, value: Any) -> None:
-    """Raise for what is no sequence of messages."""
+def check_messages(argument: str, value: Any) -> list[Any]:
+    """Return a sequence of messages as a list of dicts, itself where it is one; else raise."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise invalid(argument, "a list of messages", value)
     for index, message in enumerate(value):
@@ -59,16 +59,9 @@ def check_messages(argument: str, value: Any) -> None:
                 index=index,
                 field="",
             )
-
-
-def as_messages(argument: str, value: Any) -> list[Any]:
-    """Return a sequence of messages as a list of dicts: itself where it is one, else a copy."""
-    if not isinstance(value, list):
-        check_messages(argument, value)
-    messages: list[Any] = value if isinstance(value, list) else list(value)
-    if all(isinstance(one, dict) or not isinstance(one, Mapping) for one in messages):
-        return messages
-    return [dict(one) if isinstance(one, Mapping) else one for one in messages]
+    if isinstance(value, list) and all(isinstance(one, dict) for one in value):
+        return value
+    return [one if isinstance(one, dict) else dict(one) for one in value]
 
 
 def check_mappings(argument: str, value: Any) -> None:

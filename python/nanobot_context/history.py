@@ -44,13 +44,13 @@ _RESULT = ("tool", "function")
 
 
 def assemble_history(
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, Any]],
     *,
     summary: Summary | None = None,
     mode: Literal["summary", "recent"] = "summary",
     max_messages: int | None = None,
     rounds: int | None = None,
-    current: Sequence[Message] | None = None,
+    current: Sequence[Mapping[str, Any]] | None = None,
 ) -> list[Message]:
     """Return the messages of a request: instructions, the summary, what follows it, and `current`.
 
@@ -74,19 +74,16 @@ def assemble_history(
             another conversation.
     """
     check_choice("mode", mode, ("summary", "recent"))
-    check_messages("messages", messages)
-    given = () if current is None else current
-    if not (isinstance(given, Sequence) and all(isinstance(one, Mapping) for one in given)):
-        raise invalid("current", "a list of messages", current)
-    start = leading_system(messages)
-    shown = list(messages[:start])
+    given = check_messages("messages", messages)
+    present = check_messages("current", [] if current is None else current)
+    start = leading_system(given)
+    shown = given[:start]
     if mode == "summary" and summary is not None:
-        check_covers(summary, messages)
+        check_covers(summary, given)
         start = max(start, summary.covers)
         shown.append(summary_message(summary.text))
-    current = list(given)
-    rest = drop_duplicate_tail(messages[start:], current)
-    return [*shown, *newest(rest, max_messages, rounds), *current]
+    rest = drop_duplicate_tail(given[start:], present)
+    return [*shown, *newest(rest, max_messages, rounds), *present]
 
 
 def summary_message(text: str) -> Message:
@@ -95,7 +92,7 @@ def summary_message(text: str) -> Message:
     return {"role": "system", "content": wrap_summary(text)}
 
 
-def leading_system(messages: Sequence[Message]) -> int:
+def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return how many messages with instructions are in front.
 
     Raises:
@@ -114,7 +111,7 @@ def check_summary(summary: Any) -> None:
         raise invalid("summary", "a `Summary`", summary)
 
 
-def check_covers(summary: Summary, messages: Sequence[Message]) -> None:
+def check_covers(summary: Summary, messages: Sequence[Mapping[str, Any]]) -> None:
     """Raise `InvalidArgumentError` where a summary covers more than there is.
 
     The messages were cleared and the summary was not; to go on would hide as many new ones.
@@ -128,27 +125,29 @@ def check_covers(summary: Summary, messages: Sequence[Message]) -> None:
 
 
 def newest(
-    messages: Sequence[Message], max_messages: int | None = None, rounds: int | None = None
+    messages: Sequence[Mapping[str, Any]],
+    max_messages: int | None = None,
+    rounds: int | None = None,
 ) -> list[Message]:
     """Return the newest messages within both limits; all of them where there is no limit.
 
     See `assemble_history` for where the cut is. Empty where the newest messages are results and
     their call is older.
     """
-    check_messages("messages", messages)
+    given = check_messages("messages", messages)
     start = 0
     for argument, limit in (("max_messages", max_messages), ("rounds", rounds)):
         check_whole(argument, limit, least=1, optional=True)
     if max_messages is not None:
-        start = max(len(messages) - max_messages, 0)
+        start = max(len(given) - max_messages, 0)
     if rounds is not None:
-        users = [at for at, message in enumerate(messages) if message.get("role") == "user"]
+        users = [at for at, message in enumerate(given) if message.get("role") == "user"]
         start = max(start, users[-rounds] if len(users) > rounds else 0)
     if start == 0:
-        return list(messages)
-    cuts = [at for at in _places_to_cut(messages) if at >= start]
-    at_user = (at for at in cuts if messages[at].get("role") == "user")
-    return list(messages[next(at_user, cuts[0] if cuts else len(messages)) :])
+        return list(given)
+    cuts = [at for at in _places_to_cut(given) if at >= start]
+    at_user = (at for at in cuts if given[at].get("role") == "user")
+    return given[next(at_user, cuts[0] if cuts else len(given)) :]
 
 
 def _places_to_cut(messages: Sequence[Message]) -> Iterator[int]:
@@ -168,7 +167,9 @@ def _places_to_cut(messages: Sequence[Message]) -> Iterator[int]:
         last_result = max(last_result, results.get(at, -1))
 
 
-def drop_duplicate_tail(history: Sequence[Message], current: Sequence[Message]) -> list[Message]:
+def drop_duplicate_tail(
+    history: Sequence[Mapping[str, Any]], current: Sequence[Mapping[str, Any]]
+) -> list[Message]:
     """Return `history` without the messages of `current`, where it ends with all of them.
 
     Messages are equal when role, content, calls and the answered call are. Texts are compared as
@@ -181,14 +182,11 @@ def drop_duplicate_tail(history: Sequence[Message], current: Sequence[Message]) 
 
     Source: document 003, `drop_duplicate_tail`, which also dropped what matched in part.
     """
-    check_messages("history", history)
-    check_messages("current", current)
-    size = len(current)
-    kept = max(len(history) - size, 0)
-    tail = history[kept:]
-    if len(tail) == size and all(map(_is_same, tail, current)):
-        return list(history[:kept])
-    return list(history)
+    given, present = check_messages("history", history), check_messages("current", current)
+    kept = max(len(given) - len(present), 0)
+    tail = given[kept:]
+    is_repeated = len(tail) == len(present) and all(map(_is_same, tail, present))
+    return given[: kept if is_repeated else None]
 
 
 def _is_same(one: Message, other: Message) -> bool:
@@ -220,7 +218,7 @@ def _part_text(part: Any) -> str | None:
     return part if isinstance(part, str) else None
 
 
-def ensure_tool_responses(messages: Sequence[Message]) -> list[Message]:
+def ensure_tool_responses(messages: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Return `messages` with each tool call answered once, right behind the message that makes it.
 
     A missing result becomes "aborted". A result goes where it is not directly behind its calls,
@@ -229,10 +227,9 @@ def ensure_tool_responses(messages: Sequence[Message]) -> list[Message]:
 
     Source: document 003, `ensure_tool_responses`, which kept foreign and repeated results.
     """
-    check_messages("messages", messages)
     made: list[Message] = []
     waiting: list[str] = []
-    for message in messages:
+    for message in check_messages("messages", messages):
         if message.get("role") == "tool":
             answered = _text(message.get("tool_call_id"))
             if answered in waiting:
@@ -251,7 +248,7 @@ def _aborted(ids: list[str]) -> list[Message]:
     return [{"role": "tool", "tool_call_id": id_, "content": _MISSING_RESULT} for id_ in ids]
 
 
-def tool_calls_of(message: Message) -> list[Any]:
+def tool_calls_of(message: Mapping[str, Any]) -> list[Any]:
     """Return the tool calls of an assistant's message, wherever it keeps them.
 
     Those of `metadata.toolCalls` go before `tool_calls`; each may be a JSON text. What cannot be
@@ -276,7 +273,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _call_ids(message: Message) -> list[str]:
+def _call_ids(message: Mapping[str, Any]) -> list[str]:
     """Return the ids of a message's calls, each once, in their order."""
     ids = [call_id(call) for call in tool_calls_of(message)]
     return list(dict.fromkeys(filter(None, ids)))

@@ -23,9 +23,9 @@ from nanobot_context._core import (
     reduce_messages,
 )
 from nanobot_context.arguments import (
-    as_messages,
     check_callable,
     check_instance,
+    check_messages,
     check_whole,
     invalid,
 )
@@ -352,7 +352,7 @@ async def call_with_recovery(
     check_whole("max_output_tokens", max_output_tokens, optional=True)
     check_callable("on_overflow", on_overflow)
     check_instance("settings", settings, Settings, optional=True)
-    given: list[Message] = as_messages("messages", messages)
+    given: list[Message] = check_messages("messages", messages)
     schemas = cast("list[dict[str, Any]] | None", tools)
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         check_instance(f"tools[{index}]", tool, dict)
@@ -362,10 +362,9 @@ async def call_with_recovery(
     settings = settings or Settings()
     first = given
     if context_window and compressor is not None:
-        # Its own reserve for the answer is a share of the window.
-        room = (context_window - (max_output_tokens or 0)) / (1 - settings.context_reserve_ratio)
-        window = max(min(context_window, int(room)), 1)
-        first = compressor.compress(given, context_window=window)
+        first = compressor.compress(
+            given, context_window=context_window, max_output_tokens=max_output_tokens
+        )
     elif context_window:
         first = compress(
             given,

@@ -138,7 +138,7 @@ class Replay:
 
 
 def replay(
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, Any]],
     context_window: int,
     model: str | None = None,
     *,
@@ -170,11 +170,13 @@ def replay(
         SettingsError: The value of a setting cannot be used.
     """
     check_whole("context_window", context_window, least=1)
-    check_messages("messages", messages)
+    given = check_messages("messages", messages)
     check_callable("on_request", on_request)
-    limits = _with_room(_settings(settings), context_window, max_output_tokens)
-    run = _Run(list(messages), context_window, model, tools, limits, archive)
-    positions = list(_positions(messages))
+    check_whole("max_output_tokens", max_output_tokens, optional=True)
+    # An answer has at most half of the window.
+    room = None if max_output_tokens is None else min(max_output_tokens, context_window // 2)
+    run = _Run(list(given), context_window, model, tools, room, _settings(settings), archive)
+    positions = list(_positions(given))
     requests = []
     for done, position in enumerate(positions, 1):
         requests.append(run.request(position))
@@ -220,6 +222,7 @@ class _Run:
     window_tokens: int
     model: str | None
     tools: list[dict[str, Any]] | None
+    max_output_tokens: int | None
     settings: Settings
     archive: _Archive | None
     turn: int = 0
@@ -239,6 +242,7 @@ class _Run:
             self.window_tokens,
             self.model,
             tools=self.tools,
+            max_output_tokens=self.max_output_tokens,
             settings=self.settings,
             archive=self.archive,
         )
@@ -250,8 +254,8 @@ class _Run:
     @property
     def budget_tokens(self) -> int:
         # As `budget_tokens` of `src/compress/mod.rs`.
-        share = self.window_tokens * self.settings.context_reserve_ratio
-        return max(self.window_tokens - ceil(share), 0)
+        share = ceil(self.window_tokens * self.settings.context_reserve_ratio)
+        return max(self.window_tokens - max(share, self.max_output_tokens or 0), 0)
 
     def request(self, position: int) -> Request:
         """Return the request with the first `position` messages."""
@@ -449,14 +453,3 @@ def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
         return Settings(**(given or {}))
     except TypeError as error:
         raise InvalidArgumentError(f"`settings`: {error}", argument="settings") from error
-
-
-def _with_room(settings: Settings, window_tokens: int, max_output_tokens: int | None) -> Settings:
-    """Return settings that keep free what an answer may have: at most half of the window."""
-    if max_output_tokens is None:
-        return settings
-    check_whole("max_output_tokens", max_output_tokens, optional=True)
-    room = min(max_output_tokens, window_tokens // 2)
-    # Rounded up to `room` where it is used.
-    ratio = max(settings.context_reserve_ratio, (room - 0.5) / window_tokens)
-    return replace(settings, context_reserve_ratio=ratio)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,10 +50,10 @@ _YES = ("1", "true", "yes", "on")
 
 
 def to_response_items(
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, Any]],
     *,
     summaries: Iterable[Summary | str] = (),
-    current: Sequence[Message] = (),
+    current: Sequence[Mapping[str, Any]] = (),
 ) -> list[Item]:
     """Return `messages` and `current` as new items for `input`, with everything in them.
 
@@ -71,8 +71,7 @@ def to_response_items(
     Source: document 003, `build_stateless_items`, which took the last user message away whether
     or not it was the current one.
     """
-    check_messages("messages", messages)
-    check_messages("current", current)
+    given, present = check_messages("messages", messages), check_messages("current", current)
     if isinstance(summaries, str | bytes) or not isinstance(summaries, Iterable):
         raise invalid("summaries", "a list of summaries or texts", summaries)
     texts = []
@@ -82,9 +81,9 @@ def to_response_items(
             raise invalid("summaries", "a list of summaries or texts", one)
         texts.append(text)
     shown = [summary_message(text) for text in texts if text.strip()]
-    front = leading_system(messages)
-    rest = drop_duplicate_tail(messages[front:], current)
-    every = [*messages[:front], *shown, *rest, *current]
+    front = leading_system(given)
+    rest = drop_duplicate_tail(given[front:], present)
+    every = [*given[:front], *shown, *rest, *present]
     answers = _answers(every)
     answered = set(answers.values())
     items: list[Item] = []
@@ -178,7 +177,7 @@ def _media(part: Any) -> Item | None:
     return None
 
 
-def from_response_items(items: Iterable[Item]) -> list[Message]:
+def from_response_items(items: Iterable[Mapping[str, Any]]) -> list[Message]:
     """Return items as new chat messages.
 
     The calls behind each other, and an assistant's text directly before them, make one message, as
@@ -187,11 +186,11 @@ def from_response_items(items: Iterable[Item]) -> list[Message]:
     """
     if not isinstance(items, Iterable):
         raise invalid("items", "a list of dicts", items)
-    items = list(items)
-    check_mappings("items", items)
+    given: list[Any] = list(items)
+    check_mappings("items", given)
     messages: list[Message] = []
     previous = None
-    for item in items:
+    for item in given:
         kind = item.get("type") or ("message" if "role" in item else None)
         if kind == "message":
             content = _from_parts(item.get("content"))
@@ -265,7 +264,7 @@ class PreviousResponse:
 
 
 def previous_response(
-    messages: Sequence[Message],
+    messages: Sequence[Mapping[str, Any]],
     *,
     history_limit: int = _HISTORY_LIMIT,
     provider: str = "gpt",
@@ -317,9 +316,9 @@ def _keeps_responses(base_url: str) -> bool:
     return any(host == known or host.endswith(f".{known}") for known in _KEEPS_RESPONSES)
 
 
-def _last_response_id(messages: Sequence[Message]) -> str | None:
+def _last_response_id(messages: Sequence[Mapping[str, Any]]) -> str | None:
     answers = (message for message in reversed(messages) if message.get("role") == "assistant")
-    last = next(answers, {})
+    last: Mapping[str, Any] = next(answers, {})
     metadata = last.get("metadata")
     if tool_calls_of(last) or not isinstance(metadata, dict):
         return None

@@ -138,9 +138,10 @@ impl<'r> Request<'r> {
         self.window_tokens.saturating_sub(reserve.max(self.max_output_tokens.unwrap_or(0)))
     }
 
-    /// Returns the most tokens that are still below `emergency_ratio` of the window.
+    /// Returns the most tokens that are still below `emergency_ratio` of the window and leave room for the answer.
     pub fn emergency_tokens(&self) -> u64 {
-        share(self.window_tokens, self.limits.emergency_ratio, f64::ceil).saturating_sub(1)
+        let below = share(self.window_tokens, self.limits.emergency_ratio, f64::ceil).saturating_sub(1);
+        below.min(self.window_tokens.saturating_sub(self.max_output_tokens.unwrap_or(0)))
     }
 
     fn tools_tokens(&self) -> u64 {

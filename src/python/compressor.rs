@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::compress::{CompactionCache, Limits};
+use crate::compress::{CompactionCache, Limits, Request};
 
 use super::archive::Archive;
 use super::arguments::{limits, messages, model, optional_whole, tools, whole};
@@ -23,6 +23,7 @@ pub struct Compressor {
     #[pyo3(get)]
     model: Option<String>,
     tools: Option<String>,
+    max_output_tokens: Option<u64>,
     limits: Limits,
     steady: CompactionCache,
     archive: Option<Archive>,
@@ -32,11 +33,14 @@ pub struct Compressor {
 #[pymethods]
 impl Compressor {
     #[new]
-    #[pyo3(signature = (context_window, model=None, *, tools=None, settings=None, archive=None))]
+    #[pyo3(signature = (
+        context_window, model=None, *, tools=None, max_output_tokens=None, settings=None, archive=None
+    ))]
     fn new(
         context_window: &Bound<'_, PyAny>,
         model: Option<&Bound<'_, PyAny>>,
         tools: Option<&Bound<'_, PyAny>>,
+        max_output_tokens: Option<&Bound<'_, PyAny>>,
         settings: Option<&Bound<'_, PyAny>>,
         archive: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -44,6 +48,7 @@ impl Compressor {
             context_window: whole(context_window, "context_window")?,
             model: self::model(model)?,
             tools: self::tools(tools)?,
+            max_output_tokens: optional_whole(max_output_tokens, "max_output_tokens")?,
             limits: limits(settings)?,
             steady: CompactionCache::default(),
             archive: Archive::of(archive)?,
@@ -53,17 +58,19 @@ impl Compressor {
 
     /// Return the messages for the next call: see `compress_messages`, which gives the same ones.
     ///
-    /// Remembers the conversation's last cut, so that a call costs what is new. `context_window` in
-    /// place of the compressor's own is for a provider that has refused more than a lower one.
-    #[pyo3(signature = (messages, *, context_window=None))]
+    /// Remembers the conversation's last cut, so that a call costs what is new. `context_window` and
+    /// `max_output_tokens` stand in place of the compressor's own, as where a provider has refused more.
+    #[pyo3(signature = (messages, *, context_window=None, max_output_tokens=None))]
     fn compress<'py>(
         &self,
         messages: &Bound<'py, PyAny>,
         context_window: Option<&Bound<'py, PyAny>>,
+        max_output_tokens: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let call = self.call(messages)?;
         let window_tokens = optional_whole(context_window, "context_window")?.unwrap_or(self.context_window);
-        let request = call.request(window_tokens, self.limits.clone());
+        let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?.or(self.max_output_tokens);
+        let request = Request { max_output_tokens, ..call.request(window_tokens, self.limits.clone()) };
         let (messages, receipt) = call.compress(&request, Some(&self.steady))?;
         self.keep(receipt);
         Ok(messages)
@@ -72,7 +79,9 @@ impl Compressor {
     /// Return messages below 60 % of the window: see `emergency_compress`.
     fn emergency(&self, messages: &Bound<'_, PyAny>) -> PyResult<Py<PyList>> {
         let call = self.call(messages)?;
-        let fitted = call.emergency(&call.request(self.context_window, self.limits.clone()))?;
+        let max_output_tokens = self.max_output_tokens;
+        let request = Request { max_output_tokens, ..call.request(self.context_window, self.limits.clone()) };
+        let fitted = call.emergency(&request)?;
         self.keep(Some(fitted.receipt));
         Ok(fitted.messages)
     }
@@ -99,14 +108,13 @@ impl Compressor {
         let chars = [reasoning_keep_chars, max_user_message_chars, max_assistant_message_chars];
         let archive = this.archive.as_ref().map(|archive| archive.object.clone_ref(py));
         let receipt = this.receipt(py);
-        reduced(slf, (this.context_window, this.model.clone(), this.tools.clone(), ratios, chars, archive, receipt))
+        let kept = (this.context_window, this.model.clone(), this.tools.clone(), this.max_output_tokens);
+        reduced(slf, (kept, ratios, chars, archive, receipt))
     }
 
     #[staticmethod]
     fn _restored(
-        context_window: u64,
-        model: Option<String>,
-        tools: Option<String>,
+        kept: (u64, Option<String>, Option<String>, Option<u64>),
         ratios: [f64; 4],
         chars: [usize; 3],
         archive: Option<&Bound<'_, PyAny>>,
@@ -123,8 +131,9 @@ impl Compressor {
             max_assistant_message_chars,
             emergency_ratio,
         };
+        let (context_window, model, tools, max_output_tokens) = kept;
         let (steady, archive, receipt) = (CompactionCache::default(), Archive::of(archive)?, Mutex::new(receipt));
-        Ok(Self { context_window, model, tools, limits, steady, archive, receipt })
+        Ok(Self { context_window, model, tools, max_output_tokens, limits, steady, archive, receipt })
     }
 
     #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over

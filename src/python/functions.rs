@@ -210,8 +210,8 @@ pub fn compress_messages<'py>(
 
 /// Return messages below 60 % of the window, for a request that was refused as too long.
 ///
-/// All reasoning goes, but for the signed thoughts of the newest calls; then as `fit_messages`.
-/// `archive` is as in `compress_messages`.
+/// All reasoning goes, but for the signed thoughts of the newest calls; then as `fit_messages`. Below
+/// that share where `max_output_tokens` needs more room. `archive` is as in `compress_messages`.
 ///
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
@@ -220,17 +220,23 @@ pub fn compress_messages<'py>(
 ///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, context_window, model=None, *, tools=None, settings=None, archive=None))]
+#[pyo3(signature = (
+    messages, context_window, model=None, *, tools=None, max_output_tokens=None, settings=None, archive=None
+))]
+#[allow(clippy::too_many_arguments)] // keywords, for those who call it
 pub fn emergency_compress<'py>(
     messages: &Bound<'py, PyAny>,
     context_window: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
     tools: Any<'_, 'py>,
+    max_output_tokens: Any<'_, 'py>,
     settings: Any<'_, 'py>,
     archive: Any<'_, 'py>,
 ) -> PyResult<Py<PyList>> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
-    let request = call.request(whole(context_window, "context_window")?, limits(settings)?);
+    let (window_tokens, limits) = (whole(context_window, "context_window")?, limits(settings)?);
+    let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
+    let request = Request { max_output_tokens, ..call.request(window_tokens, limits) };
     call.emergency(&request).map(|fitted| fitted.messages)
 }
 

@@ -38,6 +38,10 @@ from nanobot_context import (
     get_output_limit,
     trim_tool_result,
 )
+from nanobot_context.history import assemble_history, drop_duplicate_tail, ensure_tool_responses
+from nanobot_context.replay import Replay, replay
+from nanobot_context.responses import to_response_items
+from nanobot_context.sessions import StoredSession
 from nanobot_context.types import CountSource, CutReason, OverflowKind
 
 messages: list[Message] = [{"role": "user", "content": "hi"}]
@@ -151,6 +155,19 @@ async def recovered() -> None:
 assert_type(call_with_recovery_sync(answer, params, context_window=100, tools=params), bytes)
 assert_type(SessionService("memory:", event_limit=3), SessionService)
 assert_type(Summarizer().summarize(params), Summary)
+assert_type(assemble_history(params, current=params), list[Message])
+assert_type(drop_duplicate_tail(params, params), list[Message])
+assert_type(ensure_tool_responses(params), list[Message])
+assert_type(to_response_items(params, current=params), list[Message])
+assert_type(replay(params, 100), Replay)
+assert_type(emergency_compress(params, 100, max_output_tokens=50), list[Message])
+assert_type(SessionService().get("app", "me", "s", last=3), StoredSession | None)
+
+
+async def stored() -> None:
+    assert_type(await AsyncSessionService().get("app", "me", "s", last=3), StoredSession | None)
+    await AsyncSessionService().create("app", "me", evnts=3)  # type: ignore[call-arg]
+
 
 # What must not type-check.
 SessionService(evnt_limit=3)  # type: ignore[call-arg]

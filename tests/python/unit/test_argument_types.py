@@ -153,7 +153,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         nanobot_context.compress_messages,
         {**WINDOW, "max_output_tokens": 100},
     ),
-    "emergency_compress": (nanobot_context.emergency_compress, WINDOW),
+    "emergency_compress": (
+        nanobot_context.emergency_compress,
+        {**WINDOW, "max_output_tokens": 100},
+    ),
     "classify_message": (nanobot_context.classify_message, {"message": USER}),
     "find_last_user_index": (nanobot_context.find_last_user_index, {"messages": [USER]}),
     "find_safe_cut_point": (
@@ -192,11 +195,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "Compressor": (
         Compressor,
-        {"context_window": 9, "model": "m", "tools": [], "settings": None, "archive": None},
+        {"context_window": 9, "model": "m", "tools": [], "settings": None, "archive": None}
+        | {"max_output_tokens": 3},
     ),
     "Compressor.compress": (
         lambda **arguments: Compressor(1_000).compress(**arguments),
-        {"messages": [USER], "context_window": 1_000},
+        {"messages": [USER], "context_window": 1_000, "max_output_tokens": 3},
     ),
     "Compressor.emergency": (
         lambda **arguments: Compressor(1_000).emergency(**arguments),

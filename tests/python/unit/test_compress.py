@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,6 +97,20 @@ def test_an_emergency_ends_below_60_percent_without_reasoning() -> None:
     result = emergency_compress(messages, 32_000, "gpt-4o")
     assert count_tokens(result, "gpt-4o") < 0.6 * 32_000
     assert not any("reasoning_content" in message for message in result)
+
+
+def test_an_emergency_and_a_compressor_leave_room_for_the_answer_that_is_asked_for() -> None:
+    messages = rounds(20)
+    ways: tuple[Callable[[], list[Message]], ...] = (
+        lambda: emergency_compress(messages, 32_000, "gpt-4o", max_output_tokens=24_000),
+        lambda: Compressor(32_000, "gpt-4o", max_output_tokens=24_000).compress(messages),
+        lambda: Compressor(32_000, "gpt-4o", max_output_tokens=24_000).emergency(messages),
+        lambda: Compressor(32_000, "gpt-4o").compress(messages, max_output_tokens=24_000),
+    )
+    for shorten in ways:
+        assert 0 < count_tokens(shorten(), "gpt-4o") <= 8_000
+    copied = pickle.loads(pickle.dumps(Compressor(32_000, "gpt-4o", max_output_tokens=24_000)))
+    assert count_tokens(copied.compress(messages), "gpt-4o") <= 8_000
 
 
 def test_an_emergency_leaves_system_and_last_user_message_byte_for_byte() -> None:
