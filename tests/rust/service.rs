@@ -5,7 +5,6 @@ use std::sync::Arc;
 use nanobot_context::session::service::{EventDraft, Routing, Service, ServiceOptions, UserFirst, belongs};
 use nanobot_context::session::store::{Delta, Memory, Scope, SessionKey, StoreError, Window};
 
-
 fn service(options: ServiceOptions) -> Service {
     Service::new(Arc::new(Memory::new()), options)
 }
@@ -92,9 +91,8 @@ fn state_goes_where_its_name_says() {
     }
     assert!(!service.state(&app).unwrap().contains_key("a"), "nothing of it was written");
     let raw = self::service(ServiceOptions { routing: Routing::Raw, ..ServiceOptions::default() });
-    let session = raw
-        .create(&key(), "g".to_owned(), delta(&[("app:v", "1"), ("temp:x", "1")]), String::new(), false)
-        .unwrap();
+    let session =
+        raw.create(&key(), "g".to_owned(), delta(&[("app:v", "1"), ("temp:x", "1")]), String::new(), false).unwrap();
     assert_eq!(session.state.keys().collect::<Vec<_>>(), ["app:v", "temp:x"]);
 }
 

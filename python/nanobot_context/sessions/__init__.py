@@ -6,7 +6,7 @@ doubled, whoever writes at the same time.
 
 from __future__ import annotations
 
-from nanobot_context.sessions.jobs import AsyncJob, Job, JobCounts, JobError
+from nanobot_context.sessions.jobs import Job, JobCounts, JobError
 from nanobot_context.sessions.records import (
     SessionEvent,
     SessionHead,
@@ -14,6 +14,7 @@ from nanobot_context.sessions.records import (
     StoredSession,
 )
 from nanobot_context.sessions.service import AsyncSessionService, SessionService
+from nanobot_context.sessions.tasks import AsyncJob
 
 __all__ = [
     "AsyncJob",

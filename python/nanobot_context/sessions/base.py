@@ -16,15 +16,11 @@ from nanobot_context.arguments import (
     text_of,
 )
 from nanobot_context.errors import SessionStoreError
-from nanobot_context.sessions.jobs import AsyncJobs, JobCounts, JobError, Jobs, Work
-from nanobot_context.sessions.operations import (
-    USER_FIRST,
-    Operation,
-    Operations,
-    SummaryRules,
-    check_session,
-)
+from nanobot_context.sessions.jobs import JobCounts, JobError, Jobs, Work
+from nanobot_context.sessions.operations import USER_FIRST, Operation, check_session
 from nanobot_context.sessions.records import SessionEvent, SessionHead
+from nanobot_context.sessions.summarising import Operations, SummaryRules
+from nanobot_context.sessions.tasks import AsyncJobs
 from nanobot_context.summary import Summarizer
 
 Events = list[SessionEvent]

@@ -1,4 +1,4 @@
-"""Jobs in the background, such as summaries: in threads, or as tasks of asyncio.
+"""Jobs in the background, such as summaries, in threads; as tasks of asyncio see `tasks`.
 
 - Jobs of one key run in the order in which they came, one at a time.
 - A job that is handed in while one of its key and part still waits is merged into that one.
@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
 import contextlib
 import threading
 from abc import abstractmethod
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Generator, Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, fields
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -24,8 +23,6 @@ T = TypeVar("T")
 
 # Errors that are remembered: enough to see a pattern.
 _ERRORS = 100
-# How long `close` waits at the end for what was cancelled just now.
-_GRACE_SECONDS = 1.0
 
 State = Literal["queued", "running", "done", "failed", "timed_out", "cancelled"]
 # Who runs a job that was handed in: a new worker, the caller, nobody, or whoever gets to it.
@@ -69,9 +66,9 @@ class JobCounts:
     ran_in_caller: int = 0
 
 
-class _Job:
+class AnyJob:
     def __init__(
-        self, jobs: _Jobs[Any], key: Hashable, work: Callable[..., Any], part: str, force: bool
+        self, jobs: JobLine[Any], key: Hashable, work: Callable[..., Any], part: str, force: bool
     ) -> None:
         self._jobs = jobs
         self.key = key
@@ -100,7 +97,7 @@ class _Job:
         """Tell those that wait how the job ended."""
 
 
-class Job(_Job, Generic[T]):
+class Job(AnyJob, Generic[T]):
     """A job of `Jobs`."""
 
     def __init__(self, *given: Any) -> None:
@@ -138,37 +135,10 @@ class Job(_Job, Generic[T]):
             self._future.set_exception(outcome)
 
 
-class AsyncJob(_Job, Generic[T]):
-    """A job of `AsyncJobs`; `await` it for its result.
-
-    Whoever waits gets what `work` returned or raised, `TimeoutError` when it took too long and
-    `asyncio.CancelledError` when it was cancelled. To stop waiting does not cancel the job.
-    """
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self._future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._task: asyncio.Task[None] | None = None
-
-    def __await__(self) -> Generator[Any, None, T]:
-        return asyncio.shield(self._future).__await__()
-
-    def _resolve(self, outcome: Outcome) -> None:
-        if outcome is None:
-            self._future.cancel()
-        elif isinstance(outcome, tuple):
-            self._future.set_result(*outcome)
-        else:
-            if isinstance(outcome, StopIteration):  # no future takes it
-                outcome = RuntimeError(_format(outcome))
-            self._future.set_exception(outcome)
-            self._future.exception()  # it is in `errors`: not for asyncio to complain
+JobT = TypeVar("JobT", bound=AnyJob)
 
 
-JobT = TypeVar("JobT", bound=_Job)
-
-
-class _Jobs(Generic[JobT]):
+class JobLine(Generic[JobT]):
     """Which job runs when.
 
     At most one job of a key runs, and at most one waits of each of its parts. One that waits for
@@ -306,7 +276,7 @@ class _Jobs(Generic[JobT]):
             job.state = state
             self._ended[state] += 1
             if isinstance(outcome, BaseException):
-                self._errors.append(JobError(job.key, state, _format(outcome)))
+                self._errors.append(JobError(job.key, state, format_error(outcome)))
         job._resolve(outcome)
         return True
 
@@ -336,7 +306,7 @@ class _Jobs(Generic[JobT]):
             return list(self._running.values())
 
 
-class Jobs(_Jobs[Job[Any]]):
+class Jobs(JobLine[Job[Any]]):
     """Runs jobs in threads, which exist only while there is something to do.
 
     What takes longer than the timeout is given up, and the next job of its key may run; its thread
@@ -417,98 +387,5 @@ class Jobs(_Jobs[Job[Any]]):
         return None
 
 
-class AsyncJobs(_Jobs[AsyncJob[Any]]):
-    """Runs jobs as tasks of the loop that `submit` is called in; not for several threads.
-
-    What takes longer than the timeout is cancelled. When the loop ends and cancels its tasks, what
-    waits is cancelled, too: see `close`.
-    """
-
-    _kind = AsyncJob
-
-    def begin_in_child(self) -> None:
-        super().begin_in_child()
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def submit(
-        self, key: Hashable, work: Work[Awaitable[T]], *, part: str = "", force: bool = False
-    ) -> AsyncJob[T]:
-        """Hand in a job, and return it; whatever `work` raises, this does not.
-
-        Returns at once, unless the job has to run in the caller: then it is awaited here, and
-        cancelled if the caller is.
-        """
-        job, runner = self._admit(AsyncJob(self, key, work, part, force), may_run_here=True)
-        if runner == "caller":
-            self._start(job, runner)
-            try:
-                await asyncio.wait({job._future})
-            except asyncio.CancelledError:
-                job.cancel()
-                raise
-        return job
-
-    async def close(self, deadline: float | None = None) -> None:
-        """Cancel what waits and let what runs end; afterwards every job runs in its caller.
-
-        Args:
-            deadline: Seconds until what still runs is cancelled, too; `None` to wait for it. Not
-                to be called by a job.
-        """
-        running = {job._future for job in self._begin_close()}
-        try:
-            if running:
-                await asyncio.wait(running, timeout=deadline)
-        except asyncio.CancelledError:
-            deadline = 0
-            raise
-        finally:
-            if deadline is not None:
-                self._cancel_all(running=True)
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_GRACE_SECONDS)
-
-    def _start(self, job: AsyncJob[Any], runner: Runner) -> None:
-        task = asyncio.get_running_loop().create_task(self._run(job))
-        job._task = task
-        self._tasks.add(task)
-        # A task that is cancelled before it began never runs: only this is sure to be called.
-        task.add_done_callback(lambda task: self._go_on(job, runner, task))
-
-    def _stop(self, job: AsyncJob[Any]) -> None:
-        if job._task is not None:
-            job._task.cancel()
-
-    async def _run(self, job: AsyncJob[Any]) -> None:
-        loop = asyncio.get_running_loop()
-        clock = None
-        if self._timeout is not None:
-            clock = loop.call_later(self._timeout, self._abandon, job, "timed_out")
-        try:
-            self._end(job, "done", (await job.work(job.force, job.cancelled),))
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            self._end(job, "failed", error)
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            if clock is not None:
-                clock.cancel()
-
-    def _go_on(self, job: AsyncJob[Any], runner: Runner, task: asyncio.Task[None]) -> None:
-        """Start what comes after a job, whose task has ended."""
-        self._tasks.discard(task)
-        # A task that somebody else cancels is one that its loop ends with.
-        if self._end(job, "cancelled") and task.cancelling():
-            self._cancel_all()
-        if runner == "worker":
-            following = self._next()
-            if following is not None:
-                self._start(following, runner)
-        elif woken := self._wake(here=True):
-            self._start(*woken)
-
-
-def _format(error: BaseException) -> str:
+def format_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

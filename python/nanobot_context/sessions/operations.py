@@ -7,20 +7,14 @@ summary to be made, and is sent the outcome. `SessionService` waits for it in th
 
 from __future__ import annotations
 
-import json
-import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from nanobot_context._core import (
     SessionStoreHandle,
-    SummaryPolicy,
-    Trigger,
-    filter_key_belongs,
-    summary_due,
 )
 from nanobot_context.arguments import (
     check_choice,
@@ -29,9 +23,7 @@ from nanobot_context.arguments import (
     json_of,
     text_of,
 )
-from nanobot_context.errors import InvalidArgumentError, SessionExistsError, SessionGoneError
-from nanobot_context.history import assemble_history
-from nanobot_context.responses import to_response_items
+from nanobot_context.errors import InvalidArgumentError, SessionExistsError
 from nanobot_context.sessions.records import (
     SessionEvent,
     SessionHead,
@@ -40,9 +32,8 @@ from nanobot_context.sessions.records import (
     decode_state,
     encode_state,
     milliseconds,
-    not_found,
 )
-from nanobot_context.summary import Summarizer, Summary
+from nanobot_context.summary import Summary
 from nanobot_context.types import Message
 
 Result = TypeVar("Result")
@@ -64,37 +55,13 @@ Events = list[SessionEvent]
 Heads = list[SessionHead]
 Messages = list[Message]
 Summaries = list[SessionSummary]
-Due = tuple[StoredSession, SessionSummary | None, Events, str]
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRules:
-    """When a stored session is summarised.
+class SessionOperations:
+    """The operations on the sessions of one store, but for making summaries."""
 
-    Attributes:
-        policy: The limits where there is no trigger; all but its last messages are covered.
-        trigger: When it is due, by the events that no summary covers.
-        placeholder: Whether an event is stored where a summary was made.
-    """
-
-    policy: SummaryPolicy
-    trigger: Trigger | None = None
-    placeholder: bool = False
-
-
-class Operations:
-    """The operations on the sessions of one store."""
-
-    def __init__(
-        self,
-        handle: SessionStoreHandle,
-        summarizer: Summarizer | None,
-        rules: SummaryRules,
-        user_first: str,
-    ) -> None:
+    def __init__(self, handle: SessionStoreHandle, user_first: str) -> None:
         self.handle = handle
-        self.summarizer = summarizer
-        self.rules = rules
         self.user_first = user_first
 
     # Sessions ------------------------------------------------------------------------------------
@@ -249,251 +216,6 @@ class Operations:
         check_whole("last", last, optional=True)
         stored = yield partial(self.handle.summaries, *session.key, key, failed, links, last)
         return [SessionSummary.from_store(summary) for summary in stored]
-
-    def summary_text(self, session: SessionHead, key: str) -> Operation[str | None]:
-        text_of("key", key)
-        newest = yield from self._newest_summary(session, key)
-        return newest.text if newest else None
-
-    def _newest_summary(self, session: SessionHead, key: str) -> Operation[SessionSummary | None]:
-        """The newest of the key, else of all contents; none of an earlier generation is left."""
-        for wanted in dict.fromkeys((key, "")):
-            found = yield from self.summaries(session, wanted, last=1)
-            if found:
-                return found[0]
-        return None
-
-    def summarize(
-        self,
-        session: SessionHead,
-        key: str,
-        force: bool,
-        is_wanted: Callable[[], bool] = lambda: True,
-    ) -> Operation[SessionSummary | None]:
-        """Summarise a branch and all contents; one call of the model where they are the same.
-
-        Nothing is stored of what is no longer wanted when the model has answered.
-        """
-        check_session(session)
-        text_of("key", key)
-        check_flag("force", force)
-        made = yield from self._summarize_one(session, key, force, is_wanted)
-        if key and is_wanted():
-            whole = yield from self._copy_of_only_branch(session, key, made)
-            if not whole:
-                yield from self._summarize_one(session, "", force, is_wanted)
-        return made
-
-    def _summarize_one(
-        self, head: SessionHead, key: str, force: bool, is_wanted: Callable[[], bool]
-    ) -> Operation[SessionSummary | None]:
-        # Once more where another writer's summary came in between; by then it is mostly not due.
-        for _ in range(2):
-            due = yield from self._due(head, key, force)
-            if due is None:
-                return None
-            session, newest, events, reason = due
-            messages = [event.payload for event in events]
-            previous = newest.summary if newest else None
-            summary: Summary = yield Summarise(messages, previous, reason)
-            if not is_wanted():
-                return None
-            if summary.error is not None:
-                yield from self._put(session, key, newest, events, summary, failed=True)
-            outcome, version = yield from self._put(session, key, newest, events, summary)
-            if outcome == "accepted":
-                return (yield from self._stored(session, key, version))
-            if outcome == "gone":
-                raise SessionGoneError(
-                    f"session `{'/'.join(session.key)}` was deleted while it was summarised",
-                    retry="after_reading",
-                )
-        return None
-
-    def _stored(
-        self, session: SessionHead, key: str, version: int
-    ) -> Operation[SessionSummary | None]:
-        """The summary of this version: the newest, unless another writer has gone on from it."""
-        for last in (1, None):
-            found = yield from self.summaries(session, key, links=True, last=last)
-            if made := next((one for one in found if one.version == version), None):
-                return made
-        return None
-
-    def _due(self, head: SessionHead, key: str, force: bool) -> Operation[Due | None]:
-        if self.summarizer is None:
-            return None
-        # Its boundary first, so that no more than what is new is read.
-        newest = yield from self.summaries(head, key, last=1)
-        after = newest[0].last_seq if newest else 0
-        session = yield from self.get(*head.key, after=after, user_first="off")
-        if session is None:
-            raise not_found(head)
-        if session.generation != head.generation:
-            raise SessionGoneError(
-                f"session `{'/'.join(head.key)}` was created anew", retry="after_reading"
-            )
-        summary = session.summaries.get(key)
-        if summary and summary.last_seq > after:
-            session.events = [e for e in session.events if (e.seq or 0) > summary.last_seq]
-        events = [
-            e for e in session.events if e.is_message and filter_key_belongs(e.filter_key, key)
-        ]
-        due = summary_due(
-            [event.payload for event in events],
-            policy=self.rules.policy,
-            trigger=self.rules.trigger,
-            cause="force" if force else "proactive",
-            idle_seconds=_idle_seconds(events),
-            model=self.summarizer.model,
-        )
-        if due is None:
-            return None
-        return session, summary, events[: due[0]], due[1]
-
-    def _put(
-        self,
-        session: StoredSession,
-        key: str,
-        newest: SessionSummary | None,
-        events: Events,
-        summary: Summary,
-        *,
-        failed: bool = False,
-        copied: bool = False,
-    ) -> Operation[tuple[str, int]]:
-        record = summary.to_dict()
-        del record["text"]
-        if self.summarizer is not None:
-            record |= self.summarizer.made_with | {"keep_last": self.rules.policy.keep_last}
-        id_ = str(uuid.uuid4())
-        has_placeholder = self.rules.placeholder and not (failed or copied)
-        outcome = yield partial(
-            self.handle.put_summary,
-            *session.key,
-            {
-                "id": id_,
-                "generation": session.generation,
-                "filter_key": key,
-                "expected_version": newest.version if newest else 0,
-                "first_seq": newest.first_seq if newest else events[0].seq,
-                "last_seq": events[-1].seq,
-                "text": summary.error if failed else summary.text,
-                "record": json.dumps(record, ensure_ascii=False),
-                "failed": failed,
-                "links": [(event.seq, event.id) for event in events],
-                "placeholder": (f"summary-{id_}", _placeholder(id_, summary))
-                if has_placeholder
-                else None,
-            },
-        )
-        name, version = outcome
-        return name, version
-
-    def _copy_of_only_branch(
-        self, head: SessionHead, key: str, made: SessionSummary | None
-    ) -> Operation[bool]:
-        """Store the summary of a branch as that of all contents, where there is no other branch."""
-        if made is None:
-            return False
-        newest = yield from self._newest_summary(head, "")
-        after = newest.last_seq if newest else 0
-        # What the branch's summary goes on from must be what the other one covers.
-        if after != _start_of(made):
-            return False
-        session = yield from self.get(*head.key, after=after, user_first="off")
-        if session is None or not all(
-            filter_key_belongs(event.filter_key, key)
-            for event in session.events
-            if event.is_message and (event.seq or 0) <= made.last_seq
-        ):
-            return False
-        events = [SessionEvent(id=id_, seq=seq, payload={}) for seq, id_ in made.events]
-        outcome, _ = yield from self._put(session, "", newest, events, made.summary, copied=True)
-        return bool(outcome == "accepted")
-
-    # Contexts ------------------------------------------------------------------------------------
-
-    def context(
-        self,
-        session: SessionHead,
-        *,
-        mode: Literal["summary", "recent"],
-        key: str,
-        style: Literal["chat", "responses"],
-        max_messages: int | None,
-        rounds: int | None,
-        current: Sequence[Message] | None,
-    ) -> Operation[Messages]:
-        check_session(session)
-        text_of("key", key)
-        check_choice("mode", mode, ("summary", "recent"))
-        check_choice("style", style, ("chat", "responses"))
-        newest: SessionSummary | None = None
-        if mode == "summary":
-            newest = yield from self._newest_summary(session, key)
-        after = newest.last_seq if newest else 0
-        stored = yield from self.get(*session.key, after=after, user_first="off")
-        events = stored.events if stored else []
-        messages = [
-            e.payload for e in events if e.is_message and filter_key_belongs(e.filter_key, key)
-        ]
-        summary = Summary(newest.text, covers=0) if newest else None
-        if style == "responses":
-            shown = assemble_history(
-                messages, mode="recent", max_messages=max_messages, rounds=rounds, current=current
-            )
-            return to_response_items(shown, summaries=[summary] if summary else [])
-        return assemble_history(
-            messages,
-            summary=summary,
-            mode=mode,
-            max_messages=max_messages,
-            rounds=rounds,
-            current=current,
-        )
-
-
-def _start_of(made: SessionSummary) -> int:
-    """Return the position before the first event that a summary was made of."""
-    return made.events[0][0] - 1 if made.events else 0
-
-
-def _idle_seconds(events: list[SessionEvent]) -> float:
-    """Return how long nobody said anything: before the newest event, or since it.
-
-    Source: trpc-agent-go #2237: seconds since the newest event alone are 0 whenever an event has
-    just come in.
-    """
-    if not events:
-        return 0.0
-    times = [event.time or 0.0 for event in events]
-    since = max(time.time() - times[-1], 0.0)
-    gap = times[-1] - times[-2] if len(times) > 1 else 0.0
-    return max(since, gap)
-
-
-# Source: document 003, section 3.3: the message that stands in the conversation for a summary.
-_PLACEHOLDER = "Context summarised."
-
-
-def _placeholder(summary_id: str, summary: Summary) -> str:
-    metadata = {
-        "type": "session_summary",
-        "summary_id": summary_id,
-        "trigger": "overflow_retry" if summary.reason == "overflow_retry" else "proactive",
-        "chunk_count": summary.chunks,
-        "max_depth": summary.max_depth,
-        "truncated": summary.truncated,
-        "summary_timestamp": round(time.time() * 1_000),
-    }
-    message = {
-        "role": "assistant",
-        "content": _PLACEHOLDER,
-        "summary": summary.text,
-        "metadata": metadata,
-    }
-    return json.dumps(message, ensure_ascii=False)
 
 
 USER_FIRST = ("prepend", "drop", "off")

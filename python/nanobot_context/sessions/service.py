@@ -22,7 +22,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from nanobot_context.sessions.base import Base, UserFirst
 from nanobot_context.sessions.driving import run_async, run_sync
-from nanobot_context.sessions.jobs import AsyncJob, AsyncJobs, Job, Jobs
+from nanobot_context.sessions.jobs import Job, Jobs
 from nanobot_context.sessions.operations import Summarise, Wait, check_session
 from nanobot_context.sessions.records import (
     SessionEvent,
@@ -30,6 +30,7 @@ from nanobot_context.sessions.records import (
     SessionSummary,
     StoredSession,
 )
+from nanobot_context.sessions.tasks import AsyncJob, AsyncJobs
 from nanobot_context.types import Message
 
 P = ParamSpec("P")

@@ -23,7 +23,7 @@ from nanobot_context.sessions import (
     SessionService,
     StoredSession,
 )
-from nanobot_context.sessions.jobs import AsyncJob
+from nanobot_context.sessions.tasks import AsyncJob
 from redis_server import EXECUTABLE, RedisServer
 
 WAIT_SECONDS = 60

@@ -165,7 +165,7 @@ LOCKS: dict[str, Callable[[Path], Case]] = {
     "installer.py _lock": of_installer,
     "plugins/session_store.py SharedSessions": of_shared_sessions,
     "session.py _ACCEPTING": of_session,
-    "sessions/jobs.py _Jobs": of_jobs,
+    "sessions/jobs.py JobLine": of_jobs,
 }
 
 

@@ -28,7 +28,8 @@ from typing import Any
 import pytest
 
 from nanobot_context import InvalidArgumentError
-from nanobot_context.sessions.jobs import AsyncJob, AsyncJobs, Job, JobCounts, Jobs
+from nanobot_context.sessions.jobs import Job, JobCounts, Jobs
+from nanobot_context.sessions.tasks import AsyncJob, AsyncJobs
 from pace import unhurried
 
 pytestmark = pytest.mark.timeout(60)
