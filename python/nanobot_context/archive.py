@@ -116,7 +116,9 @@ class Archive:
         """
         for name in texts:
             if not _NAME.fullmatch(name):
-                raise InvalidArgumentError(f"`{name}` is no name of a file here", argument="texts")
+                raise InvalidArgumentError(
+                    f"`{name}` is not the name of an archived result", argument="texts"
+                )
         contents = {name: text.encode() for name, text in texts.items()}
         sizes = {name: len(content) for name, content in contents.items()}
         with self._thread_lock:

@@ -384,7 +384,7 @@ class _Text:
             is_last = place + len(text) >= len(self._text.rstrip())
             if is_last and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterm")):
                 problem += "; it looks cut off"
-            self._refuse(place + error.pos, f"no valid JSON: {problem}")
+            self._refuse(place + error.pos, f"not valid JSON: {problem}")
 
     def _check(self, messages: list[Any], place_of: Callable[[int], int]) -> None:
         """Refuse messages that no provider would take."""
@@ -394,7 +394,7 @@ class _Text:
             self._refuse(place_of(error.index), str(error))
 
     def _refuse_bytes(self, data: bytes, error: UnicodeDecodeError) -> NoReturn:
-        problem = f"byte 0x{data[error.start]:02x} is no UTF-8"
+        problem = f"byte 0x{data[error.start]:02x} is not UTF-8"
         if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             problem += "\nhint: it looks like UTF-16; save it as UTF-8"
         self._refuse(len(self._text), problem)

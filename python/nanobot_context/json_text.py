@@ -57,7 +57,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _constant(name: str) -> Any:
-    raise ValueError(f"`{name}` is no JSON")
+    raise ValueError(f"`{name}` is not valid JSON")
 
 
 def _float(text: str) -> float:

@@ -251,7 +251,7 @@ def report(
     happened = read_objects(events) if events is not None else known.events()
     path = Path(out or f"{_file_name(conversation.name)}.report.html")
     if path.exists() and not path.is_file():
-        output.fail(f"`{path}` is no file")
+        output.fail(f"`{path}` is not a regular file")
     with output.progress("replaying") as on_request:
         write_report(
             conversation,

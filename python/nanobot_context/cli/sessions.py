@@ -356,7 +356,7 @@ def _refuse_other_forms(path: Path) -> None:
     said = [one for one in values if not (isinstance(one, dict) and "_type" in one)]
     if said != conversation.messages:
         raise InvalidArgumentError(
-            f"`{path}` is no session file of nanobot's: expected one message a line",
+            f"`{path}` is not a session file of nanobot's: expected one message a line",
             argument="path",
         )
 

@@ -176,11 +176,11 @@ def _read(file: Path) -> Counts:
         known = {name: given[name] for name in ("since", *_NUMBERS) if name in given}
         counts = Counts(**known)
         if not isinstance(counts.since, str | None):
-            raise ValueError(f"{counts.since!r} is no date")
+            raise ValueError(f"{counts.since!r} is not a date")
         for name in _NUMBERS:
             number = getattr(counts, name)
             if not (isinstance(number, int) and number >= 0):
-                raise ValueError(f"{number!r} is no count")
+                raise ValueError(f"{number!r} is not a count")
     except FileNotFoundError:
         return Counts()
     except (OSError, ValueError, TypeError, RecursionError) as error:

@@ -317,10 +317,10 @@ def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:
     lesson = Lesson(**limits, ratios={script: Ratio(**given) for script, given in ratios.items()})
     for tokens in (lesson.window_tokens, lesson.output_tokens):
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
-            raise ValueError(f"{tokens!r} is no number of tokens")
+            raise ValueError(f"{tokens!r} is not a number of tokens")
     for number in (lesson.window_at, lesson.output_at, lesson.accepted_tokens):
         if not (isinstance(number, int | float) and 0 <= number < math.inf):
-            raise ValueError(f"{number!r} is no time or number of tokens")
+            raise ValueError(f"{number!r} is not a time or a number of tokens")
     low, high = _RATIOS
     for ratio in lesson.ratios.values():
         if not (low <= ratio.used <= high and low <= ratio.average <= high and ratio.counts >= 0):

@@ -74,7 +74,7 @@ class SessionFile:
         """Take a file apart.
 
         Raises:
-            InvalidArgumentError: A line is no JSON; says which one, and where in it.
+            InvalidArgumentError: A line is not valid JSON; says which one, and where in it.
         """
         end = "\n" if content.endswith(b"\n") else ""
         # Not `splitlines`: a line may hold U+2028 and its like.
@@ -148,8 +148,8 @@ def import_nanobot_file(
         session_id: The session; `None` for nanobot's key of it.
 
     Raises:
-        InvalidArgumentError: A line is no JSON, or the service keeps fewer events; nothing is
-            stored of the file then.
+        InvalidArgumentError: A line is not valid JSON, or the service keeps fewer events; then
+            nothing of the file is stored.
         OSError: The file cannot be read.
     """
     _check(service, "path", path)
@@ -385,7 +385,7 @@ def _parsed(name: str, number: int, data: bytes) -> tuple[str, Any]:
         line = data.decode()
     except UnicodeDecodeError as error:
         column = len(data[: error.start].decode()) + 1
-        raise _no_json(name, number, column, "it is no UTF-8") from None
+        raise _no_json(name, number, column, "it is not UTF-8") from None
     if not line.strip():
         return line, None
     try:
@@ -398,7 +398,8 @@ def _parsed(name: str, number: int, data: bytes) -> tuple[str, Any]:
 
 def _no_json(name: str, number: int, column: int, problem: str) -> InvalidArgumentError:
     return InvalidArgumentError(
-        f"`{name}` is no session file of nanobot's: line {number + 1}, column {column}: {problem}",
+        f"`{name}` is not a session file of nanobot's: "
+        f"line {number + 1}, column {column}: {problem}",
         argument="path",
     )
 

@@ -59,7 +59,9 @@ class SessionEvent:
             try:
                 self.payload = json.loads(self.raw, parse_constant=_refused)
             except (TypeError, ValueError, RecursionError) as error:
-                raise InvalidArgumentError(f"`raw` is no JSON: {error}", argument="raw") from None
+                raise InvalidArgumentError(
+                    f"`raw` is not valid JSON: {error}", argument="raw"
+                ) from None
 
     @property
     def is_message(self) -> bool:
@@ -91,7 +93,7 @@ class SessionEvent:
         """Return events that the core holds.
 
         Raises:
-            StoreDataError: The payload of one is no JSON.
+            StoreDataError: The payload of one is not valid JSON.
         """
         payloads = _payloads([one["payload"] for one in stored])
         return [cls._of(one, payload) for one, payload in zip(stored, payloads, strict=True)]
@@ -119,7 +121,7 @@ def _payloads(texts: list[str]) -> list[Any]:
     try:
         return [json.loads(text) for text in texts]
     except (ValueError, RecursionError) as error:
-        raise StoreDataError(f"an event is no JSON: {error}") from None
+        raise StoreDataError(f"an event is not valid JSON: {error}") from None
 
 
 @dataclass(frozen=True)
@@ -339,14 +341,14 @@ def milliseconds(argument: str, seconds: Any) -> int:
 
 
 def _refused(constant: str) -> Any:
-    raise ValueError(f"`{constant}` is no JSON")
+    raise ValueError(f"`{constant}` is not valid JSON")
 
 
 def _parsed(text: str, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
-        raise StoreDataError(f"{what} is no JSON: {error}") from None
+        raise StoreDataError(f"{what} is not valid JSON: {error}") from None
     if not isinstance(value, dict):
-        raise StoreDataError(f"{what} is no JSON object: {text:.60}")
+        raise StoreDataError(f"{what} is not a JSON object: {text:.60}")
     return value

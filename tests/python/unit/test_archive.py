@@ -92,7 +92,7 @@ def test_a_file_cut_short_by_a_crash_is_missing_and_mended(archive: Archive) -> 
 
 
 def test_only_names_of_its_own_are_written(archive: Archive) -> None:
-    with pytest.raises(InvalidArgumentError, match="no name of a file here"):
+    with pytest.raises(InvalidArgumentError, match="not the name of an archived result"):
         archive.write({"../secret.txt": "text"})
 
 

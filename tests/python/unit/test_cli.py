@@ -530,7 +530,7 @@ def test_damaged_session_files_are_listed_and_can_be_deleted(home: Path, files: 
     (files / "c_d.jsonl").write_bytes(b"\xff\xfe\n{")
     found = {one["key"]: one["messages"] for one in loaded(home, "sessions", "list")}
     assert found == {"telegram:7345": 3, "cli:direct": len(MESSAGES), "a:b": 0, "c:d": 2}
-    assert "line 1, column 11: no valid JSON" in run(home, "inspect", "a:b", code=2)[1]
+    assert "line 1, column 11: not valid JSON" in run(home, "inspect", "a:b", code=2)[1]
     run(home, "sessions", "delete", "a:b", "c:d", "-y")
     assert len(list(files.iterdir())) == 2
 
@@ -586,14 +586,14 @@ def test_no_command_prints_the_password_of_a_store(home: Path) -> None:
     ("content", "problem"),
     [
         (b"", "line 1, column 1: there is nothing in it"),
-        (b'[{"role": "user",\n"content": "a', "line 2, column 12: no valid JSON"),
-        (b'[{"role": "user",\n"content": "\xff"}]', "line 2, column 13: byte 0xff is no UTF-8"),
-        (b'[{"role": "user", "role": "tool"}]', "column 19: no valid JSON: the key `role` stands"),
+        (b'[{"role": "user",\n"content": "a', "line 2, column 12: not valid JSON"),
+        (b'[{"role": "user",\n"content": "\xff"}]', "line 2, column 13: byte 0xff is not UTF-8"),
+        (b'[{"role": "user", "role": "tool"}]', "column 19: not valid JSON: the key `role` stands"),
         (
             b'[{"role": "user", "\x7f\xc2\x9b31m": 1, "\x7f\xc2\x9b31m": 2}]',
             "the key `\ufffd\ufffd",
         ),
-        (bytes(range(256)), "line 2, column 118: byte 0x80 is no UTF-8"),
+        (bytes(range(256)), "line 2, column 118: byte 0x80 is not UTF-8"),
         (None, "`bad`: is a directory"),
     ],
     ids=["empty", "truncated", "bytes", "twice", "escape", "binary", "folder"],
@@ -613,7 +613,7 @@ def test_every_command_refuses_a_bad_file(home: Path, command: str) -> None:
     (home / "bad").write_text('[{"role": "user"\n')
     out, err = run(home, command, "bad", "--window", "9000", code=2)
     assert not out
-    assert err.startswith("error: `bad`, line 2, column 1: no valid JSON: expecting ',' delimiter")
+    assert err.startswith("error: `bad`, line 2, column 1: not valid JSON: expecting ',' delimiter")
 
 
 def test_a_file_that_may_not_be_read_or_is_not_there_is_named(home: Path) -> None:

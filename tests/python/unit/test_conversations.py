@@ -145,7 +145,7 @@ def test_a_fifo_is_read_to_its_end(tmp_path: Path) -> None:
 BAD: dict[str, tuple[str | bytes, int, int, str]] = {
     "empty": (b"", 1, 1, "there is nothing in it; expected a JSON list of messages"),
     "blank": ("\n \n", 3, 1, "there is nothing in it"),
-    "prose": ("Dear diary,\nhello", 1, 1, "no valid JSON: expecting value"),
+    "prose": ("Dear diary,\nhello", 1, 1, "not valid JSON: expecting value"),
     "a number": ("17", 1, 1, "found a number"),
     "null": ("null", 1, 1, "found null"),
     "a string": ('"hello"', 1, 1, "found a string"),
@@ -175,14 +175,14 @@ BAD: dict[str, tuple[str | bytes, int, int, str]] = {
         f'{LINES}\n{{"role": "user", "role": "tool"}}\n',
         *(3, 18, "the key `role` stands twice"),
     ),
-    "no number": ('[\n{"role": "user", "cost": NaN}]', 2, 26, "`NaN` is no JSON"),
+    "no number": ('[\n{"role": "user", "cost": NaN}]', 2, 26, "`NaN` is not valid JSON"),
     "too large a number": ('[{"role": "user", "cost": -1e999}]', 1, 27, "-1e999 is too large"),
     "a very long number": (f'[{{"cost": {"7" * 5_000}}}]', 1, 11, "a number of 5,000 digits"),
     "deep": ("[" * 100_000, 1, 1, "nested too deeply"),
-    "latin-1": (b'[{"role": "user",\n "content": "caf\xe9"}]', 2, 17, "byte 0xe9 is no UTF-8"),
-    "bytes behind a mark": (b"\xef\xbb\xbf[\xff]", 1, 2, "byte 0xff is no UTF-8"),
+    "latin-1": (b'[{"role": "user",\n "content": "caf\xe9"}]', 2, 17, "byte 0xe9 is not UTF-8"),
+    "bytes behind a mark": (b"\xef\xbb\xbf[\xff]", 1, 2, "byte 0xff is not UTF-8"),
     "utf-16": (json.dumps(MESSAGES).encode("utf-16"), 1, 1, "it looks like UTF-16"),
-    "binary": (b"\x00\x01\x02\x03", 1, 1, "no valid JSON"),
+    "binary": (b"\x00\x01\x02\x03", 1, 1, "not valid JSON"),
     "wide characters before": ('["世界😀", nope]', 1, 9, "expecting value"),
 }
 
