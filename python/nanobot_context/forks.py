@@ -7,11 +7,17 @@ in this package is a `ThreadLock`, and who has threads of its own is a `Forked`.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
+from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
+
+P = ParamSpec("P")
+Owner = TypeVar("Owner", bound="Locked")
+Result = TypeVar("Result")
 
 
 class ThreadLock:
@@ -47,6 +53,26 @@ class ThreadLock:
             self._lock.release()
         else:
             self._lock = threading.RLock()
+
+
+class Locked(Protocol):
+    """What has a lock of its own."""
+
+    @property
+    def _lock(self) -> ThreadLock: ...
+
+
+def alone(
+    method: Callable[Concatenate[Owner, P], Result],
+) -> Callable[Concatenate[Owner, P], Result]:
+    """Return a method that one thread at a time runs, under the lock of its instance."""
+
+    @functools.wraps(method)
+    def alone(self: Owner, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        with self._lock:
+            return method(self, *args, **kwargs)
+
+    return alone
 
 
 class Forked(Protocol):

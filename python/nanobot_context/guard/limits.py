@@ -7,7 +7,6 @@ addresses of servers, and nothing of any conversation. Without it everything is 
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import math
@@ -16,12 +15,12 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from nanobot_context.events import LearnedEvent, emit, is_wanted
 from nanobot_context.files import locked, replace_file
-from nanobot_context.forks import ThreadLock
+from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard import log
 
 # Counts of fewer tokens are mostly framing.
@@ -50,22 +49,6 @@ _GROWN = 1.25
 # Another process holds the lock for as long as it writes a small file. A quarter of a second of a
 # model call is the most that a stopped one may cost.
 _LOCK_SECONDS = 0.25
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _alone(
-    method: Callable[Concatenate[ProviderLimits, P], T],
-) -> Callable[Concatenate[ProviderLimits, P], T]:
-    """Let one thread at a time run a method."""
-
-    @functools.wraps(method)
-    def alone(self: ProviderLimits, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._lock:
-            return method(self, *args, **kwargs)
-
-    return alone
 
 
 @dataclass(slots=True)
@@ -168,7 +151,7 @@ class ProviderLimits:
         lesson = self.of(name)
         return lesson.output_tokens if self._is_recent(lesson.output_at) else None
 
-    @_alone
+    @alone
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what is used of each lesson, as JSON values."""
         return {
@@ -180,7 +163,7 @@ class ProviderLimits:
             for name, lesson in sorted(self.lessons.items())
         }
 
-    @_alone
+    @alone
     def window(self, name: str, limit_tokens: int) -> None:
         """Remember a window; as long as it is believed it only gets lower.
 
@@ -194,7 +177,7 @@ class ProviderLimits:
             if limit_tokens != known:
                 _tell(name, "window_tokens", limit_tokens)
 
-    @_alone
+    @alone
     def output(self, name: str, limit_tokens: int) -> None:
         """Remember a limit for answers; as long as it is believed it only gets lower."""
         lesson, known = self._own(name), self.output_of(name)
@@ -204,7 +187,7 @@ class ProviderLimits:
             if limit_tokens != known:
                 _tell(name, "output_tokens", limit_tokens)
 
-    @_alone
+    @alone
     def accepted(self, name: str, prompt_tokens: int) -> None:
         """Remember that so long a prompt was accepted: a smaller window is none."""
         lesson = self._own(name)
@@ -215,7 +198,7 @@ class ProviderLimits:
         if disproved or prompt_tokens > self._written.get(name, 0) * _GROWN:
             self._save()
 
-    @_alone
+    @alone
     def counted(
         self, name: str, script: str, ours: int, theirs: int, *, refused: bool = False
     ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context._core import get_context_window, prevailing_script
+from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard.limits import ProviderLimits, name_of
 from nanobot_context.settings import LoadedSettings
 
@@ -45,6 +46,7 @@ class WindowResolver:
     _defaults: dict[int, int] = field(
         default_factory=lambda: {window: window for window in NANOBOT_DEFAULT_WINDOWS}
     )
+    _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     def of(self, model: str | None, endpoint: str = "") -> Window:
         """Return the window for requests to `model` at a provider's address."""
@@ -75,6 +77,7 @@ class WindowResolver:
         known = [window for window in windows if window.tokens]
         return min(known, key=lambda window: window.tokens) if known else windows[0]
 
+    @alone
     def in_place_of(self, own: Any, model: str | None, endpoint: str = "") -> Any:
         """Return the window that nanobot is to go by instead of its `own`: never a smaller one.
 
@@ -118,6 +121,7 @@ class WindowResolver:
         """Remember that `model` stated a limit: see `ProviderLimits.window`."""
         self.learned.window(name_of(model, endpoint), limit_tokens)
 
+    @alone
     def assume(self, model: str | None, refused_tokens: int, endpoint: str = "") -> None:
         """Remember for this process that so many tokens were refused, and no limit was stated."""
         name = name_of(model, endpoint)
@@ -126,6 +130,7 @@ class WindowResolver:
         assumed = max(assumed, self.learned.of(name).accepted_tokens, _SMALLEST_WINDOW)
         self._assumed[name] = assumed, self.learned.now()
 
+    @alone
     def accepted(self, model: str | None, prompt_tokens: int, endpoint: str = "") -> None:
         """Remember that a prompt was accepted whole, which the provider counted so."""
         name = name_of(model, endpoint)
@@ -137,6 +142,7 @@ class WindowResolver:
         tokens, at = self._assumed.get(name, (None, 0.0))
         return tokens if abs(self.learned.now() - at) < _ASSUMED_SECONDS else None
 
+    @alone
     def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:
         """Return whether a provider that read so little may have cut a prompt, and remember it.
 

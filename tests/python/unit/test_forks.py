@@ -28,9 +28,11 @@ from nanobot_context.guard import fuse
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.event_file import EventFile
 from nanobot_context.guard.limits import ProviderLimits
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.plugins.session_store import SharedSessions
 from nanobot_context.sessions import SessionHead, SessionService
 from nanobot_context.sessions.jobs import Jobs
+from nanobot_context.settings import LoadedSettings, Settings
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="for systems with forks"),
@@ -127,6 +129,16 @@ def of_limits(folder: Path) -> Case:
     return limits._lock, learn
 
 
+def of_windows(_: Path) -> Case:
+    windows = WindowResolver(LoadedSettings(Settings()))
+
+    def learn() -> None:
+        windows.assume("m", 8_000)
+        check(windows.of("m").tokens == 8_000)
+
+    return windows._lock, learn
+
+
 def of_jobs(_: Path) -> Case:
     jobs = Jobs(workers=1, queue=100, timeout_seconds=30.0)
     return jobs._lock, lambda: check(jobs.submit("a", lambda *_: 1).result(10) == 1)
@@ -162,6 +174,7 @@ LOCKS: dict[str, Callable[[Path], Case]] = {
     "guard/event_file.py EventFile": of_event_file,
     "guard/fuse.py _lock": of_fuse,
     "guard/limits.py ProviderLimits": of_limits,
+    "guard/windows.py WindowResolver": of_windows,
     "installer.py _lock": of_installer,
     "plugins/session_store.py SharedSessions": of_shared_sessions,
     "session.py _ACCEPTING": of_session,
