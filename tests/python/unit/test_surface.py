@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -57,6 +58,14 @@ def test_a_module_is_public_where_it_says_what_it_exports() -> None:
     }
     of_sessions = {"sessions.chat_app", "sessions.nanobot_files"}
     assert public - {"__init__", "installer"} == {*nanobot_context._MODULES, *of_sessions}
+
+
+def test_the_design_names_files_that_are_there() -> None:
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+(?:/[\w./]+)?\.(?:py|rs|tsv))`", text)
+    places = (ROOT, ROOT / "src", PACKAGE)
+    assert len(named) > 20
+    assert [one for one in named if not any((place / one).exists() for place in places)] == []
 
 
 def test_the_names_of_the_design_are_there() -> None:
