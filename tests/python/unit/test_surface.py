@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,24 @@ def test_a_module_is_public_where_it_says_what_it_exports() -> None:
     }
     of_sessions = {"sessions.chat_app", "sessions.nanobot_files"}
     assert public - {"__init__", "installer"} == {*nanobot_context._MODULES, *of_sessions}
+
+
+def test_no_imports_go_round_in_a_circle_not_even_late_or_for_types() -> None:
+    modules = {
+        ".".join((PACKAGE.name, *path.relative_to(PACKAGE).with_suffix("").parts)): path
+        for path in PACKAGE.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__"): path for name, path in modules.items()}
+    imported: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                within = {f"{node.module}.{one.name}" for one in node.names}
+                imported[name] |= (within | {node.module}) & modules.keys()
+        # Of the package itself, whose names are everybody's.
+        imported[name] -= {name, PACKAGE.name}
+    assert len(imported) > 50
+    tuple(TopologicalSorter(imported).static_order())
 
 
 def test_the_design_names_files_that_are_there() -> None:
