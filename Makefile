@@ -4,7 +4,7 @@
 #   make examples the environment that examples/ runs in: .cache/examples/bin/python
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
 #   make docs     this documentation as pages, offline: .cache/site/index.html
-#   make train    the learned weights of src/select/scoring.tsv, from the same recordings
+#   make train    the learned trees of src/select/usage_trees.txt, from the same recordings
 #   make test     all tests, the real loops with one nanobot release of each generation, the main ones with six more
 #   make test-fast  the quick ones: the core but for its stores, the package but for command lines, processes, stores and hostile input;
 #                 no token counts of others, documentation, examples or real loops
@@ -197,7 +197,7 @@ EVAL_TOOLS ?= ../shared/eval
 eval: setup build $(VENV)/.bench.stamp
 	$(PY) -m evaluation.run --data $(EVAL_DATA) --tools $(EVAL_TOOLS) $(EVAL_ARGUMENTS)
 
-# Part of the source: commit src/select/scoring.tsv and training/README.md together. See training/README.md.
+# Part of the source: commit src/select/usage_trees.txt and training/README.md together. See training/README.md.
 train: setup build $(VENV)/.train.stamp
 	$(PY) -m training.salience $(EVAL_DATA) $(TRAIN_ARGUMENTS)
 

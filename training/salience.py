@@ -1,4 +1,4 @@
-"""Fits the weights of `src/select/scoring.tsv` to recorded conversations: `make train`.
+"""Fits the trees of `src/select/usage_trees.txt` to recorded conversations: `make train`.
 
 README.md beside this file tells what is learned, from what, and how well.
 """
@@ -6,14 +6,12 @@ README.md beside this file tells what is learned, from what, and how well.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
+import math
 import os
-import struct
 import sys
-import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,25 +25,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROOT = Path(__file__).resolve().parent.parent
-WEIGHTS = ROOT / "src" / "select" / "scoring.tsv"
+TREES = ROOT / "src" / "select" / "usage_trees.txt"
 README = Path(__file__).resolve().parent / "README.md"
 
 # `TermKind` in src/text/terms.rs: its number, and its name in the table.
 KINDS = {2: "long_word", 3: "ident", 4: "joined", 5: "path", 6: "number", 7: "pair"}
-# In the order of `features()` in src/select/usage_model.rs. The first is always 1.
+# In the order of `NAMES` in src/select/usage_model.rs.
 FEATURES = (
-    *("bias", "messages", "age", "uses", "by_user", "by_assistant", "by_call", "company"),
-    *("relevance", "asked", "error", "header", "noise", "mentions"),
+    *("kind", "mentions", "uses", "reuses", "age", "use_age", "company", "relevance", "asked"),
+    *("part_terms", "source_age", "source_names", "source_parts", "source_kind", "source_effect"),
+    *("source_relevance", "quoted_terms", "quoted_age", "quoted_gap", "newest_effect"),
+    "is_in_turn",
 )
 AGE = FEATURES.index("age")
-COLUMNS = 1 + len(FEATURES) + 1  # kind, features, used
+COLUMNS = len(FEATURES) + 1  # and used
 
 STEPS = 12  # of a recording, at most
 MIN_PREFIX_TOKENS = 1500
 MIN_PREFIX_MESSAGES = 4
 FULL_STEPS = 40  # of a source; with fewer it weighs less, in proportion
-MIN_USED = 20  # examples of a kind; with fewer it is not learned
-REGULARISATION = 1.0  # scikit-learn's C, over standardised features and weights of 1 on average
+FOLDS = 5
+LEAF_SCALE = 1000  # `LEAF_SCALE` in src/select/usage_model.rs
+ROUNDS = 60
+PARAMETERS: Mapping[str, Any] = {
+    "objective": "binary",
+    "num_leaves": 15,
+    "learning_rate": 0.15,
+    "min_data_in_leaf": 1000,
+    "min_sum_hessian_in_leaf": 10,
+    "lambda_l2": 200,
+    "feature_fraction": 0.7,
+    "min_data_in_bin": 20,
+    # The same data, core and packages give the same trees.
+    "seed": 1,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "boost_from_average": True,
+    "verbosity": -1,
+}
 DATE = "2026-11-22"  # when the recordings were collected
 BEGIN, END = "<!-- written by make train -->", "<!-- end -->"
 
@@ -64,12 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("error: no step of these recordings uses anything of an earlier one", file=sys.stderr)
         return 1
     examples = Examples.of(steps)
-    halves = [fit_kinds(examples, examples.half == half) for half in (0, 1)]
-    quality = quality_table(examples, halves)
+    quality = quality_table(examples)
     print(aligned(*quality))
-    weights = fit_kinds(examples)
+    trees = fit(examples)
     checksum = tools.checksum(files)
-    options.output.write_text(weights_text(weights, about(options.date, checksum)), "utf-8")
+    options.output.write_text(trees_text(trees, about(options.date, checksum)), "utf-8")
     report = "\n\n".join(
         [
             f"Recordings of {options.date}, SHA-256 `{checksum}`.",
@@ -86,7 +103,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m training.salience", description=__doc__)
     parser.add_argument("data", type=Path, help="folder of recordings, `*.jsonl.gz`")
     parser.add_argument("--date", default=DATE, help="day of the recordings (default: %(default)s)")
-    parser.add_argument("--output", type=Path, default=WEIGHTS, help="file of the weights")
+    parser.add_argument("--output", type=Path, default=TREES, help="file of the trees")
     parser.add_argument("--readme", type=Path, default=README, help="page for the tables")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     return parser.parse_args(arguments)
@@ -102,13 +119,15 @@ class Step:
     source: str
     session: str
     licence: str
-    rows: bytes  # little-endian f32: `COLUMNS` an example
+    rows: NDArray[np.uint16]  # `COLUMNS` an example
 
 
 def steps_of(file: Path) -> list[Step]:
     """Return the steps of one file of recordings that use something. Conversations without tools
-    are left out: there, it is the relevance to the question that decides, and not these weights.
+    are left out: there, it is the relevance to the question that decides, and not these trees.
     """
+    import numpy as np
+
     source = tools.source_of(file)
     steps = []
     for item in tools.items(file):
@@ -116,9 +135,10 @@ def steps_of(file: Path) -> list[Step]:
         if not any(message["role"] == "tool" for message in messages):
             continue
         for index in chosen(messages):
-            rows = _core.salience_examples(messages[:index], [named(messages[index])])
+            found = _core.salience_examples(messages[:index], [named(messages[index])])
+            rows = np.frombuffer(found, "<u2").reshape(-1, COLUMNS)
             step = Step(source, session_of(item["id"]), licence_of(item["license"]), rows)
-            if any(used for *_, used in numbers_of(rows)):
+            if rows[:, -1].any():
                 steps.append(step)
     return steps
 
@@ -169,10 +189,6 @@ def _leaves(value: object) -> Iterator[str]:
             yield from _leaves(inner)
 
 
-def numbers_of(rows: bytes) -> Iterable[tuple[float, ...]]:
-    return struct.iter_unpack(f"<{COLUMNS}f", rows)
-
-
 def session_of(item: str) -> str:
     """Return what the parts of one session share: the id before `#`."""
     return item.split("#")[0]
@@ -183,20 +199,23 @@ def licence_of(text: str) -> str:
     return text.split(" (")[0]
 
 
-def half_of(source: str, session: str) -> int:
-    """Return the half that a session belongs to, 0 or 1: the same one on every machine."""
-    return hashlib.sha1(f"{source}{session}".encode(), usedforsecurity=False).digest()[0] % 2
+def folds_of(steps: Mapping[str, int]) -> dict[str, int]:
+    """Return the fold of each source, given its steps: the largest first, each to the emptiest."""
+    folds, sizes = {}, [0] * FOLDS
+    for source in sorted(steps, key=lambda source: (-steps[source], source)):
+        fold = sizes.index(min(sizes))
+        folds[source] = fold
+        sizes[fold] += steps[source]
+    return folds
 
 
 @dataclass(frozen=True)
 class Examples:
     """All examples, in the order of the files."""
 
-    kind: NDArray[np.int64]
-    features: NDArray[np.float64]
+    features: NDArray[np.uint16]
     used: NDArray[np.bool_]
     weight: NDArray[np.float64]
-    half: NDArray[np.int64]
     source: NDArray[np.str_]
 
     @classmethod
@@ -204,87 +223,68 @@ class Examples:
         """Weigh the steps of a source alike, whatever they use, and sources of some size alike."""
         import numpy as np
 
-        tables = [np.frombuffer(step.rows, "<f4").reshape(-1, COLUMNS) for step in steps]
+        tables = [step.rows for step in steps]
         counts = [len(table) for table in tables]
         table = np.concatenate(tables)
         source = np.repeat([step.source for step in steps], counts)
-        weight = np.repeat([1.0 / table[:, -1].sum() for table in tables], counts).astype("f8")
+        weight = np.repeat([1.0 / table[:, -1].sum() for table in tables], counts)
         for name, count in sorted(Counter(step.source for step in steps).items()):
             here = source == name
             weight[here] *= min(1.0, count / FULL_STEPS) / weight[here].sum()
-        return cls(
-            kind=table[:, 0].astype("i8"),
-            features=table[:, 1:-1],
-            used=table[:, -1] > 0,
-            weight=weight,
-            half=np.repeat([half_of(step.source, step.session) for step in steps], counts),
-            source=source,
-        )
+        return cls(table[:, :-1], table[:, -1] > 0, weight / weight.mean(), source)
 
 
-# Weights ##########################################################################################
+# Trees ############################################################################################
 
 
-def fit_kinds(examples: Examples, among: Any = True) -> dict[int, list[float]]:
-    """Return the weights of each kind of term, fitted to the examples that `among` selects."""
-    weights = {}
-    for kind in KINDS:
-        here = (examples.kind == kind) & among
-        if examples.used[here].sum() < MIN_USED:
-            raise SystemExit(f"error: fewer than {MIN_USED} used terms of kind `{KINDS[kind]}`")
-        weights[kind] = fit(examples.features[here], examples.used[here], examples.weight[here])
-    return weights
+def fit(examples: Examples, among: Any = slice(None)) -> Any:
+    """Return LightGBM's model, fitted to the examples that `among` selects."""
+    import lightgbm
+
+    found = lightgbm.Dataset(
+        examples.features[among],
+        examples.used[among],
+        weight=examples.weight[among],
+        feature_name=list(FEATURES),
+        params=dict(PARAMETERS),
+    )
+    return lightgbm.train(dict(PARAMETERS), found, ROUNDS)
 
 
-def fit(features: Any, used: Any, weight: Any) -> list[float]:
-    """Return the weights of a logistic regression, for features as they come."""
-    import numpy as np
-    from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
-
-    columns = features[:, 1:].astype(np.float64)  # without the 1, which becomes the intercept
-    mean, deviation = columns.mean(axis=0), columns.std(axis=0)
-    deviation[deviation == 0] = 1  # the same in all examples: its weight becomes 0
-    # Newton's method converges to far more digits than are written, and one thread always adds in
-    # the same order, so that the same data give the same file.
-    model = LogisticRegression(C=REGULARISATION, solver="newton-cholesky", tol=1e-9, max_iter=200)
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit((columns - mean) / deviation, used, sample_weight=weight / weight.mean())
-    slopes = model.coef_[0] / deviation
-    return [float(model.intercept_[0] - (slopes * mean).sum()), *map(float, slopes)]
-
-
-def quality_table(
-    examples: Examples, halves: Sequence[dict[int, list[float]]]
-) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows: how well each half's weights order the terms of the other half.
+def quality_table(examples: Examples) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: how well the trees order the terms of sources they have not seen.
 
     AUC is the chance that a term which was used is rated higher than one which was not.
     """
     import numpy as np
     from sklearn.metrics import roc_auc_score
 
-    score = np.zeros(len(examples.kind))
-    for kind in KINDS:
-        for half, weights in enumerate(halves):
-            other = (examples.kind == kind) & (examples.half != half)
-            score[other] = examples.features[other] @ np.array(weights[kind])
+    sources, counts = np.unique(examples.source, return_counts=True)
+    folds = folds_of(dict(zip(map(str, sources), map(int, counts), strict=True)))
+    fold = np.array([folds[str(source)] for source in sources])[
+        np.searchsorted(sources, examples.source)
+    ]
+    score = np.zeros(len(examples.used))
+    for number in range(FOLDS):
+        out = fold == number
+        if out.any():
+            score[out] = fit(examples, ~out).predict(examples.features[out], raw_score=True)
+    by_age = -examples.features[:, AGE].astype("i4")
 
     def auc(rating: Any, among: Any) -> str:
         weight = examples.weight[among]
         return f"{roc_auc_score(examples.used[among], rating[among], sample_weight=weight):.3f}"
 
-    header = ["kind", "examples", "used", "AUC, first half", "second half", "by age alone"]
+    kind = examples.features[:, 0]
+    header = ["terms", "examples", "used", "AUC", "by age alone"]
     rows = []
     for name, here in [
-        *((name, examples.kind == kind) for kind, name in KINDS.items()),
-        ("all", examples.kind > 0),
+        *((name, kind == number) for number, name in KINDS.items()),
+        *((str(source), examples.source == source) for source in sources),
+        ("all", kind > 0),
     ]:
-        aucs = [auc(score, here & (examples.half == half)) for half in (0, 1)]
-        by_age = auc(-examples.features[:, AGE], here)
-        used = int(examples.used[here].sum())
-        rows.append([name, f"{int(here.sum()):,}", f"{used:,}", *aucs, by_age])
+        total, used = int(here.sum()), int(examples.used[here].sum())
+        rows.append([name, f"{total:,}", f"{used:,}", auc(score, here), auc(by_age, here)])
     return header, rows
 
 
@@ -296,12 +296,12 @@ def source_table(steps: Sequence[Step], examples: Examples) -> tuple[list[str], 
     for source in sources:
         own = [step for step in steps if step.source == source]
         sessions = {step.session for step in own}
-        halves = [sum(half_of(source, session) == half for session in sessions) for half in (0, 1)]
         here = examples.source == source
         licence = ", ".join(sorted({step.licence for step in own}))
         total, used = int(here.sum()), int(examples.used[here].sum())
-        split = f"{halves[0]} + {halves[1]}"
-        rows.append([source, licence, split, f"{counts[source]:,}", f"{total:,}", f"{used:,}"])
+        rows.append(
+            [source, licence, f"{len(sessions)}", f"{counts[source]:,}", f"{total:,}", f"{used:,}"]
+        )
     sums = [sum(int(row[column].replace(",", "")) for row in rows) for column in (3, 4, 5)]
     sessions_of_all = len({(step.source, step.session) for step in steps})
     rows.append(["all", "", f"{sessions_of_all}", *(f"{total:,}" for total in sums)])
@@ -313,28 +313,36 @@ def source_table(steps: Sequence[Step], examples: Examples) -> tuple[list[str], 
 
 def about(date: str, checksum: str) -> list[str]:
     return [
-        "How likely the next step of an agent uses a term, by the kind of the term: the weights of",
-        "a logistic regression, in the order of `features()` in chances.rs. Not edited by hand.",
+        "How likely the next step of an agent uses a term: boosted trees over the features in",
+        "usage_model.rs. One node a line; below a split, first what it holds for, then the rest.",
+        "The leaves that a term reaches add up to its log odds in thousandths. Not edited by hand.",
         f"Fitted to recordings of {date} (SHA-256 {checksum}): make train EVAL_DATA=<folder>",
         "The recordings are public, under MIT and Apache-2.0, and are not part of this repository;",
-        "the weights hold nothing of their text. See training/README.md.",
+        "the trees hold nothing of their text. See training/README.md.",
     ]
 
 
-def weights_text(weights: dict[int, list[float]], comments: Sequence[str]) -> str:
-    """Return the file: comments, a header, one row for each kind."""
+def trees_text(model: Any, comments: Sequence[str]) -> str:
+    """Return the file: comments, then every tree in preorder, a node a line."""
     lines = [f"# {comment}" for comment in comments]
-    lines.append("\t".join(["kind", *FEATURES]))
-    for kind, name in KINDS.items():
-        if len(weights[kind]) != len(FEATURES):
-            raise ValueError(f"`{name}`: {len(weights[kind])} weights, {len(FEATURES)} features")
-        lines.append("\t".join([name, *map(rounded, weights[kind])]))
+    for tree in model.dump_model()["tree_info"]:
+        lines.extend(nodes(tree["tree_structure"]))
     return "\n".join(lines) + "\n"
 
 
-def rounded(weight: float) -> str:
-    """Return a weight with four decimals, and no minus before a zero."""
-    return f"{weight:z.4f}"
+def nodes(node: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    """Yield the lines of a node of LightGBM's and of those below it. Features are whole numbers, so
+    that at most 3.5 is below 4.
+    """
+    if "leaf_value" in node:
+        yield "\t" * depth + str(round(node["leaf_value"] * LEAF_SCALE))
+        return
+    if node["decision_type"] != "<=":
+        raise ValueError(f"a split by `{node['decision_type']}`, not by `<=`")
+    feature, threshold = FEATURES[node["split_feature"]], math.floor(node["threshold"]) + 1
+    yield "\t" * depth + f"{feature} < {threshold}"
+    yield from nodes(node["left_child"], depth + 1)
+    yield from nodes(node["right_child"], depth + 1)
 
 
 def inserted(page: str, report: str) -> str:

@@ -9,6 +9,7 @@ use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::is_note;
 use crate::text::estimate::{count, float};
 use crate::text::rules::{Claim, Said, said};
+use crate::tools::Effect;
 
 use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
@@ -111,6 +112,7 @@ impl Documents {
                         this.documents.push(Document {
                             message: index,
                             voice,
+                            effect: effect(draft, index, piece),
                             stays: tier.is_none() || tier == Some(Tier::Newest),
                             asks: if is_near { asks } else { 0.0 },
                             analysis: Analysis::of(text, form),
@@ -165,6 +167,15 @@ fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
         (_, Role::Assistant) => Some(Voice::Assistant),
         (_, Role::Tool | Role::Function) => Some(Voice::Result),
     }
+}
+
+/// Returns what the tool does whose arguments or result a piece is.
+fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> {
+    let call = match piece.slot {
+        Slot::Arguments(position) => draft.message(entry)?.tool_calls.get(position),
+        _ => draft.call(entry),
+    };
+    Some(Effect::of(call?.name.as_ref()?.as_str()))
 }
 
 fn form(voice: Voice, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {

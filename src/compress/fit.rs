@@ -444,8 +444,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Lists the names that are lost, the likeliest first, as far as there is room for them.
     fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
-        let mut lost = selector.lost(MIN_CHANCE);
-        lost.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+        let mut lost = selector.lost(MIN_WORTH);
+        lost.sort_by(|a, b| b.worth.total_cmp(&a.worth));
         for LostName { document, mention, term, nth, .. } in lost {
             if listed.left < 2.0 {
                 break;
@@ -645,8 +645,8 @@ const LEDGER_SHARE: f32 = 0.06;
 const MAX_LEDGER: f32 = 500.0;
 /// Below this there would be little in it beside its frame.
 const MIN_LEDGER: f32 = 48.0;
-/// Names less likely to be used are not worth a line.
-const MIN_CHANCE: f32 = 0.01;
+/// Names that are worth less are not worth a line: those that the next step uses once in ten thousand times.
+const MIN_WORTH: f32 = 0.01;
 /// Tokens of a ledger without anything in it.
 const LEDGER_FRAME: f32 = 22.0;
 /// Bytes of prose in which names are looked for, and of a name.

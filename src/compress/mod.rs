@@ -255,8 +255,8 @@ pub fn check_ratio(name: &str, ratio: f64) -> Result<f64> {
     }
 }
 
-/// Returns an example for every term of the conversation that could be kept or lost: its kind, its features, and whether
-/// one of the texts in `used` names it. What the weights of the usage model are fitted to.
+/// Returns an example for every term of the conversation that could be kept or lost: its features, and whether one of the
+/// texts in `used` names it. What the trees of the usage model are fitted to.
 pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&str]) -> Vec<Example> {
     let mut used_terms = HashSet::new();
     for text in used {

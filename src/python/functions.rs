@@ -426,9 +426,9 @@ pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
 }
 
 /// Return an example for every term of a conversation that could be kept or lost, as little-endian
-/// 32-bit floats: kind, features, and whether one of the texts in `used` names it.
+/// 16-bit numbers: features, and whether one of the texts in `used` names it.
 ///
-/// What `training/salience.py` fits the weights of the choice to.
+/// What `training/salience.py` fits the trees of the choice to.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)] // a list can be extracted by value only
 pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyResult<Vec<u8>> {
@@ -438,12 +438,11 @@ pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyRe
     let examples =
         call.with_view(|view, _| view.run(messages.py(), |view| compress::salience_examples(view, &request, &used)))??;
     let row = |example: &compress::Example| {
-        let mut values = vec![f32::from(example.kind)];
-        values.extend(example.features);
-        values.push(f32::from(u8::from(example.is_used)));
+        let mut values = example.features.to_vec();
+        values.push(u16::from(example.is_used));
         values
     };
-    Ok(examples.iter().flat_map(row).flat_map(f32::to_le_bytes).collect())
+    Ok(examples.iter().flat_map(row).flat_map(u16::to_le_bytes).collect())
 }
 
 /// Return `messages` within `max_tokens` as `fit_messages` does, without some of what it goes by.

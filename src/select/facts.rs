@@ -4,11 +4,10 @@ use std::collections::HashSet;
 
 use crate::text::bytes::{Filter, usize_of};
 use crate::text::estimate::index;
-use crate::text::segments::Class;
 use crate::text::terms::ShortTerm;
 use crate::tokens::BuildMixedHasher;
 
-/// What the conversation knows of a term; 20 bytes, for facts lie all over the cache. What is counted stops at 65,535.
+/// What the conversation knows of a term; 32 bytes, for facts lie all over the cache. What is counted stops at 65,535.
 #[derive(Debug, Clone, Copy)]
 pub struct Fact {
     pub term: ShortTerm,
@@ -16,17 +15,22 @@ pub struct Fact {
     pub mentions: u16,
     /// Mentions by the model, in words or in calls.
     pub uses: u16,
-    /// Names in the text of the last mention.
-    pub company: u16,
+    /// Messages in which the model named it after somebody else had.
+    pub reuses: u16,
     pub last_message: u32,
-    pub voices: u8,
-    /// Of the part of the last mention.
-    pub class: Class,
+    /// The last message in which the model named it.
+    pub last_use: u32,
+    /// The part of the last mention, among those of all documents, and that of the last mention that was not the model's.
+    pub last_part: u32,
+    pub source_part: u32,
     /// Whether the request is about it.
     pub is_asked: bool,
     /// Whether it is named in what stays for certain.
     pub stays: bool,
 }
+
+/// No message, no part.
+pub const NONE: u32 = u32::MAX;
 
 impl Fact {
     /// Returns what is known of a term before it is mentioned.
@@ -36,10 +40,11 @@ impl Fact {
             messages: 0,
             mentions: 0,
             uses: 0,
-            last_message: u32::MAX,
-            company: 0,
-            voices: 0,
-            class: Class::Plain,
+            reuses: 0,
+            last_message: NONE,
+            last_use: NONE,
+            last_part: NONE,
+            source_part: NONE,
             is_asked,
             stays: false,
         }

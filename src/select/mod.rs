@@ -7,6 +7,7 @@ mod facts;
 mod queue;
 pub mod scoring;
 pub mod selector;
+mod trees;
 pub mod usage_model;
 pub mod within;
 

@@ -2,8 +2,8 @@
 //! is asked now.
 //!
 //! What later steps use of earlier ones are mostly exact strings: paths, identifiers, numbers. So every term is given the
-//! chance that the next step uses it, by a linear model over a handful of features that can be read off the conversation
-//! ([`FEATURES`]); its weights were fitted to recorded agent runs (`training/`). What people and the model said in words is
+//! chance that the next step uses it, by small trees over a handful of features that can be read off the conversation
+//! ([`FEATURES`]); they were fitted to recorded agent runs (`training/`). What people and the model said in words is
 //! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
 
 use std::collections::HashSet;
@@ -13,10 +13,11 @@ use std::sync::{Arc, LazyLock};
 use crate::text::analysis::Analysis;
 use crate::text::estimate::{count, index};
 use crate::text::terms::ShortTerm;
+use crate::tools::Effect;
 
 use super::Ablation;
-use super::facts::{Asked, Fact, Numbers, QueryMatch};
-use super::usage_model::{BY_HAND, FEATURES, LEARNED, Logarithms, chance, features};
+use super::facts::{Asked, Fact, NONE, Numbers, QueryMatch};
+use super::usage_model::{Conversation, FEATURES, Source, Uptake, by_hand, features, learned};
 
 /// Who brought a text into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Document {
     /// Index of its message.
     pub message: usize,
     pub voice: Voice,
+    /// What the tool does whose arguments or result it is.
+    pub effect: Option<Effect>,
     /// Whether it stays for certain, so that nothing else need stay for what it names.
     pub stays: bool,
     /// How much the request is about what it names, from 0 to 1.
@@ -46,10 +49,8 @@ pub struct Document {
 /// A term of a conversation with what is known of it, and whether the next step used it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Example {
-    /// The kind of term, by its number.
-    pub kind: u8,
     /// See `training/README.md`.
-    pub features: [f32; FEATURES],
+    pub features: [u16; FEATURES],
     /// Whether it was used.
     pub is_used: bool,
 }
@@ -72,8 +73,8 @@ impl Covered {
 /// A name that nothing which stays has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LostName {
-    /// The chance that the next step uses it.
-    pub chance: f32,
+    /// What it is worth to keep.
+    pub worth: f32,
     /// The newest document with it, and its first mention there.
     pub document: usize,
     pub mention: usize,
@@ -93,10 +94,15 @@ pub struct Scoring {
     ends: Vec<u32>,
     relevance: Vec<f32>,
     facts: Vec<Fact>,
+    /// By part of any document: its document.
+    owners: Vec<u32>,
+    /// By document: what the model has taken from it.
+    uptakes: Vec<Uptake>,
+    conversation: Conversation,
     /// By term.
     bearings: Vec<QueryMatch>,
     known: Numbers,
-    /// By term: the chance that the next step uses it, or what is left of it where it is named elsewhere.
+    /// By term: what it is worth to keep, or what is left of it where it is named elsewhere.
     worths: Vec<f32>,
     /// By term: where it is named.
     covered: Vec<Covered>,
@@ -122,10 +128,13 @@ impl Scoring {
         let mut this = Self {
             numbers: Vec::with_capacity(total),
             offsets: Vec::with_capacity(documents.len() + 1),
-            documents,
             ends: Vec::with_capacity(parts),
             relevance: Vec::new(),
             facts: Vec::with_capacity(total / 4),
+            owners: Vec::with_capacity(parts),
+            uptakes: Vec::with_capacity(documents.len()),
+            conversation: Conversation::default(),
+            documents,
             bearings: Vec::new(),
             known: Numbers::of(total),
             worths: Vec::new(),
@@ -138,13 +147,18 @@ impl Scoring {
         let related = this.gather();
         this.bearings = this.relate(&related);
         this.ask(question.filter(|_| by.relevance));
-        let weights = if by.learned { &*LEARNED } else { &*BY_HAND };
-        let logarithms = Logarithms::new();
-        let worth = |(fact, bearing): (&Fact, _)| {
-            let chance = chance(fact, bearing, this.messages, weights, &logarithms);
-            if fact.stays { chance * this.named_again } else { chance }
+        this.conversation = this.conversation(question);
+        this.rate_documents();
+        let worth = |(id, fact): (usize, &Fact)| {
+            let worth = match this.features(id) {
+                None => 0.0,
+                Some(features) if by.learned => learned(&features),
+                Some(features) => by_hand(&features),
+            };
+            if fact.stays { worth * this.named_again } else { worth }
         };
-        this.worths = this.facts.iter().zip(&this.bearings).map(worth).collect();
+        this.worths = this.facts.iter().enumerate().map(worth).collect();
+        this.answer(&related);
         let covered = |fact: &Fact| Covered { stays: u32::from(fact.stays), is_listed: false };
         this.covered = this.facts.iter().map(covered).collect();
         this
@@ -159,7 +173,8 @@ impl Scoring {
         for document in &self.documents {
             self.offsets.push((self.numbers.len(), self.ends.len()));
             let message = index(document.message);
-            let names = u16::try_from(document.analysis.names()).unwrap_or(u16::MAX);
+            let owner = index(self.uptakes.len());
+            self.uptakes.push(Uptake::default());
             let is_system = document.voice == Voice::System;
             let is_use = matches!(document.voice, Voice::Assistant | Voice::Call);
             for (part, range) in document.analysis.ranges() {
@@ -174,7 +189,6 @@ impl Scoring {
                     self.numbers.push(id);
                     let fact = &mut self.facts[id as usize];
                     fact.stays |= stays;
-                    fact.class = part.class;
                     is_related |= fact.is_asked;
                     if is_system {
                         continue;
@@ -183,9 +197,21 @@ impl Scoring {
                     fact.last_message = message;
                     fact.mentions = fact.mentions.saturating_add(1);
                     fact.uses = fact.uses.saturating_add(u16::from(is_use));
-                    fact.company = names;
-                    fact.voices |= 1 << document.voice as u8;
+                    fact.last_part = index(self.ends.len());
+                    if !is_use {
+                        fact.source_part = fact.last_part;
+                    } else if fact.last_use != message {
+                        fact.last_use = message;
+                        if fact.source_part != NONE {
+                            fact.reuses = fact.reuses.saturating_add(1);
+                            if fact.messages <= RARE {
+                                let source = self.owners[fact.source_part as usize];
+                                self.uptakes[source as usize].quote(message, fact.source_part);
+                            }
+                        }
+                    }
                 }
+                self.owners.push(owner);
                 if is_related {
                     related.push((index(self.ends.len()), index(range.len())));
                 }
@@ -194,6 +220,37 @@ impl Scoring {
         }
         self.offsets.push((self.numbers.len(), self.ends.len()));
         related
+    }
+
+    /// Returns what holds for all terms.
+    fn conversation(&self, question: Option<usize>) -> Conversation {
+        let newest_call = self.documents.iter().rev().find(|document| document.voice == Voice::Call);
+        let effect = newest_call.and_then(|document| document.effect);
+        Conversation { messages: self.messages, question: question.unwrap_or_default(), effect }
+    }
+
+    /// Returns what can be read off the conversation about a term; `None` for what is worth nothing by itself, and for what
+    /// only system messages name.
+    fn features(&self, id: usize) -> Option<[u16; FEATURES]> {
+        let fact = &self.facts[id];
+        if !fact.term.kind().is_salient() || fact.last_part == NONE {
+            return None;
+        }
+        let owner = |part: u32| self.owners[part as usize] as usize;
+        let last = &self.documents[owner(fact.last_part)];
+        let part = if fact.source_part == NONE { fact.last_part } else { fact.source_part };
+        let source = owner(part);
+        let source = Source { document: &self.documents[source], uptake: &self.uptakes[source], part };
+        let part_terms = last.analysis.terms_in(fact.last_part as usize - self.offsets[owner(fact.last_part)].1);
+        Some(features(fact, &self.bearings[id], &self.conversation, (last, part_terms), &source))
+    }
+
+    /// Notes for each document how relevant its most relevant part is.
+    fn rate_documents(&mut self) {
+        for (uptake, parts) in self.uptakes.iter_mut().zip(self.offsets.windows(2)) {
+            let parts = &self.relevance[parts[0].1..parts[1].1];
+            uptake.relevance = parts.iter().copied().fold(0.0, f32::max);
+        }
     }
 
     /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
@@ -231,6 +288,32 @@ impl Scoring {
             self.relevance[at] = relevance;
         }
         bearings
+    }
+
+    /// Adds to the relevance of the `related` parts what each names of all that the request is about, rare names before usual
+    /// ones: the one line with the order that is asked for, out of a list of orders. A request of many names asks for none of them.
+    fn answer(&mut self, related: &[(u32, u32)]) {
+        let idf = Idf::of(self.ends.len());
+        let weight = |id: u32| {
+            let fact = &self.facts[id as usize];
+            if STOP_WORDS.contains(&fact.term) { 0.0 } else { self.bearings[id as usize].asked * idf.at(fact.mentions) }
+        };
+        let mut named: Vec<(u32, u32)> = Vec::new();
+        for &(part, _) in related {
+            let start = (part as usize).checked_sub(1).map_or(0, |before| self.ends[before]);
+            let ids = &self.numbers[start as usize..self.ends[part as usize] as usize];
+            named.extend(ids.iter().filter(|&&id| weight(id) > 0.0).map(|&id| (part, id)));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut ids: Vec<u32> = named.iter().map(|&(_, id)| id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let all: f32 = ids.iter().map(|&id| weight(id)).sum();
+        for of_part in named.chunk_by(|a, b| a.0 == b.0) {
+            let share = of_part.iter().map(|&(_, id)| weight(id)).sum::<f32>() / all;
+            self.relevance[of_part[0].0 as usize] += ANSWER * share.powi(2);
+        }
     }
 
     /// Rates what was said in words by BM25 for the question, with its neighbours.
@@ -328,7 +411,7 @@ impl Scoring {
     }
 
     /// Returns the names that nothing which stays has, each where it was mentioned last. O(mentions).
-    pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
+    pub fn lost(&self, min_worth: f32) -> Vec<LostName> {
         let mut seen = vec![false; self.facts.len()];
         let mut lost = Vec::new();
         let documents = self.documents.iter().enumerate().rev();
@@ -336,10 +419,9 @@ impl Scoring {
             let names = self.mentions(document).filter(|&mention| self.term(mention).kind().is_name());
             for (nth, mention) in names.enumerate() {
                 let id = self.numbers[mention] as usize;
-                // What is covered nowhere is worth its chance.
-                let chance = self.worths[id];
-                if self.covered[id].is_nowhere() && chance >= min_chance && !std::mem::replace(&mut seen[id], true) {
-                    lost.push(LostName { chance, document, mention, term: self.term(mention), nth });
+                let worth = self.worths[id];
+                if self.covered[id].is_nowhere() && worth >= min_worth && !std::mem::replace(&mut seen[id], true) {
+                    lost.push(LostName { worth, document, mention, term: self.term(mention), nth });
                 }
             }
         }
@@ -407,21 +489,23 @@ impl Scoring {
     pub fn examples(&self, used: &dyn Fn(ShortTerm) -> bool) -> Vec<Example> {
         let mut seen = vec![false; self.facts.len()];
         let mut examples = Vec::new();
-        let logarithms = Logarithms::new();
         let documents = self.documents.iter().enumerate();
         for (position, _) in documents.filter(|(_, document)| document.voice != Voice::System) {
             for mention in self.mentions(position) {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
                 if is_new && self.covered[id].is_nowhere() && term.kind().is_salient() {
-                    let features = features(&self.facts[id], &self.bearings[id], self.messages, &logarithms);
-                    examples.push(Example { kind: term.kind() as u8, features, is_used: used(term) });
+                    let features = self.features(id);
+                    examples.extend(features.map(|features| Example { features, is_used: used(term) }));
                 }
             }
         }
         examples
     }
 }
+
+/// A term that no more messages name tells whom the model has it from.
+const RARE: u16 = 3;
 
 /// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
 /// Relevance Framework" (2009), section 3.
@@ -447,6 +531,9 @@ static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
 const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
 /// What the most relevant place counts against the most relevant message by itself, which may stand anywhere.
 const TOGETHER: f32 = 0.75;
+
+/// The relevance of a part that names all that the request is about.
+const ANSWER: f32 = 5.0;
 
 /// How much a term of a part of a result takes from the relevance of the others.
 const LENGTH: f32 = 0.02;
@@ -480,6 +567,7 @@ mod tests {
         let document = |(message, &(voice, text)): (usize, &(Voice, &str))| Document {
             message,
             voice,
+            effect: None,
             stays: voice == Voice::System,
             asks: 0.0,
             analysis: Analysis::of(text, Form::Dated),
@@ -495,10 +583,15 @@ mod tests {
 
     #[test]
     fn what_was_named_lately_and_by_the_model_is_likelier_needed() {
-        let told = |last| scoring(&[(Voice::Result, "handle_a1b2"), (Voice::User, "and?"), last]);
+        let told = |last| {
+            let mut texts = vec![(Voice::User, "and?"); 40];
+            texts[0] = (Voice::Result, "handle_a1b2");
+            texts[39] = last;
+            scoring(&texts)
+        };
         let old = worth(&told((Voice::User, "well")), 0);
-        let recent = worth(&told((Voice::Result, "handle_a1b2")), 2);
-        let said = worth(&told((Voice::Assistant, "handle_a1b2")), 2);
+        let recent = worth(&told((Voice::Result, "handle_a1b2")), 39);
+        let said = worth(&told((Voice::Assistant, "handle_a1b2")), 39);
         assert!(old < recent && recent < said, "{old} {recent} {said}");
     }
 

@@ -118,10 +118,10 @@ const FRAME: f32 = 0.02;
 const TEXT: f32 = 0.004;
 const TALK: f32 = 0.0004;
 /// The relevance of a part of a result or a call.
-const RELEVANCE: f32 = 0.15;
+const RELEVANCE: f32 = 0.2;
 /// The relevance of what was said, what it names, and that it was said at all.
 const SAID: f32 = 3.0;
-const NAMED_IN_TALK: f32 = 0.01;
+const NAMED_IN_TALK: f32 = 0.001;
 const ANY_TALK: f32 = 0.1;
 /// Terms of a message that says next to nothing ("OK.", "Got it, thanks."), and what that is multiplied with.
 const CURT: usize = 2;
@@ -249,8 +249,8 @@ impl<'s> Selector<'s> {
     }
 
     /// See [`Scoring::lost`].
-    pub fn lost(&self, min_chance: f32) -> Vec<LostName> {
-        self.scoring.lost(min_chance)
+    pub fn lost(&self, min_worth: f32) -> Vec<LostName> {
+        self.scoring.lost(min_worth)
     }
 
     /// See [`Scoring::cover_text`].
@@ -661,7 +661,14 @@ mod tests {
             let text: String = (message * LINES..(message + 1) * LINES).map(line).collect();
             let analysis = Analysis::of(&text, Form::Outlined);
             assert_eq!(analysis.parts.len(), LINES);
-            Document { message, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(&analysis) }
+            Document {
+                message,
+                voice: Voice::Result,
+                effect: None,
+                stays: false,
+                asks: 0.0,
+                analysis: Arc::clone(&analysis),
+            }
         };
         Scoring::new((0..3).map(document).collect(), 3, None, Ablation::default())
     }

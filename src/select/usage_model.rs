@@ -1,95 +1,162 @@
-//! The chance that the next step uses a term: a linear model, learned or by hand.
+//! The chance that the next step uses a term: by trees that were fitted to recorded agent runs, or by hand.
 
 use std::sync::LazyLock;
 
-use crate::text::estimate::count;
-use crate::text::segments::Class;
-use crate::text::terms::KINDS;
+use crate::text::estimate::index;
+use crate::tools::Effect;
 
-use super::facts::{Fact, QueryMatch};
-use super::scoring::Voice;
+use super::facts::{Fact, NONE, QueryMatch};
+use super::scoring::Document;
+use super::trees::Trees;
 
-/// Features of a term.
-pub const FEATURES: usize = 14;
+/// Features of a term, in the order of [`features`]: see `training/README.md`.
+pub const NAMES: [&str; FEATURES] = [
+    "kind",
+    "mentions",
+    "uses",
+    "reuses",
+    "age",
+    "use_age",
+    "company",
+    "relevance",
+    "asked",
+    "part_terms",
+    "source_age",
+    "source_names",
+    "source_parts",
+    "source_kind",
+    "source_effect",
+    "source_relevance",
+    "quoted_terms",
+    "quoted_age",
+    "quoted_gap",
+    "newest_effect",
+    "is_in_turn",
+];
 
-/// Logarithms of one more than whole numbers; those of the small ones, which most are, from a table.
-pub struct Logarithms([f32; 512]);
+/// How many there are.
+pub const FEATURES: usize = 21;
 
-impl Logarithms {
-    /// Fills the table.
-    pub fn new() -> Self {
-        Self(std::array::from_fn(|n| count(n).ln_1p()))
-    }
+/// What the model has taken from a text, and how relevant the text is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Uptake {
+    /// Mentions by the model of what little but this text names.
+    quoted_terms: u16,
+    /// The last message with one of them, and the part that it is from.
+    last: Option<(u32, u32)>,
+    /// The relevance of the most relevant part.
+    pub relevance: f32,
+}
 
-    fn at(&self, n: usize) -> f32 {
-        self.0.get(n).copied().unwrap_or_else(|| count(n).ln_1p())
+impl Uptake {
+    /// Notes that a message of the model names what it has from a part.
+    pub fn quote(&mut self, message: u32, part: u32) {
+        self.quoted_terms = self.quoted_terms.saturating_add(1);
+        self.last = Some((message, part));
     }
 }
 
-/// Returns what can be read off a conversation of `messages` messages about a term: see `training/README.md`.
-pub fn features(fact: &Fact, bearing: &QueryMatch, messages: usize, logarithms: &Logarithms) -> [f32; FEATURES] {
-    let ln = |n: u16| logarithms.at(usize::from(n));
-    let is = |condition: bool| f32::from(u8::from(condition));
-    let by = |voice: Voice| is(fact.voices & (1 << voice as u8) != 0);
+/// What holds for all terms of a conversation.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Conversation {
+    pub messages: usize,
+    /// The last message of the user.
+    pub question: usize,
+    /// What the newest call does.
+    pub effect: Option<Effect>,
+}
+
+/// The text that the model has a term from: the last that names it and is not the model's own, where there is one.
+pub struct Source<'s> {
+    pub document: &'s Document,
+    pub uptake: &'s Uptake,
+    /// The part that names it, among those of all documents.
+    pub part: u32,
+}
+
+/// Returns what can be read off a conversation about a term: whole numbers, of which more than 65,535 count as that many.
+/// `last` is the document that names it last, and how many terms the part has that does.
+pub fn features(
+    fact: &Fact,
+    bearing: &QueryMatch,
+    conversation: &Conversation,
+    last: (&Document, usize),
+    source: &Source<'_>,
+) -> [u16; FEATURES] {
+    let age = |message: u32| small(conversation.messages.saturating_sub(message as usize));
+    let (from, uptake) = (source.document, source.uptake);
     [
-        1.0,
-        ln(fact.messages),
-        logarithms.at(messages.saturating_sub(fact.last_message as usize)),
-        ln(fact.uses),
-        by(Voice::User),
-        by(Voice::Assistant),
-        by(Voice::Call),
-        ln(fact.company),
-        bearing.relevance,
-        is(bearing.asked > 0.0),
-        is(matches!(fact.class, Class::Error | Class::NearError | Class::Outlier)),
-        is(fact.class == Class::Header),
-        is(matches!(fact.class, Class::Repeat | Class::Noise)),
-        ln(fact.mentions),
+        fact.term.kind() as u16,
+        fact.mentions,
+        fact.uses,
+        fact.reuses,
+        age(fact.last_message),
+        if fact.last_use == NONE { NEVER } else { age(fact.last_use) },
+        small(last.0.analysis.names()),
+        hundredths(bearing.relevance),
+        hundredths(bearing.asked),
+        small(last.1),
+        age(index(from.message)),
+        small(from.analysis.names()),
+        small(from.analysis.parts.len()),
+        from.analysis.kind().map_or(0, |kind| kind as u16 + 1),
+        effect(from.effect),
+        hundredths(uptake.relevance),
+        uptake.quoted_terms,
+        uptake.last.map_or(NEVER, |(message, _)| age(message)),
+        uptake.last.map_or(NEVER, |(_, part)| small(part.abs_diff(source.part) as usize)),
+        effect(conversation.effect),
+        u16::from(from.message > conversation.question),
     ]
 }
 
-/// Returns the chance that the next step uses a term; 0 for kinds without weights.
-pub fn chance(fact: &Fact, bearing: &QueryMatch, messages: usize, weights: &Weights, logarithms: &Logarithms) -> f32 {
-    let Some(weights) = &weights[fact.term.kind() as usize] else { return 0.0 };
-    let sum: f32 = features(fact, bearing, messages, logarithms)
-        .iter()
-        .zip(weights)
-        .map(|(feature, weight)| feature * weight)
-        .sum();
-    1.0 / (1.0 + (-sum).exp())
+/// The age of what never was.
+const NEVER: u16 = u16::MAX;
+
+fn small(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
 }
 
-/// By kind of term, the weight of each feature; `None` for kinds that are not worth keeping for their own sake.
-pub type Weights = [Option<[f32; FEATURES]>; KINDS];
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates
+fn hundredths(value: f32) -> u16 {
+    (value * 100.0) as u16
+}
+
+fn effect(effect: Option<Effect>) -> u16 {
+    effect.map_or(0, |effect| effect as u16 + 1)
+}
+
+/// Returns what a term is worth by the trees that were fitted to recorded agent runs.
+///
+/// It is the root of the chance that the next step uses it: a step is helped by one of two things that it may need more than by
+/// the same thing twice as surely, and chances are the less sure the higher they are. Of the powers 1, 0.7, 0.5 and 0.4 that one
+/// keeps most of what later steps use.
+pub fn learned(features: &[u16; FEATURES]) -> f32 {
+    chance(f64::from(LEARNED.sum(features)) / LEAF_SCALE).sqrt()
+}
+
+/// What leaves are multiplied with to be whole numbers.
+const LEAF_SCALE: f64 = 1000.0;
 
 /// Fitted to recorded agent runs: see `training/README.md`.
-pub static LEARNED: LazyLock<Weights> = LazyLock::new(|| weights(include_str!("scoring.tsv")));
+static LEARNED: LazyLock<Trees> =
+    LazyLock::new(|| Trees::parse(include_str!("usage_trees.txt"), &NAMES).unwrap_or_default());
 
-/// What one would guess: names more than words, the recent and the used more than others. The ablation of [`LEARNED`].
-pub static BY_HAND: LazyLock<Weights> = LazyLock::new(|| {
-    let guess = |bias: f32| {
-        let mut weights = [0.0; FEATURES];
-        (weights[0], weights[2], weights[3]) = (bias, -0.5, 0.5);
-        Some(weights)
+/// Returns what one would guess: names more than words, the recent and the used more than others. The ablation of [`learned`].
+pub fn by_hand(features: &[u16; FEATURES]) -> f32 {
+    let [kind, _, uses, _, age, ..] = *features;
+    let bias = match kind {
+        2 => -4.0,
+        7 => -5.0,
+        _ => -3.0,
     };
-    let name = guess(-3.0);
-    [None, None, guess(-4.0), name, name, name, name, guess(-5.0)]
-});
+    chance(bias + 0.5 * (f64::from(uses).ln_1p() - f64::from(age).ln_1p()))
+}
 
-/// Reads a table of weights: a row for each kind of term, a column for each feature.
-fn weights(table: &str) -> Weights {
-    const NAMES: [&str; KINDS] = ["part", "word", "long_word", "ident", "joined", "path", "number", "pair"];
-    let mut weights = [None; KINDS];
-    for row in table.lines().filter(|line| !line.starts_with('#')) {
-        let mut cells = row.split('\t');
-        let kind = cells.next().and_then(|name| NAMES.iter().position(|known| *known == name));
-        let row: Vec<f32> = cells.filter_map(|cell| cell.trim().parse().ok()).collect();
-        if let (Some(kind), Ok(row)) = (kind, row.try_into()) {
-            weights[kind] = Some(row);
-        }
-    }
-    weights
+/// Returns the chance of such log odds: rounded from so many digits that the last one is the same on every machine.
+#[allow(clippy::cast_possible_truncation)] // it is rounded
+fn chance(log_odds: f64) -> f32 {
+    (1.0 / (1.0 + (-log_odds).exp())) as f32
 }
 
 #[cfg(test)]
@@ -97,22 +164,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_that_is_salient_has_weights() {
-        let salient = [false, false, true, true, true, true, true, true];
-        for weights in [&*LEARNED, &*BY_HAND] {
-            assert_eq!(weights.map(|row| row.is_some()), salient);
+    fn the_table_has_trees_for_the_features_that_there_are() {
+        assert!(Trees::parse(include_str!("usage_trees.txt"), &NAMES).is_some_and(|trees| trees.len() >= 10));
+    }
+
+    #[test]
+    fn what_was_used_lately_is_worth_more_by_trees_and_by_hand() {
+        let term = |kind: u16, uses: u16, age: u16| {
+            let mut features = [0; FEATURES];
+            (features[0], features[1], features[2], features[3]) = (kind, 1 + uses, uses, uses);
+            (features[4], features[5]) = (age, if uses == 0 { NEVER } else { age });
+            (features[6], features[9], features[17], features[18]) = (50, 5, NEVER, NEVER);
+            features
+        };
+        for worth in [learned, by_hand] {
+            for kind in 2..=7 {
+                let [old, recent, used] =
+                    [term(kind, 0, 60), term(kind, 0, 2), term(kind, 3, 2)].map(|term| worth(&term));
+                assert!(0.0 < old && old < recent && recent < used && used < 1.0, "{kind}: {old} {recent} {used}");
+            }
         }
     }
 
     #[test]
-    fn the_table_has_a_number_for_every_feature_of_every_salient_kind() {
-        let rows = include_str!("scoring.tsv").lines().filter(|row| !row.starts_with('#'));
-        let rows: Vec<Vec<&str>> = rows.map(|row| row.split('\t').collect()).collect();
-        assert_eq!(rows[0].len(), FEATURES + 1, "{:?}", rows[0]);
-        assert_eq!(rows.len(), 1 + LEARNED.iter().flatten().count());
-        for row in &rows[1..] {
-            let numbers = row[1..].iter().filter(|cell| cell.parse().is_ok_and(f32::is_finite));
-            assert_eq!(numbers.count(), FEATURES, "{row:?}");
-        }
+    fn a_quote_tells_when_and_where_a_text_was_quoted_last() {
+        let mut uptake = Uptake::default();
+        uptake.quote(4, 11);
+        uptake.quote(6, 13);
+        assert_eq!((uptake.quoted_terms, uptake.last), (2, Some((6, 13))));
     }
 }

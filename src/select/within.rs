@@ -81,8 +81,14 @@ fn chosen(
     counter: TokenCounter,
     origin: Option<&str>,
 ) -> Option<(String, u64)> {
-    let document =
-        Document { message: 0, voice: Voice::Result, stays: false, asks: 0.0, analysis: Arc::clone(analysis) };
+    let document = Document {
+        message: 0,
+        voice: Voice::Result,
+        effect: None,
+        stays: false,
+        asks: 0.0,
+        analysis: Arc::clone(analysis),
+    };
     let mut scoring = Scoring::new(vec![document], 1, None, Ablation::default());
     let mark = FIRST_MARK + origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
     let full_tokens = u64::from(counter.text(text));

@@ -116,6 +116,12 @@ impl Analysis {
         terms::text_at(text, *self.names.get(nth)? as usize, term)
     }
 
+    /// Returns how many terms a part has.
+    pub fn terms_in(&self, part: usize) -> usize {
+        let start = part.checked_sub(1).map_or(0, |before| self.parts[before].terms_end);
+        (self.parts[part].terms_end - start) as usize
+    }
+
     /// Iterates over the parts with the range of their terms.
     pub fn ranges(&self) -> impl Iterator<Item = (Part, Range<usize>)> + '_ {
         let mut start = 0;

