@@ -212,9 +212,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Holds the budget, whatever was settled: that was estimated, too.
+    /// Holds the budget, whatever was settled: that was estimated, too. Notes give way before that does.
     fn hold(&mut self, selector: &mut Selector<'_>) {
-        if self.tokens() > self.budget_tokens {
+        if self.tokens() > self.budget_tokens && self.draft.tokens() <= self.budget_tokens {
+            self.draft.notes_apart = true;
+        } else if self.tokens() > self.budget_tokens {
             selector.unsettle();
             let used = self.shrink(selector);
             selector.grow_all(selector.used() + float(self.budget_tokens.saturating_sub(used)));

@@ -362,6 +362,23 @@ fn what_the_user_pasted_is_weighed_like_a_result() {
     assert!(user[0].matches("finished job_").count() < 100, "{}", user[0]);
 }
 
+#[test]
+fn notes_give_way_before_the_newest_call_does() {
+    let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
+    messages.extend(conversation(&[("exec", "{}", &log()), ("exec", "{}", &rows())], "Who owns order 5512?"));
+    let newest =
+        [Owned::calling(&["newest"], "get_order", r#"{"order": 5512}"#), Owned::result("newest", "get_order", rows())];
+    let question = messages.len() - 1;
+    messages.extend(newest.clone());
+    let whole = [&messages[..1], &messages[question..]].concat();
+    for slack in 0..40 {
+        let budget_tokens = tokens(&whole) + slack;
+        let short = fit_by(&messages, &Request::new(None, None, 0), budget_tokens);
+        assert!(tokens(&short) <= budget_tokens);
+        assert!(short.ends_with(&newest), "with {slack} tokens more than it takes");
+    }
+}
+
 /// What a rule costs that lies deep in JSON is mostly brackets and marks, which no estimate of its own tokens has.
 #[test]
 fn rules_deep_in_json_stay_within_the_budget() {
