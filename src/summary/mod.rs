@@ -11,8 +11,6 @@ mod local;
 mod policy;
 mod prompt;
 mod structured;
-#[cfg(test)]
-mod tests;
 mod transcript;
 mod trigger;
 

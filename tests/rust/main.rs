@@ -33,6 +33,7 @@ mod store_redis_cluster;
 mod store_redis_faults;
 #[cfg(feature = "sqlite")]
 mod store_sqlite;
+mod summary;
 mod texts;
 mod threads;
 mod window;

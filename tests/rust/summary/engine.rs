@@ -1,8 +1,7 @@
 //! How a run goes with models that refuse, fail, and say nothing or too much.
 
-use super::*;
-use crate::message::{Message, Role, ToolCall};
-use crate::tokens::TokenCounter;
+use nanobot_context::summary::{Draft, Format, Options, Policy, Previous, Run, Structured};
+use nanobot_context::{Message, Role, TokenCounter, ToolCall};
 
 /// A model with a window of so many bytes, that answers what `answer` makes of its prompt.
 struct Model<'m> {

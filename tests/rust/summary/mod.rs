@@ -1,0 +1,3 @@
+//! Summaries: what they cover, when they are due, how they are made.
+
+mod engine;
