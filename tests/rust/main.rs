@@ -7,12 +7,14 @@ mod alternation;
 mod archive;
 mod bad_input;
 mod choice;
+mod conversation;
 mod counting;
 mod documents;
 mod expired;
 mod fields;
 mod fitted;
 mod generate;
+mod history;
 mod ledger;
 mod overflow;
 mod owned;
@@ -21,6 +23,7 @@ mod recovery;
 #[cfg(feature = "redis")]
 mod redis_server;
 mod service;
+mod silent;
 mod steady;
 mod store_contract;
 #[cfg(all(feature = "redis", feature = "sqlite"))]
@@ -33,8 +36,10 @@ mod store_redis_cluster;
 mod store_redis_faults;
 #[cfg(feature = "sqlite")]
 mod store_sqlite;
+mod store_url;
 mod summary;
 mod texts;
 mod threads;
+mod views;
 mod window;
 mod worst_case;

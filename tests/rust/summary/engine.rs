@@ -1,7 +1,9 @@
 //! How a run goes with models that refuse, fail, and say nothing or too much.
 
 use nanobot_context::summary::{Draft, Format, Options, Policy, Previous, Run, Structured};
-use nanobot_context::{Message, Role, TokenCounter, ToolCall};
+use nanobot_context::{Message, Role, TokenCounter};
+
+use crate::views::call;
 
 /// A model with a window of so many bytes, that answers what `answer` makes of its prompt.
 struct Model<'m> {
@@ -142,16 +144,11 @@ fn a_known_window_parts_the_conversation_before_anything_is_refused_and_every_me
 
 #[test]
 fn halves_part_no_call_from_its_results() {
-    let call = |id: &'static str| ToolCall {
-        id: Some(id.into()),
-        name: Some("f".into()),
-        arguments: Some("{}".into()),
-        arguments_are_text: true,
-    };
     let filler = "y".repeat(300);
     let mut view = vec![Message::new(Role::User, "go")];
     for id in ["a", "b", "c", "d", "e", "f", "g"] {
-        view.push(Message { tool_calls: vec![call(id), call("z")], ..Message::empty(Role::Assistant) });
+        let calls = [id, "z"].into_iter().flat_map(|id| call(id, "f", "{}").tool_calls);
+        view.push(Message { tool_calls: calls.collect(), ..Message::empty(Role::Assistant) });
         view.push(Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, &filler) });
         view.push(Message { tool_call_id: Some("z".into()), ..Message::new(Role::Tool, &filler) });
     }
