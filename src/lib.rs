@@ -3,6 +3,7 @@
 //! The core reads a *view* of the messages ([`Message`]), counts it ([`TokenCounter`]), and returns a plan of what to
 //! keep, edit and drop ([`compress`]); it owns no conversation and does no I/O.
 
+pub mod archive;
 pub mod cache;
 #[cfg_attr(not(feature = "python"), allow(dead_code))] // the binding runs work in it
 mod checkpoint;

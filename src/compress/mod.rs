@@ -6,7 +6,6 @@
 //! reasoning, single results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a
 //! provider has rejected.
 
-mod archive;
 mod bounds;
 mod candidates;
 mod compaction;
