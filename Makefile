@@ -96,9 +96,10 @@ $(VENV)/.wheel.stamp: $(WHEEL_SOURCES) $(VENV)/.dev.stamp
 # Two builds at once would take target/maturin from each other, so they wait where `flock` exists.
 LOCK := $(if $(shell command -v flock),flock $(VENV)/.wheel.lock)
 
+# With what `make eval` and `make train` ask for; a release is built without it.
 wheel:
 	@rm -rf dist
-	$(BIN)/maturin build --release --locked --compression-level 9 --out dist --interpreter $(PY)
+	$(BIN)/maturin build --release --locked --compression-level 9 --features python,evaluation --out dist --interpreter $(PY)
 	$(UV) pip install --quiet --python $(PY) --no-deps --reinstall dist/*.whl
 
 # One environment for each nanobot release that is played, in .cache/nanobot.

@@ -16,10 +16,10 @@ Message = dict[str, Any]
 # None: the counter of a model that nobody has named, so that no vocabulary is preferred.
 MODEL: str | None = None
 REPLY = 3  # tokens that prime the reply: one a prompt, not one a message
-MECHANISMS = ("learned", "relevance", "outline", "expired", "pinning", "ledger", "coverage")
+MECHANISMS = ("learned", "relevance", "outline", "superseded", "pinning", "ledger", "coverage")
 
-# Private to the package: `fit_messages` with some of its mechanisms switched off.
-_fit_without: Callable[..., Any] | None = getattr(_core, "fit_without", None)
+# `fit_messages` with some of its mechanisms switched off, in builds with the feature `evaluation`.
+_fit_without: Callable[..., Any] | None = getattr(_core, "_fit_without", None)
 
 
 def can_ablate() -> bool:
@@ -83,7 +83,7 @@ ours = Fitting()
 without_learned = Fitting("learned")
 without_relevance = Fitting("relevance")
 without_outline = Fitting("outline")
-without_expired = Fitting("expired")
+without_superseded = Fitting("superseded")
 without_pinning = Fitting("pinning")
 without_ledger = Fitting("ledger")
 without_coverage = Fitting("coverage")

@@ -1,8 +1,8 @@
 //! Where the originals of shortened tool results can be read back.
 //!
 //! A result is kept under the hash of its text, so that every process and every later call names the same file, and a
-//! text that was kept is never kept twice. Nothing is written here: [`origin`] says which path a mark is to name, and the
-//! plan lists which texts must stand there before it is sent ([`Archived`]).
+//! text that was kept is never kept twice. Nothing is written here: a plan lists which texts must stand there before it
+//! is sent ([`Archived`]).
 //!
 //! Results that are left out whole are not kept. Their note could name the folder only, where a name made of a hash tells
 //! nothing: every dropped result would cost a file, and none could be found again but by searching them all.
@@ -12,22 +12,15 @@ use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::error::{Error, Result};
-use crate::message::{Content, Message, Part, Role};
-use crate::select::within::within;
+use crate::message::{Content, Message, Part};
 use crate::text::elision;
-use crate::tools::PATH_KEYS;
-
-use super::draft::{Draft, Origin, Slot};
-
-/// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
-pub const MIN_TOKENS: u64 = 512;
 
 /// Hexadecimal digits of a name: 64 of the hash's 128 bits.
 ///
 /// Among the 65,000 smallest results that the default cap holds, two share a name with a probability of 1e-10, and all
 /// 128 bits would cost 9 to 13 tokens more in every mark (`o200k_base`, DeepSeek; 50 names).
 const DIGITS: usize = 16;
-const SUFFIX: &str = ".txt";
+pub(crate) const SUFFIX: &str = ".txt";
 
 /// Longest directory: with it a mark is still found by [`elision::read_gap`].
 const MAX_DIRECTORY_BYTES: usize = 256;
@@ -42,7 +35,7 @@ pub struct Archive {
 
 impl Archive {
     /// Iterates over all that tells this archive from another: its directory, and the names that may be given.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let restricted = self.only.is_some().then_some("only");
         let names = self.only.iter().flatten().map(String::as_str);
         [self.directory.as_str()].into_iter().chain(restricted).chain(names)
@@ -81,11 +74,11 @@ impl Archive {
         Self { only: Some(names), ..self }
     }
 
-    fn may_name(&self, name: &str) -> bool {
+    pub(crate) fn may_name(&self, name: &str) -> bool {
         self.only.as_ref().is_none_or(|names| names.contains(name))
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         [&self.directory, "/", name].concat()
     }
 
@@ -93,7 +86,7 @@ impl Archive {
     ///
     /// The model may spell the path in full where the mark has it relative to the workspace: the last two parts of the
     /// directory decide.
-    fn name_in<'p>(&self, path: &'p str) -> Option<&'p str> {
+    pub(crate) fn name_in<'p>(&self, path: &'p str) -> Option<&'p str> {
         let at = path.rfind(['/', '\\'])?;
         let (directory, name) = (path[..at].replace('\\', "/"), &path[at + 1..]);
         let same = |path: &str| path.rsplit('/').take(2).eq(self.directory.rsplit('/').take(2));
@@ -101,7 +94,7 @@ impl Archive {
     }
 
     /// Returns the name that an earlier mark in a shortened `text` gives.
-    fn named_by<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub(crate) fn named_by<'t>(&self, text: &'t str) -> Option<&'t str> {
         let before = [elision::ALL_OF_IT, &self.directory, "/"].concat();
         let is_mark = |at: usize| [elision::LEFT_OUT, elision::TOKENS].iter().any(|end| text[..at].ends_with(end));
         let mut names = text.match_indices(&before).filter(|(at, _)| is_mark(*at));
@@ -141,72 +134,7 @@ fn is_name(name: &str) -> bool {
     name.len() == DIGITS + SUFFIX.len() && name.ends_with(SUFFIX) && name.bytes().take(DIGITS).all(is_digit)
 }
 
-/// Returns the path that a mark in the place of a text is to name: where all of it can be read.
-///
-/// `None` where nothing is kept: there is no archive, the piece is no text of a tool's result, or it is shorter than
-/// [`MIN_TOKENS`]. A result that was read from the archive has that very path, and a text that an earlier call shortened
-/// keeps the one in its mark. O(n) in the text, once for each draft.
-pub fn origin(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
-    let place = place(draft, entry, piece)?;
-    Some(draft.archive.as_ref()?.path(&place.name))
-}
-
-/// Returns which texts of a draft have their file named in what is to be sent.
-pub fn archived(draft: &Draft<'_, '_>) -> Vec<Archived> {
-    if draft.archive.is_none() {
-        return Vec::new();
-    }
-    let mut found = Vec::new();
-    for (index, entry) in draft.entries.iter().enumerate() {
-        for (i, piece) in entry.pieces.iter().enumerate() {
-            if let Some(text) = &piece.text
-                && entry.dropped.is_none()
-                && let Some(place) = place(draft, index, i)
-                && text.contains(&place.name)
-            {
-                found.push(place);
-            }
-        }
-    }
-    found
-}
-
-/// Returns where a piece is kept, found out once for each draft: to ask is usual more than once, and reads the text.
-fn place(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {
-    let archive = draft.archive.as_ref()?;
-    let mut places = draft.places.borrow_mut();
-    places.entry((entry, piece)).or_insert_with(|| find_place(draft, archive, entry, piece)).clone()
-}
-
-fn find_place(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usize) -> Option<Archived> {
-    let Origin::View(index) = draft.entries[entry].origin else { return None };
-    let piece = &draft.entries[entry].pieces[piece];
-    let part = match piece.slot {
-        Slot::Content => None,
-        Slot::Part(part) => Some(part),
-        _ => return None,
-    };
-    if draft.entries[entry].role != Role::Tool {
-        return None;
-    }
-    let text = text_at(&draft.view[index], part)?;
-    let is_long = piece.original_tokens >= MIN_TOKENS;
-    let earlier = archive.named_by(text).map(str::to_owned);
-    let earlier = earlier.or_else(|| read_from(draft, entry, archive).filter(|_| is_long));
-    let earlier = earlier.filter(|name| archive.may_name(name));
-    let is_earlier = earlier.is_some();
-    let name = earlier.or_else(|| is_long.then(|| name(text)).filter(|name| archive.may_name(name)))?;
-    Some(Archived { index, part, name, is_earlier })
-}
-
-/// Returns the name of the archive's file that a result was read from.
-fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
-    // Most calls are told by that, without being parsed.
-    draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
-    archive.name_in(&draft.argument(entry, PATH_KEYS)?).map(str::to_owned)
-}
-
-fn text_at<'a>(message: &Message<'a>, part: Option<usize>) -> Option<&'a str> {
+pub(crate) fn text_at<'a>(message: &Message<'a>, part: Option<usize>) -> Option<&'a str> {
     match (&message.content, part) {
         (Content::Text(text), None) => Some(text.as_str()),
         (Content::Parts(parts), Some(part)) => match parts.get(part)? {
@@ -238,12 +166,6 @@ fn names_of(text: &str) -> impl Iterator<Item = String> + '_ {
         let name = text.get(start..at + SUFFIX.len())?.strip_prefix(['/', '\\'])?;
         is_name(name).then(|| name.to_owned())
     })
-}
-
-/// Cuts a text to at most `max_tokens` as [`within`] does, with its origin in the first mark where it has one.
-pub fn to_tokens(draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: u64) -> Option<(String, u64)> {
-    let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
-    within(source, max_tokens, draft.counter, origin(draft, entry, piece).as_deref())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! keep, edit and drop ([`compress`]); it owns no conversation and does no I/O.
 
 pub mod archive;
+pub mod budget;
 pub mod cache;
 #[cfg_attr(not(feature = "python"), allow(dead_code))] // the binding runs work in it
 mod checkpoint;

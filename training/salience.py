@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,9 @@ from nanobot_context import _core, count_tokens
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# In builds with the feature `evaluation`, as `make build` makes them.
+_examples: Callable[[list[dict[str, Any]], list[str]], bytes] = vars(_core)["_salience_examples"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ROOT / "src" / "select" / "usage_trees.txt"
@@ -135,7 +138,7 @@ def steps_of(file: Path) -> list[Step]:
         if not any(message["role"] == "tool" for message in messages):
             continue
         for index in chosen(messages):
-            found = _core.salience_examples(messages[:index], [named(messages[index])])
+            found = _examples(messages[:index], [named(messages[index])])
             rows = np.frombuffer(found, "<u2").reshape(-1, COLUMNS)
             step = Step(source, session_of(item["id"]), licence_of(item["license"]), rows)
             if rows[:, -1].any():

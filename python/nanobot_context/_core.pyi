@@ -40,7 +40,6 @@ __all__ = [
     "find_last_user_index",
     "find_safe_cut_point",
     "fit_messages",
-    "fit_without",
     "fits",
     "format_structured",
     "format_value",
@@ -54,7 +53,6 @@ __all__ = [
     "prevailing_script",
     "reduce_messages",
     "rolling_cut",
-    "salience_examples",
     "select_history",
     "set_cache_limit",
     "static_buffer_cut",
@@ -219,10 +217,6 @@ def fit_messages(
     tools: _Tools | None = None,
     archive: _Archive | None = None,
 ) -> Fitted: ...
-def fit_without(
-    messages: _Messages, max_tokens: int, model: str | None, without: list[str]
-) -> Fitted: ...
-def salience_examples(messages: _Messages, used: list[str]) -> bytes: ...
 def fits(
     messages: _Messages,
     max_tokens: int,

@@ -6,10 +6,11 @@ use crate::text::{elision, excerpt};
 use crate::tokens::{TokenCounter, cut_by_content};
 use crate::tools::{Effect, PATH_KEYS};
 
-use super::archive;
 use super::draft::{Draft, Piece, Slot};
+use super::origins::Origins;
 use super::priority::{Priority, classify, is_shell_result};
 use super::protection::{Protection, Tier};
+use super::superseded::Superseded;
 
 /// Arguments shorter than this are never cut: the marks would cost as much.
 const MIN_CUT_ARGUMENTS: u64 = 96;
@@ -17,19 +18,28 @@ const MIN_CUT_ARGUMENTS: u64 = 96;
 /// Characters that every string of cut arguments keeps at least.
 const ARGUMENT_CHARS: usize = 40;
 
-/// Returns everything that may be cut, in the order of the conversation.
-pub fn candidates(draft: &Draft<'_, '_>, layout: &Protection) -> Vec<Candidate> {
+/// Returns everything that may be cut, in the order of the conversation; `superseded` says so of results by entry, where that
+/// was asked.
+pub fn candidates(
+    draft: &Draft<'_, '_>,
+    origins: &Origins<'_>,
+    layout: &Protection,
+    superseded: &[Option<Superseded>],
+) -> Vec<Candidate> {
     let mut candidates = Vec::new();
     for (position, group) in layout.groups.iter().enumerate() {
         let Some(tier) = layout.tiers[position] else { continue };
         for index in group.start..group.end {
             let entry = &draft.entries[index];
             if entry.dropped.is_none() {
-                let priority = priority(draft, index);
-                candidates.extend(
-                    (0..entry.pieces.len())
-                        .filter_map(|piece| candidate(draft, (index, piece), position, (tier, priority))),
-                );
+                let of = Of {
+                    group: position,
+                    tier,
+                    priority: priority(draft, index),
+                    superseded: superseded.get(index).copied().flatten(),
+                };
+                candidates
+                    .extend((0..entry.pieces.len()).filter_map(|piece| candidate(draft, origins, (index, piece), of)));
             }
         }
     }
@@ -50,6 +60,17 @@ pub struct Candidate {
     pub weight: f32,
     /// Whether whole members of arguments may go: their strings are many and short.
     pub by_members: bool,
+    /// Why it says nothing any more, where it is such a result.
+    pub superseded: Option<Superseded>,
+}
+
+/// What is known of a candidate's message.
+#[derive(Clone, Copy)]
+struct Of {
+    group: usize,
+    tier: Tier,
+    priority: Priority,
+    superseded: Option<Superseded>,
 }
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
@@ -64,9 +85,9 @@ fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
 /// Returns a piece as a candidate, or `None` where it is not to be cut.
 fn candidate(
     draft: &Draft<'_, '_>,
+    origins: &Origins<'_>,
     (entry, piece): (usize, usize),
-    group: usize,
-    (tier, priority): (Tier, Priority),
+    Of { group, tier, priority, superseded }: Of,
 ) -> Option<Candidate> {
     let text = draft.text(entry, piece);
     if elision::is_whole(text) || elision::is_note(text) {
@@ -77,7 +98,7 @@ fn candidate(
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) if tokens < MIN_CUT_ARGUMENTS => return None,
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => arguments_floor(text, tokens, draft.counter),
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
-            (placeholder(draft, entry, piece).1, false)
+            (placeholder(draft, origins, (entry, piece), superseded).1, false)
         }
         Slot::Field(_) => (0, false),
     };
@@ -94,7 +115,7 @@ fn candidate(
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
-    Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members })
+    Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members, superseded })
 }
 
 /// Returns the newest tier that a field may go from.
@@ -108,7 +129,7 @@ fn newest_tier(field: Field) -> Tier {
 }
 
 /// Returns the shortest form of a piece, with its tokens.
-pub fn shortest(draft: &Draft<'_, '_>, candidate: &Candidate) -> (String, u64) {
+pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate) -> (String, u64) {
     let piece = &draft.entries[candidate.entry].pieces[candidate.piece];
     match piece.slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => {
@@ -118,7 +139,7 @@ pub fn shortest(draft: &Draft<'_, '_>, candidate: &Candidate) -> (String, u64) {
             (text, tokens)
         }
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
-            placeholder(draft, candidate.entry, candidate.piece)
+            placeholder(draft, origins, (candidate.entry, candidate.piece), candidate.superseded)
         }
         Slot::Field(_) => (String::new(), 0),
     }
@@ -158,7 +179,12 @@ fn shortest_members(text: &str) -> String {
 }
 
 /// Returns what stands for a whole text, with its tokens.
-pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u64) {
+pub fn placeholder(
+    draft: &Draft<'_, '_>,
+    origins: &Origins<'_>,
+    (entry, piece): (usize, usize),
+    superseded: Option<Superseded>,
+) -> (String, u64) {
     let message = draft.message(entry);
     let &Piece { slot, original_tokens, .. } = &draft.entries[entry].pieces[piece];
     let what = match (slot, draft.entries[entry].role) {
@@ -175,12 +201,9 @@ pub fn placeholder(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String
         }
         _ => "message".to_owned(),
     };
-    let what = match draft.expired.get(entry) {
-        Some(Some(expired)) => format!("{what} ({})", expired.word()),
-        _ => what,
-    };
+    let what = superseded.map_or(what.clone(), |why| format!("{what} ({})", why.word()));
     // A result that was read from the archive names its file already.
-    let origin = archive::origin(draft, entry, piece).filter(|origin| !what.contains(origin));
+    let origin = origins.path(draft, entry, piece).filter(|origin| !what.contains(origin));
     let mark = elision::whole(&what, original_tokens, origin.as_deref());
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)

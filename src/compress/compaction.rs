@@ -9,14 +9,18 @@
 //! The walk adds up tokens and plans nothing: a step counts as what it may leave at most, so that only the last one has
 //! to be made, and where steps fall does not hang on how well the fit fills its target.
 
+use crate::budget::{Request, Tokens};
 use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role};
+use crate::select::Ablation;
 use crate::tokens::REPLY;
 
 use super::draft::{Draft, Entry, Origin};
 use super::limits::{self, longer_than};
+use super::notes::LeftOut;
+use super::origins::Origins;
 use super::plan::{Output, Plan, Receipt};
-use super::{Request, draft, fit, results, share};
+use super::{draft, fit, results};
 
 /// What a step leaves of the tokens that may be cut, which are those of the budget less system messages, tool schemas
 /// and the last message of the user.
@@ -52,7 +56,7 @@ impl Arrived {
             }
             tokens[at] += entry.tokens();
         }
-        Self { plan: draft.finish(), tokens }
+        Self { plan: draft.finish(&LeftOut::default(), &Origins::of(None)), tokens }
     }
 }
 
@@ -87,22 +91,22 @@ impl Step {
     pub fn make(&self, view: &[Message<'_>], request: &Request<'_>) -> crate::Result<Made> {
         let limits = &request.limits;
         let view = &view[..self.at];
-        let mut draft = draft(view, request);
+        let (mut draft, origins) = (draft(view, request), Origins::of(request.archive.as_ref()));
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
-        limits::large_results(&mut draft, request.single_tokens());
+        limits::large_results(&mut draft, &origins, request.single_tokens());
         if results::result_tokens(&draft) > request.all_tokens() {
-            results::shrink_results(&mut draft, request.all_tokens());
+            results::shrink_results(&mut draft, &origins, request.all_tokens());
         }
         limits::long_messages(
             &mut draft,
             last_user,
             (limits.max_user_message_chars, limits.max_assistant_message_chars),
         );
-        fit::fit(&mut draft, self.max_tokens, request.model)?;
+        let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request.model, Ablation::default())?;
         let system = system_tokens(&draft);
         let overhead = draft.overhead_tokens;
-        let plan = draft.finish();
+        let plan = draft.finish(&left_out, &origins);
         let tokens = plan.receipt.tokens_after.unwrap_or_default() - overhead - system;
         Ok(Made { plan, tokens })
     }
@@ -225,8 +229,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         // Rounded up where there is room for that.
         let fixed = Some(self.fixed()).filter(|rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
         let free = self.budget - fixed - last_user;
-        let low = last_user + share(free, LOW, f64::floor);
-        let newest = last_user + self.newest_tokens() + share(free, BESIDE_NEWEST, f64::floor);
+        let low = last_user + Tokens(free).share(LOW).0;
+        let newest = last_user + self.newest_tokens() + Tokens(free).share(BESIDE_NEWEST).0;
         let room = low.max(newest).min(self.budget - fixed);
         self.go_on_from(room);
         Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })

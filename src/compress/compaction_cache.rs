@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
+use crate::budget::Request;
 use crate::cache::{Allowance, Cache, STEPS};
 use crate::error::Result;
 use crate::message::Message;
 
 use super::compaction::{Arrived, Made, Step, last_step};
 use super::digest::Digest;
+use super::is_settled;
 use super::plan::Plan;
-use super::{Request, is_settled};
 
 /// Steps remembered for all stateless calls.
 pub(super) static SHARED: LazyLock<CompactionCache> =
@@ -148,7 +149,7 @@ fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
         archive.names().for_each(|name| hash.text(name));
     }
     for message in &view[..step.at] {
-        hash.message(message, false);
+        hash.message(message);
     }
     hash.finish()
 }

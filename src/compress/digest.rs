@@ -36,10 +36,10 @@ impl Digest {
         }
     }
 
-    /// Adds a message; of a system message that it is one, unless `with_system`.
-    pub fn message(&mut self, message: &Message<'_>, with_system: bool) {
+    /// Adds a message; of a system message only that it is one.
+    pub fn message(&mut self, message: &Message<'_>) {
         self.number(message.role as u64);
-        if message.role == Role::System && !with_system {
+        if message.role == Role::System {
             return;
         }
         match &message.content {

@@ -7,11 +7,9 @@ use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall}
 use crate::text::elision;
 use crate::tokens::{REPLY, TokenCounter};
 
-use super::Ablation;
-use super::archive::{Archive, Archived, archived};
-use super::notes::{Item, Notes};
+use super::notes::{Item, LeftOut, Notes};
+use super::origins::Origins;
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
-use super::superseded::Expired;
 
 /// What in a message may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,20 +90,6 @@ pub struct Draft<'v, 'a> {
     pub entries: Vec<Entry>,
     /// Tokens of tool schemas and of the start of the reply.
     pub overhead_tokens: u64,
-    /// Tokens that notes for what was left out may have; a note beyond that is left out too, for the budget holds first.
-    pub max_note_tokens: u64,
-    /// Whether notes are messages of their own and no messages are joined, for want of tokens.
-    pub notes_apart: bool,
-    /// By entry: whether it is a result that has expired, once that was asked.
-    pub expired: Vec<Option<Expired>>,
-    /// What selection goes by.
-    pub mechanisms: Ablation,
-    /// Where originals are kept, if they are.
-    pub archive: Option<Archive>,
-    /// Which texts are kept there and how, by (entry, piece), as far as it was asked.
-    pub places: RefCell<BTreeMap<(usize, usize), Option<Archived>>>,
-    /// What a model should still know of what is left out.
-    pub ledger: Option<String>,
     /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
     parsed: RefCell<(Option<usize>, serde_json::Value)>,
     before: u64,
@@ -116,32 +100,13 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
-        Self {
-            view,
-            counter,
-            entries,
-            overhead_tokens,
-            max_note_tokens: u64::MAX,
-            notes_apart: false,
-            expired: Vec::new(),
-            mechanisms: Ablation::default(),
-            archive: None,
-            places: RefCell::default(),
-            ledger: None,
-            parsed: RefCell::default(),
-            before,
-        }
+        Self { view, counter, entries, overhead_tokens, parsed: RefCell::default(), before }
     }
 
-    /// Returns the tokens of the request now, notes for what was left out not included.
+    /// Returns the tokens of the request now, without what is said of messages left out.
     pub fn tokens(&self) -> u64 {
         let kept = self.entries.iter().filter(|entry| entry.dropped.is_none());
-        self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>() + self.ledger_tokens()
-    }
-
-    /// Returns the tokens of the message that lists what is left out.
-    pub fn ledger_tokens(&self) -> u64 {
-        self.ledger.as_ref().map_or(0, |ledger| self.tokens_of(Role::User, ledger))
+        self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
     }
 
     /// Returns the tokens of a note for a few messages left out.
@@ -196,10 +161,11 @@ impl<'v, 'a> Draft<'v, 'a> {
     }
 
     /// Returns the plan: what every message has become, and notes where messages were left out for the budget.
-    pub fn finish(self) -> Plan {
-        let archived = archived(&self);
-        let max_tokens = self.tokens().saturating_add(self.max_note_tokens);
-        let (items, after) = Notes::of(&self).carry_out(&self, max_tokens);
+    pub fn finish(self, left_out: &LeftOut, origins: &Origins<'_>) -> Plan {
+        let archived = origins.archived(&self);
+        let tokens = self.tokens() + left_out.ledger_tokens(&self);
+        let max_tokens = tokens.saturating_add(left_out.max_note_tokens);
+        let (items, after) = Notes::of(&self, left_out).carry_out(&self, max_tokens);
         let mut outputs = Vec::with_capacity(items.len());
         let mut cuts = Vec::new();
         let mut entries: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::conversation::{Group, is_note};
 use crate::error::{Error, Floor, Result};
 use crate::message::{Field, Role, Text};
+use crate::select::Ablation;
 use crate::select::scoring::{Document, LostName, Scoring, Voice};
 use crate::select::selector::{Block, Kept, Selector, shrink_steps};
 use crate::select::within::within;
@@ -22,24 +23,29 @@ use crate::text::rules::{Claim, normal};
 use crate::text::segments::Kind;
 use crate::tools::Effect;
 
-use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
 use super::documents::{Documents, Place, Stated};
 use super::draft::{Draft, Entry, Slot};
-use super::notes::Notes;
-use super::outcome::remembered;
+use super::notes::{LeftOut, Notes};
+use super::origins::Origins;
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
-use super::superseded::expired;
+use super::superseded::superseded;
 
-/// Cuts the draft until it has at most `budget_tokens`.
+/// Cuts the draft until it has at most `budget_tokens`; returns what is said of what was left out.
 ///
 /// # Errors
 ///
 /// [`Error::Overflow`] when what is never cut is already more.
-pub fn fit(draft: &mut Draft<'_, '_>, budget_tokens: u64, model: Option<&str>) -> Result<()> {
+pub fn fit(
+    draft: &mut Draft<'_, '_>,
+    origins: &Origins<'_>,
+    budget_tokens: u64,
+    model: Option<&str>,
+    by: Ablation,
+) -> Result<LeftOut> {
     if draft.tokens() <= budget_tokens {
-        return Ok(());
+        return Ok(LeftOut::default());
     }
     let layout = Protection::of(draft);
     let floor = layout.floor(draft);
@@ -47,16 +53,19 @@ pub fn fit(draft: &mut Draft<'_, '_>, budget_tokens: u64, model: Option<&str>) -
     if floor_tokens > budget_tokens {
         return Err(overflow(floor, budget_tokens, model));
     }
-    remembered(draft, budget_tokens, |draft| Fit::new(draft, &layout, budget_tokens, floor_tokens).carry_out());
+    let mut left_out = Fit::new(draft, origins, &layout, (budget_tokens, floor_tokens), by).carry_out();
     // Where all goes and there is no place for the notes, they go too.
-    draft.max_note_tokens = budget_tokens.saturating_sub(draft.tokens());
-    Ok(())
+    left_out.max_note_tokens = budget_tokens.saturating_sub(draft.tokens() + left_out.ledger_tokens(draft));
+    Ok(left_out)
 }
 
 /// A fit under way.
 struct Fit<'f, 'v, 'a> {
     draft: &'f mut Draft<'v, 'a>,
+    origins: &'f Origins<'f>,
     layout: &'f Protection,
+    by: Ablation,
+    left_out: LeftOut,
     candidates: Vec<Candidate>,
     /// By candidate: what its piece was before the fit.
     before: Vec<Before>,
@@ -122,24 +131,29 @@ impl Listed {
     }
 }
 
-/// What a result that has expired is still worth.
-const EXPIRED: f32 = 0.1;
+/// What a superseded result is still worth.
+const SUPERSEDED: f32 = 0.1;
 
 impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
-    fn new(draft: &'f mut Draft<'v, 'a>, layout: &'f Protection, budget_tokens: u64, floor_tokens: u64) -> Self {
-        if draft.mechanisms.expired {
-            // Before any mark is weighed, for marks name it.
-            draft.expired = expired(draft);
-        }
-        let mut candidates = candidates(draft, layout);
-        for candidate in &mut candidates {
-            if draft.expired.get(candidate.entry).is_some_and(Option::is_some) {
-                candidate.weight *= EXPIRED;
-            }
+    fn new(
+        draft: &'f mut Draft<'v, 'a>,
+        origins: &'f Origins<'f>,
+        layout: &'f Protection,
+        (budget_tokens, floor_tokens): (u64, u64),
+        by: Ablation,
+    ) -> Self {
+        // Before any mark is weighed, for marks name it.
+        let superseded = if by.superseded { superseded(draft) } else { Vec::new() };
+        let mut candidates = candidates(draft, origins, layout, &superseded);
+        for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
+            candidate.weight *= SUPERSEDED;
         }
         Self {
             draft,
+            origins,
             layout,
+            by,
+            left_out: LeftOut::default(),
             candidates,
             before: Vec::new(),
             places: Vec::new(),
@@ -148,7 +162,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    fn carry_out(mut self) {
+    fn carry_out(mut self) -> LeftOut {
         let Documents { documents, places, frames, blocks, claims, typed } =
             Documents::of(self.draft, self.layout, &self.candidates);
         self.places = places;
@@ -163,13 +177,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             })
             .collect();
         let pins = self.pins(&blocks, &documents, claims);
-        let mechanisms = self.draft.mechanisms;
-        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.layout.last_user, mechanisms);
+        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.layout.last_user, self.by);
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
         self.protect_newest(&mut selector);
-        if mechanisms.pinning {
+        if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
             // Only what surely fits may not be given up: tokens are estimated here.
             if selector.used() <= self.room * SURE {
@@ -182,8 +195,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut room = self.room;
         let listed = (ledger > 0.0).then(|| self.list(&mut selector, ledger));
         if let Some(listed) = &listed {
-            self.draft.ledger = listed.message();
-            room -= float(self.draft.ledger_tokens());
+            self.left_out.ledger = listed.message();
+            room -= float(self.left_out.ledger_tokens(self.draft));
         }
         for _ in 0..ROUNDS {
             selector.grow_all(room);
@@ -201,7 +214,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.hold(&mut selector);
         if self.counted() > self.budget_tokens {
             // Joined texts were estimated by their parts.
-            self.draft.notes_apart = true;
+            self.left_out.notes_apart = true;
             self.hold(&mut selector);
         }
         let more = self.top_up(&selector);
@@ -210,6 +223,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 self.write(block, &selector);
             }
         }
+        self.left_out
     }
 
     /// Holds the budget, whatever was settled: that was estimated, too. Notes give way before that does.
@@ -227,7 +241,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Returns the tokens that the ledger may have.
     fn ledger_tokens(&self) -> f32 {
         let tokens = (self.rest() * LEDGER_SHARE).min(MAX_LEDGER);
-        if tokens < MIN_LEDGER || !self.draft.mechanisms.ledger { 0.0 } else { tokens }
+        if tokens < MIN_LEDGER || !self.by.ledger { 0.0 } else { tokens }
     }
 
     /// Takes what the user said: first what holds from then on, then, where the user says little beside the others, all of it;
@@ -476,17 +490,17 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         };
         listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
         listed.names.retain(|name| !stays(name));
-        self.draft.ledger = listed.message();
+        self.left_out.ledger = listed.message();
         let free = self.budget_tokens.saturating_sub(self.tokens());
         listed.left = listed.left.min(float(free));
         self.list_all_names(selector, &mut listed);
-        let before = std::mem::replace(&mut self.draft.ledger, listed.message());
+        let before = std::mem::replace(&mut self.left_out.ledger, listed.message());
         if self.tokens() > self.budget_tokens {
-            self.draft.ledger = before;
+            self.left_out.ledger = before;
         }
         // What was settled may have left it less than was thought.
         if self.tokens() > self.budget_tokens {
-            self.draft.ledger = None;
+            self.left_out.ledger = None;
         }
     }
 
@@ -564,12 +578,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Returns the tokens of the request as it is now.
     fn tokens(&self) -> u64 {
-        Notes::of(self.draft).tokens(self.draft)
+        Notes::of(self.draft, &self.left_out).tokens(self.draft)
     }
 
     /// Returns the same, joined texts counted.
     fn counted(&self) -> u64 {
-        Notes::of(self.draft).carry_out(self.draft, self.budget_tokens).1
+        Notes::of(self.draft, &self.left_out).carry_out(self.draft, self.budget_tokens).1
     }
 
     fn write(&mut self, block: usize, selector: &Selector<'_>) {
@@ -578,7 +592,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let (text, tokens, reason) = match (selector.kept(block), &before.analysis) {
             (Kept::Whole, _) => (before.text.clone(), before.tokens, before.reason),
             (Kept::Some, Some(analysis)) => {
-                let origin = archive::origin(self.draft, entry, piece);
+                let origin = self.origins.path(self.draft, entry, piece);
                 let source = self.before(block);
                 let short = analysis.excerpt(source, &|part| selector.stays(block, part), origin.as_deref());
                 let tokens = u64::from(self.draft.counter.excerpt(&short, source, before.tokens));
@@ -589,7 +603,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
             }
             _ => {
-                let (text, tokens) = shortest(self.draft, candidate);
+                let (text, tokens) = shortest(self.draft, self.origins, candidate);
                 (Some(text), tokens, Reason::Budget)
             }
         };
@@ -627,7 +641,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let (text, tokens) = if before.tokens <= may_have {
                 (before.text.clone(), before.tokens)
             } else {
-                let origin = archive::origin(self.draft, entry, piece);
+                let origin = self.origins.path(self.draft, entry, piece);
                 let short = within(self.before(block), may_have, self.draft.counter, origin.as_deref());
                 let Some((text, tokens)) = short.filter(|(_, tokens)| *tokens > now.tokens) else { continue };
                 (Some(text), tokens)
@@ -707,9 +721,10 @@ fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Optio
 }
 
 /// Returns the scoring of everything in a draft.
+#[cfg(feature = "evaluation")]
 pub fn scoring(draft: &Draft<'_, '_>) -> Scoring {
     let layout = Protection::of(draft);
-    let (messages, mechanisms) = (draft.entries.len(), draft.mechanisms);
-    let documents = Documents::of(draft, &layout, &candidates(draft, &layout)).documents;
-    Scoring::new(documents, messages, layout.last_user, mechanisms)
+    let candidates = candidates(draft, &Origins::of(None), &layout, &[]);
+    let documents = Documents::of(draft, &layout, &candidates).documents;
+    Scoring::new(documents, draft.entries.len(), layout.last_user, Ablation::default())
 }

@@ -6,9 +6,9 @@ use crate::select::within::json_within_chars;
 use crate::text::{elision, excerpt};
 use crate::tokens::TokenCounter;
 
-use super::archive;
 use super::candidates::placeholder;
 use super::draft::{Draft, Slot};
+use super::origins::Origins;
 use super::plan::Reason;
 use super::results::highest;
 
@@ -50,7 +50,7 @@ fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize)
 }
 
 /// Shortens every tool result of more than `max_tokens` to that many; of several parts the largest give way.
-pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
+pub fn large_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: u64) {
     let all = texts(draft, |role| role == Role::Tool);
     for of_result in all.chunk_by(|a, b| a.0 == b.0) {
         let tokens = |&(entry, piece): &(usize, usize)| draft.entries[entry].pieces[piece].tokens;
@@ -63,8 +63,8 @@ pub fn large_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
             if size > level {
                 // In a window so small that a third of it holds no cut, none of it stays: what a later pass left of it could
                 // be cut again in the next call.
-                let short = archive::to_tokens(draft, entry, piece, level);
-                let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, entry, piece));
+                let short = origins.within(draft, entry, piece, level);
+                let (short, tokens) = short.unwrap_or_else(|| placeholder(draft, origins, (entry, piece), None));
                 if tokens < size {
                     draft.set(entry, piece, short, tokens, Reason::LargeResult);
                 }

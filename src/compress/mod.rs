@@ -13,11 +13,13 @@ mod compaction_cache;
 mod digest;
 mod documents;
 mod draft;
+#[cfg(feature = "evaluation")]
+pub mod evaluation;
 mod fit;
 mod limits;
 pub(crate) mod lost;
 mod notes;
-mod outcome;
+mod origins;
 mod plan;
 mod priority;
 mod protection;
@@ -25,136 +27,36 @@ mod repair;
 mod results;
 mod superseded;
 
-use std::collections::HashSet;
-
+pub use crate::archive::{Archive, Archived, name as archive_name, names_in};
+pub use crate::budget::{Limits, Request};
 use crate::cache::{self, Cache, Share};
 use crate::conversation::{groups, last_user_index};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::message::{Message, Role};
-use crate::select::within;
-pub use crate::select::{Ablation, Example, FEATURES};
-use crate::text::{analysis, terms};
-use crate::tokens::{self, TokenCounter, share};
+use crate::select::{Ablation, within};
+use crate::text::analysis;
+use crate::tokens;
 
 use draft::Draft;
+use origins::Origins;
 
 /// Returns the caches of the core, each with its share; the binding has two of its own.
-pub fn caches() -> [(&'static Share, &'static dyn Cache); 6] {
+pub fn caches() -> [(&'static Share, &'static dyn Cache); 5] {
     let [counts, cuts] = tokens::caches();
     [
         (&cache::ANALYSES, &*analysis::MEMORY),
         (&cache::COUNTS, counts),
         (&cache::CUTS, cuts),
         (&cache::SHORTENED, &*within::MEMORY),
-        (&cache::FITS, &*outcome::MEMORY),
         (&cache::STEPS, &*compaction_cache::SHARED),
     ]
 }
 
-pub use archive::{Archive, Archived, name as archive_name, names_in};
 pub use bounds::Bounds;
 pub use compaction_cache::CompactionCache;
 pub use lost::{Lost, LostKind, lost};
 pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
-
-/// The knobs of compression, all of documents 001 and 004.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Limits {
-    /// Share of the window that one tool result may have when something is cut.
-    pub tool_result_soft_limit: f64,
-    /// Share of the window that all tool results may have together when something is cut.
-    pub tool_result_hard_limit: f64,
-    /// Share of the window kept free for the answer.
-    pub context_reserve_ratio: f64,
-    /// Characters of `reasoning_content` that stay before the last round when something is cut; longer ones go.
-    pub reasoning_keep_chars: usize,
-    /// Characters of a message of the user before the last round when something is cut; 0 for no limit.
-    pub max_user_message_chars: usize,
-    /// Characters of a message of the assistant before the last round when something is cut; 0 for no limit.
-    pub max_assistant_message_chars: usize,
-    /// Share of the window that a request has after [`emergency`], at most.
-    pub emergency_ratio: f64,
-}
-
-impl Default for Limits {
-    /// Source: document 001, stages one and seven; document 004, the constants of phase 1.
-    fn default() -> Self {
-        Self {
-            tool_result_soft_limit: 0.3,
-            tool_result_hard_limit: 0.5,
-            context_reserve_ratio: 0.15,
-            reasoning_keep_chars: 2_000,
-            max_user_message_chars: 30_000,
-            max_assistant_message_chars: 20_000,
-            emergency_ratio: 0.6,
-        }
-    }
-}
-
-/// What a request is made for.
-#[derive(Debug, Clone)]
-pub struct Request<'r> {
-    /// The model's name, for its counter and for errors.
-    pub model: Option<&'r str>,
-    /// Tool schemas as the JSON text of a list.
-    pub tools: Option<&'r str>,
-    /// The model's window.
-    pub window_tokens: u64,
-    /// Tokens that the answer may have, where that is set.
-    pub max_output_tokens: Option<u64>,
-    /// The knobs.
-    pub limits: Limits,
-    /// Where the originals of shortened tool results are kept, if they are.
-    pub archive: Option<Archive>,
-    /// What selection goes by; all of it, but for evaluation.
-    pub mechanisms: Ablation,
-}
-
-impl<'r> Request<'r> {
-    /// Returns a request with everything else as it is by default.
-    pub fn new(model: Option<&'r str>, tools: Option<&'r str>, window_tokens: u64) -> Self {
-        Self {
-            model,
-            tools,
-            window_tokens,
-            max_output_tokens: None,
-            limits: Limits::default(),
-            archive: None,
-            mechanisms: Ablation::default(),
-        }
-    }
-
-    /// Returns the counter for the model.
-    pub fn counter(&self) -> TokenCounter {
-        TokenCounter::new(self.model)
-    }
-
-    /// Returns the tokens that messages and tool schemas may have: the window less the reserve for the answer, which is
-    /// `context_reserve_ratio` of the window or `max_output_tokens`, whichever is larger.
-    pub fn budget_tokens(&self) -> u64 {
-        let reserve = share(self.window_tokens, self.limits.context_reserve_ratio, f64::ceil);
-        self.window_tokens.saturating_sub(reserve.max(self.max_output_tokens.unwrap_or(0)))
-    }
-
-    /// Returns the most tokens that are still below `emergency_ratio` of the window and leave room for the answer.
-    pub fn emergency_tokens(&self) -> u64 {
-        let below = share(self.window_tokens, self.limits.emergency_ratio, f64::ceil).saturating_sub(1);
-        below.min(self.window_tokens.saturating_sub(self.max_output_tokens.unwrap_or(0)))
-    }
-
-    fn tools_tokens(&self) -> u64 {
-        self.tools.map_or(0, |tools| self.counter().tools(tools))
-    }
-
-    fn single_tokens(&self) -> u64 {
-        share(self.window_tokens, self.limits.tool_result_soft_limit, f64::floor)
-    }
-
-    fn all_tokens(&self) -> u64 {
-        share(self.window_tokens, self.limits.tool_result_hard_limit, f64::floor)
-    }
-}
 
 /// Returns the plan for the next call, or `None` when the messages may go as they are.
 ///
@@ -188,8 +90,7 @@ pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
 pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
     let mut draft = draft(view, request);
     limits::all_reasoning(&mut draft);
-    fit::fit(&mut draft, request.emergency_tokens(), request.model)?;
-    Ok(draft.finish())
+    fitted(draft, request, request.emergency_tokens(), Ablation::default())
 }
 
 /// Returns the plan for the next attempt after a request was refused: at most `max_tokens`.
@@ -205,8 +106,7 @@ pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, newe
     let mut draft = draft(view, request);
     limits::reasoning(&mut draft, last_user.unwrap_or(view.len()), 0);
     let max_tokens = if newest_only { max_tokens.min(newest_tokens(&draft, last_user)) } else { max_tokens };
-    fit::fit(&mut draft, max_tokens, request.model)?;
-    Ok(draft.finish())
+    fitted(draft, request, max_tokens, Ablation::default())
 }
 
 /// Returns the tokens of system messages, the last message of the user, the newest group, and notes for all else.
@@ -228,40 +128,16 @@ fn newest_tokens(draft: &Draft<'_, '_>, last_user: Option<usize>) -> u64 {
 ///
 /// As [`emergency`].
 pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
-    let mut draft = draft(view, request);
-    fit::fit(&mut draft, max_tokens, request.model)?;
-    Ok(draft.finish())
+    fitted(draft(view, request), request, max_tokens, Ablation::default())
+}
+
+fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64, by: Ablation) -> Result<Plan> {
+    let origins = Origins::of(request.archive.as_ref());
+    let left_out = fit::fit(&mut draft, &origins, max_tokens, request.model, by)?;
+    Ok(draft.finish(&left_out, &origins))
 }
 
 fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a> {
     let counter = request.counter();
-    let mut draft = Draft::new(view, counter, request.tools_tokens(), repair::entries(view, &counter));
-    draft.archive.clone_from(&request.archive);
-    draft.mechanisms = request.mechanisms;
-    draft
-}
-
-/// Checks a ratio that came from outside.
-///
-/// # Errors
-///
-/// [`Error::InvalidArgument`] when it is not a number from 0 to 1.
-pub fn check_ratio(name: &str, ratio: f64) -> Result<f64> {
-    if (0.0..=1.0).contains(&ratio) {
-        Ok(ratio)
-    } else {
-        Err(Error::argument(name, format!("must be from 0 to 1, got {ratio}")))
-    }
-}
-
-/// Returns an example for every term of the conversation that could be kept or lost: its features, and whether one of the
-/// texts in `used` names it. What the trees of the usage model are fitted to.
-pub fn salience_examples(view: &[Message<'_>], request: &Request<'_>, used: &[&str]) -> Vec<Example> {
-    let mut used_terms = HashSet::new();
-    for text in used {
-        terms::scan(text, |term, _| {
-            used_terms.insert(term.short());
-        });
-    }
-    fit::scoring(&draft(view, request)).examples(&|term| used_terms.contains(&term))
+    Draft::new(view, counter, request.tools_tokens(), repair::entries(view, &counter))
 }

@@ -13,8 +13,33 @@ use crate::text::elision;
 use super::draft::{Draft, Slot};
 use super::plan::{NewMessage, Reason};
 
+/// What a request says of what it has lost, and how; what a fit leaves beside the draft.
+#[derive(Debug)]
+pub struct LeftOut {
+    /// The message that lists names and calls.
+    pub ledger: Option<String>,
+    /// Whether notes are messages of their own and no messages are joined, for want of tokens.
+    pub notes_apart: bool,
+    /// Tokens that notes may have; one beyond that is left out too, for the budget holds first.
+    pub max_note_tokens: u64,
+}
+
+impl Default for LeftOut {
+    fn default() -> Self {
+        Self { ledger: None, notes_apart: false, max_note_tokens: u64::MAX }
+    }
+}
+
+impl LeftOut {
+    /// Returns the tokens of the ledger.
+    pub fn ledger_tokens(&self, draft: &Draft<'_, '_>) -> u64 {
+        self.ledger.as_ref().map_or(0, |ledger| draft.tokens_of(Role::User, ledger))
+    }
+}
+
 /// The notes of a draft, and which messages become one.
-pub struct Notes {
+pub struct Notes<'l> {
+    left_out: &'l LeftOut,
     notes: Vec<Note>,
     /// By entry of a message of the user: the entry that it becomes a part of.
     merged: BTreeMap<usize, usize>,
@@ -63,18 +88,18 @@ pub enum Item {
     Merged(usize),
 }
 
-impl Notes {
+impl<'l> Notes<'l> {
     /// Returns the notes for what is left out of a draft.
-    pub fn of(draft: &Draft<'_, '_>) -> Self {
+    pub fn of(draft: &Draft<'_, '_>, left_out: &'l LeftOut) -> Self {
         let mut gaps = Gaps::new(draft);
         for position in 0..draft.entries.len() {
             gaps.pass(position);
         }
         gaps.close(Side::Edge);
-        if gaps.notes.is_empty() && draft.ledger.is_some() {
+        if gaps.notes.is_empty() && left_out.ledger.is_some() {
             gaps.place_ledger();
         }
-        Self { notes: gaps.notes, merged: gaps.merged }
+        Self { left_out, notes: gaps.notes, merged: gaps.merged }
     }
 
     /// Returns the tokens of the request with its notes: estimated where texts are joined, unless they stay apart.
@@ -82,16 +107,20 @@ impl Notes {
         let framing = draft.tokens_of(Role::User, "") - JOINT;
         let of_notes = self.notes.iter().filter_map(|note| {
             let tokens = draft.tokens_of(Role::User, &note.text()?);
-            Some(if draft.notes_apart || matches!(note.place, Place::Alone(_)) { tokens } else { tokens - framing })
+            Some(if self.left_out.notes_apart || matches!(note.place, Place::Alone(_)) {
+                tokens
+            } else {
+                tokens - framing
+            })
         });
-        let saved = if draft.notes_apart { 0 } else { self.merged.len() as u64 * framing };
-        draft.tokens() + of_notes.sum::<u64>() - saved
+        let saved = if self.left_out.notes_apart { 0 } else { self.merged.len() as u64 * framing };
+        draft.tokens() + self.left_out.ledger_tokens(draft) + of_notes.sum::<u64>() - saved
     }
 
     /// Returns what the request is made of, in order, and its tokens. Where notes stay apart from messages, those have a place
     /// that fit `max_tokens`.
     pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
-        if draft.notes_apart { self.apart(draft, max_tokens) } else { self.joined(draft) }
+        if self.left_out.notes_apart { self.apart(draft, max_tokens) } else { self.joined(draft) }
     }
 
     fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Item>, u64) {
@@ -100,7 +129,7 @@ impl Notes {
         // By entry of a message that others join: all of its texts.
         let mut texts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
         let mut notes = self.notes.iter().peekable();
-        let mut ledger = draft.ledger.clone();
+        let mut ledger = self.left_out.ledger.clone();
         let mut tokens = draft.overhead_tokens;
         for position in 0..=draft.entries.len() {
             while let Some(note) = notes.next_if(|note| note.at == position) {
@@ -150,9 +179,9 @@ impl Notes {
     /// Returns the same with messages as they are, and notes of their own as far as they fit.
     fn apart(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
-        let mut tokens = draft.tokens();
+        let mut tokens = draft.tokens() + self.left_out.ledger_tokens(draft);
         let mut notes = self.notes.iter().peekable();
-        let mut ledger = draft.ledger.clone();
+        let mut ledger = self.left_out.ledger.clone();
         for position in 0..=draft.entries.len() {
             if draft.entries.get(position).is_none_or(|entry| entry.role != Role::System) {
                 items.extend(ledger.take().map(|ledger| Item::New(message(Role::User, ledger))));

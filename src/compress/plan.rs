@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::message::{Block, Content, Field, Message, Part, Role, Text};
 use crate::tokens::Source;
 
-use super::archive::Archived;
+use crate::archive::Archived;
 
 /// What a request is to hold, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

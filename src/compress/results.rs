@@ -2,9 +2,9 @@
 
 use crate::message::Role;
 
-use super::archive;
 use super::candidates::{Candidate, candidates, shortest};
 use super::draft::{Draft, Origin, Slot};
+use super::origins::Origins;
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
 
@@ -21,9 +21,9 @@ pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
 /// Shortens tool results before the last round until all results together have at most `max_tokens`.
 ///
 /// The results of the last round stay, and so may keep the sum above the limit.
-pub fn shrink_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
+pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: u64) {
     let layout = Protection::of(draft);
-    let mut candidates = candidates(draft, &layout);
+    let mut candidates = candidates(draft, origins, &layout, &[]);
     candidates.retain(|candidate| {
         draft.entries[candidate.entry].role == Role::Tool && layout.tiers[candidate.group] == Some(Tier::Older)
     });
@@ -34,7 +34,7 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, max_tokens: u64) {
     let level = highest(room, |level| candidates.iter().map(|candidate| at(candidate, level)).sum());
     for candidate in &candidates {
         if at(candidate, level) < candidate.full {
-            cut(draft, candidate, at(candidate, level), Reason::ManyResults);
+            cut(draft, origins, candidate, at(candidate, level));
         }
     }
 }
@@ -50,11 +50,11 @@ pub fn result_tokens(draft: &Draft<'_, '_>) -> u64 {
 }
 
 /// Shortens a result to at most `share` tokens, or to its shortest form.
-fn cut(draft: &mut Draft<'_, '_>, candidate: &Candidate, share: u64, reason: Reason) {
+fn cut(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate, share: u64) {
     let (entry, piece) = (candidate.entry, candidate.piece);
     // There is no part of an attachment.
     let is_text = !matches!(draft.entries[entry].pieces[piece].slot, Slot::Media(_));
-    let short = if is_text && share > candidate.floor { archive::to_tokens(draft, entry, piece, share) } else { None };
-    let (short, tokens) = short.unwrap_or_else(|| shortest(draft, candidate));
-    draft.set(entry, piece, short, tokens, reason);
+    let short = if is_text && share > candidate.floor { origins.within(draft, entry, piece, share) } else { None };
+    let (short, tokens) = short.unwrap_or_else(|| shortest(draft, origins, candidate));
+    draft.set(entry, piece, short, tokens, Reason::ManyResults);
 }

@@ -12,30 +12,30 @@ use super::draft::Draft;
 
 /// Why a result says nothing any more that is not said better below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expired {
+pub enum Superseded {
     /// The same call was made again later.
-    Superseded,
+    AskedAgain,
     /// The file that was read was written later.
     Stale,
     /// A later result, of the message at this index of the draft, is the same.
     Repeated(usize),
 }
 
-impl Expired {
+impl Superseded {
     /// Returns what a mark says of it.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Superseded => "superseded below",
+            Self::AskedAgain => "superseded below",
             Self::Stale => "changed since",
             Self::Repeated(_) => "same as below",
         }
     }
 }
 
-/// Returns for each entry of the draft whether it is a result that has expired.
+/// Returns for each entry of the draft whether it is a superseded result.
 ///
 /// A call that failed replaces nothing. O(n) in the arguments of all calls and in the bytes of all results.
-pub fn expired(draft: &Draft<'_, '_>) -> Vec<Option<Expired>> {
+pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut found = vec![None; draft.entries.len()];
     let mut later_calls: HashSet<(&str, String)> = HashSet::new();
     let mut written: HashSet<String> = HashSet::new();
@@ -55,11 +55,11 @@ pub fn expired(draft: &Draft<'_, '_>) -> Vec<Option<Expired>> {
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
-            Some(Expired::Repeated(later))
+            Some(Superseded::Repeated(later))
         } else if effect == Effect::ReadsFile && path.as_ref().is_some_and(|path| written.contains(path)) {
-            Some(Expired::Stale)
+            Some(Superseded::Stale)
         } else if later_calls.contains(&call) {
-            Some(Expired::Superseded)
+            Some(Superseded::AskedAgain)
         } else {
             None
         };
@@ -116,7 +116,7 @@ mod tests {
     const IDS: [&str; 4] = ["call_0", "call_1", "call_2", "call_3"];
 
     /// Returns for each call, as (tool, arguments, result), whether its result has expired.
-    fn of(calls: &[(&str, &str, &str)]) -> Vec<Option<Expired>> {
+    fn of(calls: &[(&str, &str, &str)]) -> Vec<Option<Superseded>> {
         let mut view = vec![Message::new(Role::User, "go")];
         for (&id, &(name, arguments, result)) in IDS.iter().zip(calls) {
             let [id, name, arguments] = [id, name, arguments].map(|text| Some(Text::new(text)));
@@ -124,12 +124,12 @@ mod tests {
             view.push(Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) });
             view.push(Message { tool_call_id: id, name, ..Message::new(Role::Tool, result) });
         }
-        let found = expired(&draft(&view, &Request::new(None, None, 0)));
+        let found = superseded(&draft(&view, &Request::new(None, None, 0)));
         found.into_iter().skip(2).step_by(2).collect()
     }
 
-    const SUPERSEDED: Option<Expired> = Some(Expired::Superseded);
-    const STALE: Option<Expired> = Some(Expired::Stale);
+    const SUPERSEDED: Option<Superseded> = Some(Superseded::AskedAgain);
+    const STALE: Option<Superseded> = Some(Superseded::Stale);
 
     #[test]
     fn the_same_call_made_again_supersedes_the_older_result() {
@@ -182,7 +182,7 @@ mod tests {
         let text = "line of a file\n".repeat(8);
         let calls = ["1", "2", "3"].map(|n| ("exec", n, text.as_str()));
         // Results stand at 2, 4 and 6.
-        assert_eq!(of(&calls), [Some(Expired::Repeated(6)), Some(Expired::Repeated(6)), None]);
+        assert_eq!(of(&calls), [Some(Superseded::Repeated(6)), Some(Superseded::Repeated(6)), None]);
         assert_eq!(of(&[("exec", "1", "ok"), ("exec", "2", "ok")]), [None, None], "no shorter than a pointer");
     }
 }

@@ -5,7 +5,7 @@
 //! step needs a model.
 
 use super::detect::{Overflow, OverflowKind};
-use crate::tokens::share;
+use crate::budget::Tokens;
 
 /// Requests that are sent after the first was refused, smaller prompts and shorter answers together. Source: hermes and
 /// openclaw stop after three.
@@ -143,7 +143,7 @@ impl Recovery {
             if self.useless == MAX_USELESS {
                 return Step::GiveUp(Reason::Useless);
             }
-            return self.compress_to(percent(prompt_tokens.min(self.prompt_tokens), OF_STATED_PERCENT[1]));
+            return self.compress_to(Tokens(prompt_tokens.min(self.prompt_tokens)).percent(OF_STATED_PERCENT[1]).0);
         }
         self.useless = 0;
         self.is_at_floor = false;
@@ -155,7 +155,7 @@ impl Recovery {
     ///
     /// It is worth an attempt where it is less than what was refused, or where a shorter answer makes room for it.
     pub fn floor(&mut self, needed_tokens: u64) -> Step {
-        let room = percent(self.stated_limit.unwrap_or(0), SMALLER_PERCENT).saturating_sub(needed_tokens);
+        let room = (Tokens(self.stated_limit.unwrap_or(0)).percent(SMALLER_PERCENT) - Tokens(needed_tokens)).0;
         let shorter = self.output_tokens.filter(|&output| (MIN_OUTPUT_TOKENS..output).contains(&room)).map(|_| room);
         if self.is_at_floor || shorter.is_none() && needed_tokens > self.smaller() {
             return Step::GiveUp(Reason::Floor);
@@ -178,7 +178,7 @@ impl Recovery {
                 return self.answer_within(room);
             }
         }
-        let emergency = share(self.prompt_tokens, self.emergency_ratio, f64::floor);
+        let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
         let stated = self.stated_prompt_tokens(overflow).filter(|&stated| stated <= self.smaller());
         self.compress_to(stated.unwrap_or(emergency))
     }
@@ -201,13 +201,13 @@ impl Recovery {
     fn stated_prompt_tokens(&self, overflow: &Overflow) -> Option<u64> {
         let limit = overflow.limit_tokens?;
         let of_room = OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)];
-        let room = percent(limit.saturating_sub(self.output_tokens.unwrap_or(0)), of_room);
+        let room = (Tokens(limit) - Tokens(self.output_tokens.unwrap_or(0))).percent(of_room);
         // The provider may count more than we do. `used` may also include the answer, or be misread: no vocabulary is
         // wrong by more than a factor of two. One that read less than we sent cut it, and counts as we do.
         let counts_more = overflow.kind != OverflowKind::Silent;
         Some(match overflow.used_tokens.filter(|&used| counts_more && used > self.prompt_tokens) {
-            Some(used) => scaled(room, self.prompt_tokens.max(used / 2), used),
-            None => room,
+            Some(used) => room.scaled(self.prompt_tokens.max(used / 2), used).0,
+            None => room.0,
         })
     }
 
@@ -226,16 +226,6 @@ impl Recovery {
 
     /// Returns the most tokens that count as smaller than what was refused.
     fn smaller(&self) -> u64 {
-        percent(self.prompt_tokens, SMALLER_PERCENT)
+        Tokens(self.prompt_tokens).percent(SMALLER_PERCENT).0
     }
-}
-
-fn percent(tokens: u64, percent: u64) -> u64 {
-    scaled(tokens, percent, 100)
-}
-
-/// Returns `tokens * part / whole`, where `part` is at most `whole`.
-#[allow(clippy::cast_possible_truncation)] // at most `tokens`
-fn scaled(tokens: u64, part: u64, whole: u64) -> u64 {
-    (u128::from(tokens) * u128::from(part) / u128::from(whole)) as u64
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyMapping, PySequence, PyString};
 
 use crate::Error;
-use crate::compress::{Limits, check_ratio};
+use crate::budget::{Limits, check_ratio};
 use crate::error::MAX_WHOLE;
 use crate::session::store;
 

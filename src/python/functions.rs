@@ -47,7 +47,6 @@ impl<'py> Call<'py> {
             max_output_tokens: None,
             limits,
             archive: self.archive.as_ref().map(|archive| archive.place.clone()),
-            mechanisms: compress::Ablation::default(),
         }
     }
 
@@ -62,7 +61,7 @@ impl<'py> Call<'py> {
     }
 
     /// Plans with everything counted.
-    fn planned(
+    pub fn planned(
         &self,
         request: &Request<'_>,
         plan: impl Fn(&[Message<'_>], &Request<'_>) -> crate::Result<Plan> + Sync,
@@ -423,48 +422,4 @@ pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'p
 #[pyfunction]
 pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
     Ok(window::get_output_limit(&self::model(Some(model))?.unwrap_or_default()))
-}
-
-/// Return an example for every term of a conversation that could be kept or lost, as little-endian
-/// 16-bit numbers: features, and whether one of the texts in `used` names it.
-///
-/// What `training/salience.py` fits the trees of the choice to.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // a list can be extracted by value only
-pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyResult<Vec<u8>> {
-    let call = Call::new(messages, None, None)?;
-    let request = call.request(u64::MAX, compress::Limits::default());
-    let used: Vec<&str> = used.iter().map(String::as_str).collect();
-    let examples =
-        call.with_view(|view, _| view.run(messages.py(), |view| compress::salience_examples(view, &request, &used)))??;
-    let row = |example: &compress::Example| {
-        let mut values = example.features.to_vec();
-        values.push(u16::from(example.is_used));
-        values
-    };
-    Ok(examples.iter().flat_map(row).flat_map(u16::to_le_bytes).collect())
-}
-
-/// Return `messages` within `max_tokens` as `fit_messages` does, without some of what it goes by.
-///
-/// `without` names among `learned`, `relevance`, `outline`, `expired`, `pinning`, `ledger` and
-/// `coverage`. For evaluation, which shows what each is worth.
-///
-/// Raises:
-///     ContextOverflowError: As `fit_messages`.
-///     InvalidMessageError: A message is of a shape that no provider accepts.
-///     InvalidArgumentError: Another argument cannot be used, or a name is no mechanism.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)] // as above
-pub fn fit_without(
-    messages: &Bound<'_, PyAny>,
-    max_tokens: &Bound<'_, PyAny>,
-    model: Any<'_, '_>,
-    without: Vec<String>,
-) -> PyResult<Fitted> {
-    let call = Call::new(messages, model, None)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
-    let mut request = call.request(max_tokens, compress::Limits::default());
-    request.mechanisms = compress::Ablation::without(without.iter().map(String::as_str)).or_raise(messages.py())?;
-    call.planned(&request, |view, request| compress::fit(view, request, max_tokens))
 }

@@ -10,6 +10,8 @@ mod caches;
 mod compressor;
 mod convert;
 mod errors;
+#[cfg(feature = "evaluation")]
+mod evaluation;
 mod file_lock;
 mod functions;
 mod known;
@@ -35,13 +37,16 @@ mod core_module {
     use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]
     use super::compressor::Compressor;
+    #[cfg(feature = "evaluation")]
+    #[pymodule_export]
+    use super::evaluation::{fit_without, salience_examples};
     #[pymodule_export]
     use super::file_lock::{FileLock, lock_file};
     #[pymodule_export]
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
-        find_safe_cut_point, fit_messages, fit_without, fits, get_context_window, get_output_limit, prevailing_script,
-        reduce_messages, salience_examples, select_history, trim_tool_result,
+        find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit, prevailing_script,
+        reduce_messages, select_history, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error, classify_usage};

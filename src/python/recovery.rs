@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::compress::check_ratio;
+use crate::budget::check_ratio;
 use crate::overflow::{Recovery as Core, Step};
 
 use super::arguments::{optional_whole, whole};

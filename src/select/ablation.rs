@@ -1,5 +1,6 @@
 //! Parts of the selection that an evaluation may switch off, to show what each is worth.
 
+#[cfg(feature = "evaluation")]
 use crate::error::{Error, Result};
 
 /// What selection goes by: all of it, but for evaluation, which shows what each is worth.
@@ -13,7 +14,7 @@ pub struct Ablation {
     /// The class of a part: errors, headers, outliers, repeats.
     pub outline: bool,
     /// Results that a later one has replaced go first.
-    pub expired: bool,
+    pub superseded: bool,
     /// Rules and requests of the user stay.
     pub pinning: bool,
     /// Names and calls that were left out are listed.
@@ -28,7 +29,7 @@ impl Default for Ablation {
             learned: true,
             relevance: true,
             outline: true,
-            expired: true,
+            superseded: true,
             pinning: true,
             ledger: true,
             coverage: true,
@@ -36,6 +37,7 @@ impl Default for Ablation {
     }
 }
 
+#[cfg(feature = "evaluation")]
 impl Ablation {
     /// Returns all mechanisms but those in `names`.
     ///
@@ -49,7 +51,7 @@ impl Ablation {
                 "learned" => &mut mechanisms.learned,
                 "relevance" => &mut mechanisms.relevance,
                 "outline" => &mut mechanisms.outline,
-                "expired" => &mut mechanisms.expired,
+                "superseded" => &mut mechanisms.superseded,
                 "pinning" => &mut mechanisms.pinning,
                 "ledger" => &mut mechanisms.ledger,
                 "coverage" => &mut mechanisms.coverage,

@@ -12,5 +12,7 @@ pub mod usage_model;
 pub mod within;
 
 pub use ablation::Ablation;
+#[cfg(feature = "evaluation")]
 pub use scoring::Example;
+#[cfg(feature = "evaluation")]
 pub use usage_model::FEATURES;

@@ -47,6 +47,7 @@ pub struct Document {
 }
 
 /// A term of a conversation with what is known of it, and whether the next step used it.
+#[cfg(feature = "evaluation")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Example {
     /// See `training/README.md`.
@@ -486,6 +487,7 @@ impl Scoring {
     }
 
     /// Returns an example for every term that could be kept or lost.
+    #[cfg(feature = "evaluation")]
     pub fn examples(&self, used: &dyn Fn(ShortTerm) -> bool) -> Vec<Example> {
         let mut seen = vec![false; self.facts.len()];
         let mut examples = Vec::new();

@@ -33,12 +33,6 @@ pub const REPLY: u64 = 3;
 /// `<|constrain|>`, `json`, `<|message|>` and `<|call|>` on one.
 const CALL: u64 = 8;
 
-/// Returns a share of a number of tokens, rounded by `round`.
-#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // tokens are < 2^53
-pub(crate) fn share(tokens: u64, ratio: f64, round: fn(f64) -> f64) -> u64 {
-    round(tokens as f64 * ratio) as u64
-}
-
 /// Where a count comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {

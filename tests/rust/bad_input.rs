@@ -1,6 +1,7 @@
 //! What agents, mistakes and attackers send: repaired or refused as documented, never a panic.
 
-use nanobot_context::compress::{self, Limits, Output, Request, check_ratio};
+use nanobot_context::budget::check_ratio;
+use nanobot_context::compress::{self, Limits, Output, Request};
 use nanobot_context::{Error, Message, Role, TokenCounter, history};
 
 use crate::owned::{Owned, apply, view};

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use nanobot_context::Role;
-use nanobot_context::compress::{self, Ablation, Archive, Request};
+use nanobot_context::compress::evaluation::Ablation;
+use nanobot_context::compress::{self, Archive, Request};
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::generate::rule_within;
@@ -427,13 +428,13 @@ fn every_mechanism_changes_what_stays_where_it_has_a_say() {
     // What was asked again makes room for what was not.
     let logs = [1, 2].map(|seed| Kind::Logs.text(6_000, seed));
     let results = [("exec", "{}", &*logs[0]), ("exec", r#"{"command": "make"}"#, &*logs[1]), ("exec", "{}", "done")];
-    let expired = conversation(&results, "And now?");
+    let superseded = conversation(&results, "And now?");
     let rule = with_rules(&[RULE]);
     for (mechanism, messages, percent) in [
         ("learned", mixed(), 20),
         ("relevance", talk(), 20),
         ("outline", log, 20),
-        ("expired", expired, 50),
+        ("superseded", superseded, 50),
         ("pinning", rule, 15),
         ("ledger", crate::ledger::builds(), 15),
         ("coverage", named_elsewhere(), 60),

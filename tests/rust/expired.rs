@@ -32,7 +32,7 @@ fn an_expired_result_leaves_its_room_to_a_live_one() {
         let messages = read_twice(last);
         let short = fit(&messages, 40);
         assert!(left(&short, "live") > 60 && left(&short, "old") < 10, "{why}: {}", text(&short));
-        let by_age = fit_without("expired", &messages, 40);
+        let by_age = fit_without("superseded", &messages, 40);
         assert!(left(&by_age, "old") > 60 && left(&by_age, "live") < 10, "{why}: {}", text(&by_age));
     }
 }
@@ -46,7 +46,7 @@ fn a_result_that_nothing_has_replaced_keeps_its_share() {
         ("an edit", ("edit_file", A, "ok")),
     ] {
         let messages = read_twice(last);
-        assert_eq!(fit(&messages, 40), fit_without("expired", &messages, 40), "{why}");
+        assert_eq!(fit(&messages, 40), fit_without("superseded", &messages, 40), "{why}");
     }
 }
 

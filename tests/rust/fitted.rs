@@ -1,6 +1,10 @@
 //! Conversations made of steps, and what is left of them within a share of their tokens.
 
-use nanobot_context::compress::{self, Ablation, Request};
+use nanobot_context::budget::Request;
+use nanobot_context::compress::{
+    self,
+    evaluation::{self, Ablation},
+};
 use nanobot_context::{Role, TokenCounter};
 
 use crate::owned::{Owned, apply, view};
@@ -42,8 +46,9 @@ pub fn fit(messages: &[Owned], percent: u64) -> Vec<Owned> {
 
 /// As [`fit`], without a mechanism.
 pub fn fit_without(mechanism: &str, messages: &[Owned], percent: u64) -> Vec<Owned> {
-    let mechanisms = Ablation::without([mechanism]).unwrap();
-    fit_by(messages, &Request { mechanisms, ..Request::new(None, None, 0) }, percent_of(messages, percent))
+    let by = Ablation::without([mechanism]).unwrap();
+    let (request, max_tokens) = (Request::new(None, None, 0), percent_of(messages, percent));
+    apply(messages, &evaluation::fit_by(&view(messages), &request, max_tokens, by).unwrap())
 }
 
 /// Returns all that is said, the calls left out.

@@ -60,11 +60,11 @@ def test_every_cache_takes_something_and_nothing_after_it_was_emptied() -> None:
     work(range(3))
     sizes = cache_sizes()
     assert set(sizes) == {
-        *("analyses", "counts", "cuts", "shortened", "fits", "steps"),
+        *("analyses", "counts", "cuts", "shortened", "steps"),
         *("strings", "conversations"),
     }
     used = {name for name, size in sizes.items() if size > 0}
-    assert used >= {"analyses", "counts", "fits", "strings", "conversations"}
+    assert used >= {"analyses", "counts", "strings", "conversations"}
     assert clear_caches() == sum(sizes.values())
     assert not any(cache_sizes().values())
 

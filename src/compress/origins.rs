@@ -1,0 +1,98 @@
+//! Which path a mark is to name: where the original of a shortened result can be read.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use crate::archive::{Archive, Archived, SUFFIX, name, text_at};
+use crate::message::Role;
+use crate::select::within::within;
+use crate::tools::PATH_KEYS;
+
+use super::draft::{Draft, Origin, Slot};
+
+/// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
+const MIN_TOKENS: u64 = 512;
+
+/// Where the texts of a draft are kept, as far as it was asked: that reads the text, and is asked more than once.
+pub struct Origins<'r> {
+    archive: Option<&'r Archive>,
+    /// By (entry, piece).
+    known: RefCell<BTreeMap<(usize, usize), Option<Archived>>>,
+}
+
+impl<'r> Origins<'r> {
+    /// Returns the origins for an archive, of which there need be none.
+    pub fn of(archive: Option<&'r Archive>) -> Self {
+        Self { archive, known: RefCell::default() }
+    }
+
+    /// Returns the path that a mark in the place of a text is to name: where all of it can be read.
+    ///
+    /// `None` where nothing is kept: there is no archive, the piece is no text of a tool's result, or it is shorter than
+    /// [`MIN_TOKENS`]. A result that was read from the archive has that very path, and a text that an earlier call shortened
+    /// keeps the one in its mark. O(n) in the text, once for each draft.
+    pub fn path(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
+        let archived = self.archived_text(draft, entry, piece)?;
+        Some(self.archive?.path(&archived.name))
+    }
+
+    /// Returns which texts of a draft have their file named in what is to be sent.
+    pub fn archived(&self, draft: &Draft<'_, '_>) -> Vec<Archived> {
+        if self.archive.is_none() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (index, entry) in draft.entries.iter().enumerate() {
+            for (i, piece) in entry.pieces.iter().enumerate() {
+                if let Some(text) = &piece.text
+                    && entry.dropped.is_none()
+                    && let Some(archived) = self.archived_text(draft, index, i)
+                    && text.contains(&archived.name)
+                {
+                    found.push(archived);
+                }
+            }
+        }
+        found
+    }
+
+    /// Cuts a text to at most `max_tokens` as [`within`] does, with its origin in the first mark where it has one.
+    pub fn within(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: u64) -> Option<(String, u64)> {
+        let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
+        within(source, max_tokens, draft.counter, self.path(draft, entry, piece).as_deref())
+    }
+
+    fn archived_text(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {
+        let archive = self.archive?;
+        let mut known = self.known.borrow_mut();
+        known.entry((entry, piece)).or_insert_with(|| find(draft, archive, entry, piece)).clone()
+    }
+}
+
+fn find(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usize) -> Option<Archived> {
+    let Origin::View(index) = draft.entries[entry].origin else { return None };
+    let piece = &draft.entries[entry].pieces[piece];
+    let part = match piece.slot {
+        Slot::Content => None,
+        Slot::Part(part) => Some(part),
+        _ => return None,
+    };
+    if draft.entries[entry].role != Role::Tool {
+        return None;
+    }
+    let text = text_at(&draft.view[index], part)?;
+    let is_long = piece.original_tokens >= MIN_TOKENS;
+    let earlier = archive.named_by(text).map(str::to_owned);
+    let earlier = earlier.or_else(|| read_from(draft, entry, archive).filter(|_| is_long));
+    let earlier = earlier.filter(|name| archive.may_name(name));
+    let is_earlier = earlier.is_some();
+    let name = earlier.or_else(|| is_long.then(|| name(text)).filter(|name| archive.may_name(name)))?;
+    Some(Archived { index, part, name, is_earlier })
+}
+
+/// Returns the name of the archive's file that a result was read from.
+fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
+    // Most calls are told by that, without being parsed.
+    draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
+    archive.name_in(&draft.argument(entry, PATH_KEYS)?).map(str::to_owned)
+}
