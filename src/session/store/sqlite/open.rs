@@ -1,0 +1,113 @@
+//! Opening a file of sessions: what its URL says, where it may lie, and how it is prepared.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::super::{StoreError, StoreResult};
+use super::problem::classify;
+use super::{BUSY_SECONDS, schema};
+
+pub fn parse(url: &str) -> StoreResult<(PathBuf, bool)> {
+    let wrong = |problem: &str| StoreError::invalid("url", format!("{problem}\nhint: `sqlite:///sessions.db`"));
+    let rest = url.strip_prefix("sqlite:///").ok_or_else(|| wrong("of a file must begin with `sqlite:///`"))?;
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let full = match query {
+        "" | "durability=normal" => false,
+        "durability=full" => true,
+        _ => return Err(wrong("has an unknown option; known are `durability=normal` and `durability=full`")),
+    };
+    if path.is_empty() {
+        return Err(wrong("names no file"));
+    }
+    let home = path.strip_prefix("~/").zip(std::env::home_dir());
+    Ok((home.map_or_else(|| PathBuf::from(path), |(rest, home)| home.join(rest)), full))
+}
+
+/// Returns a connection that writes, to a file with the newest schema.
+pub fn prepared(path: &Path, shown: &str, full: bool, is_memory: bool) -> StoreResult<Connection> {
+    let failed = |error: rusqlite::Error| classify(&error, shown);
+    let mut writer = connect(path, false).map_err(failed)?;
+    let level = if full { "FULL" } else { "NORMAL" };
+    writer.pragma_update(None, "synchronous", level).map_err(failed)?;
+    // What is deleted is overwritten.
+    writer.pragma_update(None, "secure_delete", true).map_err(failed)?;
+    if !is_memory {
+        let mode: String =
+            writer.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0)).map_err(failed)?;
+        if !mode.eq_ignore_ascii_case("wal") {
+            let problem = format!("its journal is `{mode}`, and write-ahead logging cannot be switched on");
+            return Err(StoreError::ReadOnly { store: shown.to_owned(), problem });
+        }
+    }
+    schema::migrate(&mut writer, shown)?;
+    Ok(writer)
+}
+
+pub fn connect(path: &Path, is_reader: bool) -> rusqlite::Result<Connection> {
+    let mode = if is_reader {
+        OpenFlags::SQLITE_OPEN_READ_ONLY
+    } else {
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE
+    };
+    let connection = Connection::open_with_flags(path, mode | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    Ok(connection)
+}
+
+/// Makes the file and its folder where they are missing, for their owner alone.
+pub fn make_private(path: &Path, shown: &str) -> StoreResult<()> {
+    let store = shown.to_owned();
+    let failed = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            StoreError::ReadOnly { store: store.clone(), problem: error.to_string() }
+        }
+        std::io::ErrorKind::StorageFull => StoreError::Full { store: store.clone(), problem: error.to_string() },
+        _ => StoreError::Failed { store: store.clone(), problem: error.to_string() },
+    };
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    if path.exists() {
+        return Ok(());
+    }
+    // Not `create_new`, which does not follow a link: SQLite does, and would make the file it names for everybody.
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop).map_err(failed)
+}
+
+/// File systems on which locks of one machine are not seen by another. Source: Linux, `statfs(2)` and `/proc/mounts`.
+#[cfg(target_os = "linux")]
+const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ceph"];
+
+#[cfg(target_os = "linux")]
+pub fn refuse_network(path: &Path) -> StoreResult<()> {
+    let Ok(mounts) = std::fs::read_to_string("/proc/mounts") else { return Ok(()) };
+    let Ok(path) = std::path::absolute(path) else { return Ok(()) };
+    let folder = path.ancestors().find_map(|folder| folder.canonicalize().ok()).unwrap_or(path);
+    let mounted = mounts.lines().filter_map(|line| {
+        let mut fields = line.split(' ').skip(1);
+        Some((fields.next()?.replace("\\040", " "), fields.next()?))
+    });
+    let mount = mounted.filter(|(place, _)| folder.starts_with(place)).max_by_key(|(place, _)| place.len());
+    match mount {
+        Some((place, kind)) if NETWORK.contains(&kind) => {
+            let problem = format!(
+                "is on `{place}`, a network file system ({kind}), where locks do not hold\nhint: use a local disk, or Redis"
+            );
+            Err(StoreError::invalid("url", problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+#[allow(clippy::unnecessary_wraps)] // as on Linux
+pub fn refuse_network(_: &Path) -> StoreResult<()> {
+    Ok(())
+}
