@@ -228,8 +228,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Holds the budget, whatever was settled: that was estimated, too. Notes give way before that does.
     fn hold(&mut self, selector: &mut Selector<'_>) {
-        if self.tokens() > self.budget_tokens && self.draft.tokens() <= self.budget_tokens {
-            self.draft.notes_apart = true;
+        let without_notes = self.draft.tokens() + self.left_out.ledger_tokens(self.draft);
+        if self.tokens() > self.budget_tokens && without_notes <= self.budget_tokens {
+            self.left_out.notes_apart = true;
         } else if self.tokens() > self.budget_tokens {
             selector.unsettle();
             let used = self.shrink(selector);
