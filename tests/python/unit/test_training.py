@@ -16,7 +16,11 @@ TREE = {
     "split_feature": AGE,
     "decision_type": "<=",
     "threshold": 3.0000000000000004,
-    "left_child": {**SPLIT, "left_child": {"leaf_value": -1.2346}, "right_child": {"leaf_value": 0}},
+    "left_child": {
+        **SPLIT,
+        "left_child": {"leaf_value": -1.2346},
+        "right_child": {"leaf_value": 0},
+    },
     "right_child": {"leaf_value": 0.0571},
 }
 
