@@ -10,11 +10,11 @@ use crate::compress;
 
 use super::arguments::whole;
 use super::convert::detached_whole;
-use super::{convert, known};
+use super::{convert, unchanged};
 
 /// The caches of the binding: they hold objects of the interpreter.
 const OF_BINDING: [(&Share, Size, Clear); 2] =
-    [(&STRINGS, convert::strings_bytes, convert::clear_strings), (&CONVERSATIONS, known::bytes, known::clear)];
+    [(&STRINGS, convert::strings_bytes, convert::clear_strings), (&CONVERSATIONS, unchanged::bytes, unchanged::clear)];
 
 type Size = fn(Python<'_>) -> usize;
 type Clear = fn(Python<'_>);

@@ -15,8 +15,8 @@ use super::archive::{self, Archive};
 use super::arguments::{format_value, limits, messages, model, optional_whole, tools, whole};
 use super::convert::{Strings, View, without_surrogates};
 use super::errors::OrRaise;
-use super::known;
 use super::receipt::{Fitted, Receipt};
+use super::unchanged;
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -92,7 +92,7 @@ impl<'py> Call<'py> {
         steady: Option<&CompactionCache>,
     ) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
-        if known::is_settled(&self.messages, &request.counter(), request) {
+        if unchanged::is_settled(&self.messages, &request.counter(), request) {
             return Ok((self.messages.clone(), None));
         }
         let fitted = self.with_view(|view, counter| {
@@ -108,7 +108,7 @@ impl<'py> Call<'py> {
             };
             match plan {
                 None => {
-                    known::remember(&self.messages, view, counter);
+                    unchanged::remember(&self.messages, view, counter);
                     Ok(None)
                 }
                 Some(plan) => self.carry_out(view, &plan).map(Some),

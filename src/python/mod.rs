@@ -14,12 +14,12 @@ mod errors;
 mod evaluation;
 mod file_lock;
 mod functions;
-mod known;
 mod overflow;
 mod receipt;
 mod recovery;
 mod sessions;
 mod summary;
+mod unchanged;
 
 /// The compiled half of the package `nanobot_context`.
 #[pyo3::pymodule(name = "_core", gil_used = false)]

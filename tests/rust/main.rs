@@ -6,11 +6,9 @@
 mod alternation;
 mod archive;
 mod bad_input;
-mod choice;
 mod conversation;
 mod counting;
 mod documents;
-mod expired;
 mod fields;
 mod fitted;
 mod generate;
@@ -22,6 +20,7 @@ mod promises;
 mod recovery;
 #[cfg(feature = "redis")]
 mod redis_server;
+mod selection;
 mod service;
 mod silent;
 mod steady;
@@ -38,6 +37,7 @@ mod store_redis_faults;
 mod store_sqlite;
 mod store_url;
 mod summary;
+mod superseded;
 mod texts;
 mod threads;
 mod views;
