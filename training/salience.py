@@ -11,7 +11,7 @@ import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,6 @@ from nanobot_context import _core, count_tokens
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# In builds with the feature `evaluation`, as `make build` makes them.
-_examples: Callable[[list[dict[str, Any]], list[str]], bytes] = vars(_core)["_salience_examples"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TREES = ROOT / "src" / "select" / "usage_trees.txt"
@@ -144,6 +141,12 @@ def steps_of(file: Path) -> list[Step]:
             if rows[:, -1].any():
                 steps.append(step)
     return steps
+
+
+def _examples(messages: list[dict[str, Any]], used: list[str]) -> bytes:
+    """Ask the core, which knows this in builds with the feature `evaluation`: `make build`."""
+    examples: bytes = vars(_core)["_salience_examples"](messages, used)
+    return examples
 
 
 def chosen(messages: list[dict[str, Any]]) -> list[int]:
