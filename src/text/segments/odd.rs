@@ -38,22 +38,28 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     if lines.len() < MIN_LINES {
         return Vec::new();
     }
-    let sample = lines.iter().step_by(lines.len().div_ceil(SAMPLE)).map(|&i| line(text, units[i]));
-    let Some(usual) = Usual::of(sample) else { return Vec::new() };
+    let step = lines.len().div_ceil(SAMPLE);
+    let sample = Sample::of(lines.iter().step_by(step).map(|&i| line(text, units[i])));
+    let Some(usual) = Usual::of(&sample) else { return Vec::new() };
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
     let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
     let mut by_column = vec![Vec::new(); usual.columns.len()];
     // By column: what was like the others last; mostly the next is the same.
     let mut last = vec![""; usual.columns.len()];
-    for i in lines {
-        let line = line(text, units[i]);
-        let Some(columns) = usual.shapes.get(&read(line, &mut fields)) else {
+    for (nth, i) in lines.into_iter().enumerate() {
+        let (line, shape, fields) = if nth.is_multiple_of(step) {
+            sample.line(nth / step)
+        } else {
+            let line = line(text, units[i]);
+            fields.clear();
+            (line, read(line, &mut fields), &fields[..])
+        };
+        let Some(columns) = usual.shapes.get(&shape) else {
             of_other_shape.push(i);
             continue;
         };
         for (field, column) in fields.iter().zip(columns.clone()) {
-            let field = &line[field.clone()];
-            if let Some(distance) = usual.columns[column].distance(field, &mut last[column]) {
+            if let Some(distance) = usual.columns[column].distance(field.of(line), &mut last[column]) {
                 by_column[column].push((distance, i));
             }
         }
@@ -76,10 +82,37 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     odd
 }
 
-/// Returns the compared part of a line, without the spaces behind it.
+/// Returns the compared part of a line, without its end and the spaces before that.
 fn line(text: &str, unit: Unit) -> &str {
-    let line = unit.line(text).trim_end();
+    let line = unit.said(text).trim_end();
     &line[..line.floor_char_boundary(LINE_BYTES)]
+}
+
+/// Lines that were read.
+#[derive(Default)]
+struct Sample<'t> {
+    /// Each with its shape and the end of its fields.
+    lines: Vec<(&'t str, u64, usize)>,
+    /// The fields of all lines.
+    fields: Vec<Field>,
+}
+
+impl<'t> Sample<'t> {
+    fn of(lines: impl Iterator<Item = &'t str>) -> Self {
+        let mut this = Self::default();
+        for line in lines {
+            let shape = read(line, &mut this.fields);
+            this.lines.push((line, shape, this.fields.len()));
+        }
+        this
+    }
+
+    /// Returns a line, its shape and its fields.
+    fn line(&self, nth: usize) -> (&'t str, u64, &[Field]) {
+        let (line, shape, end) = self.lines[nth];
+        let start = nth.checked_sub(1).map_or(0, |before| self.lines[before].2);
+        (line, shape, &self.fields[start..end])
+    }
 }
 
 /// What the lines of a text usually look like.
@@ -91,25 +124,25 @@ struct Usual {
 
 impl Usual {
     /// Returns `None` where the sampled lines have no pattern.
-    fn of<'t>(sample: impl Iterator<Item = &'t str>) -> Option<Self> {
-        let mut by_shape: ByHash<Vec<Vec<Field>>> = HashMap::default();
-        let (mut sampled, mut fields) = (0, Vec::new());
-        for line in sample {
-            let shape = read(line, &mut fields);
-            let fields = fields.iter().map(|field| Field::of(&line[field.clone()])).collect();
-            by_shape.entry(shape).or_default().push(fields);
-            sampled += 1;
+    fn of(sample: &Sample<'_>) -> Option<Self> {
+        let mut by_shape: ByHash<Vec<usize>> = HashMap::default();
+        for (nth, (_, shape, _)) in sample.lines.iter().enumerate() {
+            by_shape.entry(*shape).or_default().push(nth);
         }
         by_shape.retain(|_, lines| lines.len() > 1);
-        if by_shape.values().map(Vec::len).sum::<usize>() * 100 < sampled * COVERED {
+        if by_shape.values().map(Vec::len).sum::<usize>() * 100 < sample.lines.len() * COVERED {
             return None;
         }
         let mut usual = Self { shapes: HashMap::default(), columns: Vec::new() };
         for (shape, lines) in by_shape {
             let start = usual.columns.len();
             if lines.len() >= MIN_OF_SHAPE {
-                let column = |at| Column::of(&lines.iter().map(|fields: &Vec<Field>| fields[at]).collect::<Vec<_>>());
-                usual.columns.extend((0..lines[0].len()).map(column));
+                let field = |nth: usize, at: usize| {
+                    let (line, _, fields) = sample.line(nth);
+                    fields[at].of(line)
+                };
+                let column = |at| Column::of(lines.len(), lines.iter().map(|&nth| field(nth, at)));
+                usual.columns.extend((0..sample.line(lines[0]).2.len()).map(column));
             }
             usual.shapes.insert(shape, start..usual.columns.len());
         }
@@ -121,28 +154,40 @@ impl Usual {
 enum Column {
     Anything,
     /// One of a few values.
-    Few(Vec<u64>),
+    Few(Vec<Value>),
     /// Numbers that lie in this range.
     Numbers(f64, f64),
 }
 
 impl Column {
-    fn of(fields: &[Field]) -> Self {
-        let strange = fields.len() / STRANGE_IN;
-        let mut counts: ByHash<usize> = HashMap::default();
-        for field in fields {
-            *counts.entry(field.value()).or_default() += 1;
+    /// Reads no more of the fields than it takes to know that they hold anything.
+    fn of<'t>(count: usize, fields: impl Iterator<Item = &'t str>) -> Self {
+        let strange = count / STRANGE_IN;
+        let max_values = MAX_VALUES.min(count / 4);
+        let mut values: Vec<(Value, usize)> = Vec::new();
+        let mut numbers = Vec::with_capacity(count);
+        for (read, field) in (1..).zip(fields) {
+            let value = Value::of(field);
+            numbers.extend(value.number());
+            // One that is not among the few is strange.
+            let may_be_few = values.len() <= max_values + strange;
+            match values.iter_mut().find(|(known, _)| *known == value) {
+                Some((_, count)) => *count += 1,
+                None if may_be_few => values.push((value, 1)),
+                None if numbers.len() + strange < read => return Self::Anything,
+                None => {}
+            }
         }
-        counts.retain(|_, count| *count > usize::from(strange > 0));
-        if counts.values().sum::<usize>() + strange >= fields.len() && counts.len() <= MAX_VALUES.min(fields.len() / 4)
-        {
-            return Self::Few(counts.into_keys().collect());
+        if values.len() <= max_values + strange {
+            values.retain(|(_, count)| *count > usize::from(strange > 0));
+            if values.iter().map(|(_, count)| count).sum::<usize>() + strange >= count && values.len() <= max_values {
+                return Self::Few(values.into_iter().map(|(value, _)| value).collect());
+            }
         }
-        let mut numbers: Vec<f64> = fields.iter().filter_map(|field| field.number).collect();
-        if numbers.len() + strange < fields.len() {
+        if numbers.len() + strange < count {
             return Self::Anything;
         }
-        numbers.sort_by(f64::total_cmp);
+        numbers.sort_unstable_by(f64::total_cmp);
         let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
         // As far again on both sides, but where no number is negative, none is expected to be.
         let below = low - (high - low);
@@ -156,7 +201,7 @@ impl Column {
         }
         let distance = match self {
             Self::Anything => None,
-            Self::Few(values) => (!values.contains(&Field::of(field).value())).then_some(f64::INFINITY),
+            Self::Few(values) => (!values.contains(&Value::of(field))).then_some(f64::INFINITY),
             Self::Numbers(low, high) => match number(field) {
                 None => Some(f64::INFINITY),
                 Some(number) => Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0),
@@ -169,37 +214,52 @@ impl Column {
     }
 }
 
-/// What a field holds.
-#[derive(Clone, Copy)]
-struct Field {
-    /// Hash of its bytes, each run of digits as one.
-    form: u64,
-    number: Option<f64>,
+/// What tells a field from the others of its column: the bits of a number, or a hash of the bytes, each run of digits as one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Number(u64),
+    Form(u64),
 }
 
-impl Field {
-    fn of(text: &str) -> Self {
+impl Value {
+    fn of(field: &str) -> Self {
+        if let Some(number) = number(field) {
+            return Self::Number(number.to_bits());
+        }
         let (mut form, mut before) = (1, 0);
-        for byte in text.bytes() {
+        for byte in field.bytes() {
             let kind = if byte.is_ascii_digit() { b'0' } else { byte };
             if kind != b'0' || before != b'0' {
                 form = spread(form ^ (u64::from(kind) << 8));
             }
             before = kind;
         }
-        Self { form, number: number(text) }
+        Self::Form(form)
     }
 
-    /// Returns what tells it from the others of its column.
-    fn value(self) -> u64 {
-        self.number.map_or(self.form, f64::to_bits)
+    fn number(self) -> Option<f64> {
+        match self {
+            Self::Number(bits) => Some(f64::from_bits(bits)),
+            Self::Form(_) => None,
+        }
     }
 }
 
-/// Reads where the fields of a line are, runs of bytes between separators, and returns its shape: a hash of what separates
-/// them.
-fn read(line: &str, fields: &mut Vec<Range<usize>>) -> u64 {
-    fields.clear();
+/// Where a field is in its line.
+#[derive(Clone, Copy)]
+struct Field {
+    start: u16,
+    end: u16,
+}
+
+impl Field {
+    fn of(self, line: &str) -> &str {
+        &line[usize::from(self.start)..usize::from(self.end)]
+    }
+}
+
+/// Adds the fields of a line, runs of bytes between separators, and returns its shape: a hash of what separates them.
+fn read(line: &str, fields: &mut Vec<Field>) -> u64 {
     let bytes = line.as_bytes();
     let (mut shape, mut at) = (0, 0);
     while at < bytes.len() {
@@ -208,7 +268,7 @@ fn read(line: &str, fields: &mut Vec<Range<usize>>) -> u64 {
             at += 1;
         }
         if at > start {
-            fields.push(start..at);
+            fields.push(Field { start: at16(start), end: at16(at) });
             shape = spread(shape ^ 1);
         }
         let mut before = 0;
@@ -223,6 +283,11 @@ fn read(line: &str, fields: &mut Vec<Range<usize>>) -> u64 {
         }
     }
     shape
+}
+
+/// Returns a place in a line of at most [`LINE_BYTES`].
+fn at16(at: usize) -> u16 {
+    u16::try_from(at).unwrap_or(u16::MAX)
 }
 
 /// Spreads what a byte adds over a hash.
