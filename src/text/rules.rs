@@ -200,9 +200,19 @@ fn is_material(line: &str) -> bool {
     if bare.ends_with(['{', '}', ';', '\\', '=', '(']) || bare.ends_with("=>") {
         return true;
     }
-    let symbols = bare.bytes().filter(|byte| b"{}[]<>=_/\\|$#@&*^~".contains(byte)).count();
+    let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count();
     symbols * 8 > bare.len() && bare.len() > 16 || super::analysis::has_time(&bare.as_bytes()[..bare.len().min(24)])
 }
+
+/// Whether a byte is more usual in code, markup and paths than in what people write.
+static IS_SYMBOL: [bool; 256] = {
+    let (mut table, symbols, mut i) = ([false; 256], b"{}[]<>=_/\\|$#@&*^~", 0);
+    while i < symbols.len() {
+        table[symbols[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 
 /// Returns what a sentence is to those that follow it.
 fn claim(sentence: &str) -> Option<Claim> {
