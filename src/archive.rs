@@ -183,10 +183,10 @@ mod tests {
         let named = |text: &str| archive.named_by(text).map(str::to_owned);
         for text in [&log, &json] {
             let outline = Segments::of(text);
-            let short = outline.render(text, &|piece| piece < 3, Some(&path));
+            let short = outline.excerpt(text, &|piece| piece < 3, Some(&path));
             assert_eq!(named(&short).as_deref(), Some("0123456789abcdef.txt"), "{short}");
             // Shortened again with the origin that it names, it names it once.
-            let again = Segments::of(&short).render(&short, &|piece| piece < 1, Some(&path));
+            let again = Segments::of(&short).excerpt(&short, &|piece| piece < 1, Some(&path));
             assert_eq!(again.matches(&path).count(), 1, "{again}");
         }
         assert!(named(&elision::whole("exec result", 600, Some(&path))).is_some());

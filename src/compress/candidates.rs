@@ -175,7 +175,7 @@ fn short_strings(text: &str) -> String {
 /// Returns arguments of which only the members stay that say what the call was about.
 fn shortest_members(text: &str) -> String {
     let analysis = Analysis::of(text, Form::Members);
-    short_strings(&analysis.excerpt(text, &|part| analysis.parts[part].is_fixed, None).text)
+    short_strings(&analysis.excerpt(text, &|part| analysis.parts[part].is_fixed, None))
 }
 
 /// Returns what stands for a whole text, with its tokens.

@@ -21,6 +21,7 @@ use crate::text::ledger;
 use crate::text::names::names;
 use crate::text::rules::{Claim, normal};
 use crate::text::segments::Kind;
+use crate::tokens::Recount;
 use crate::tools::Effect;
 
 use super::candidates::{Candidate, candidates, shortest};
@@ -71,6 +72,8 @@ struct Fit<'f, 'v, 'a> {
     before: Vec<Before>,
     /// By document: where it stands.
     places: Vec<Place>,
+    /// What excerpts were counted.
+    recount: Recount,
     budget_tokens: u64,
     /// Tokens for all that may go.
     room: f32,
@@ -157,6 +160,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             candidates,
             before: Vec::new(),
             places: Vec::new(),
+            recount: Recount::default(),
             budget_tokens,
             room: float(budget_tokens - floor_tokens),
         }
@@ -463,8 +467,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
         let mut lost = selector.lost(MIN_WORTH);
         lost.sort_by(|a, b| b.worth.total_cmp(&a.worth));
+        let mut too_long = 0;
         for LostName { document, mention, term, nth, .. } in lost {
-            if listed.left < 2.0 {
+            if listed.left < 2.0 || too_long >= MAX_TOO_LONG {
                 break;
             }
             let Place { entry, piece, block } = self.places[document];
@@ -474,7 +479,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             let at = name.as_ptr().addr() - text.as_ptr().addr();
             let name = if is_prose(analysis) { as_written(text, at).unwrap_or(name) } else { name };
             let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
-            if tokens <= listed.left && !selector.is_covered(mention) {
+            if tokens > listed.left {
+                too_long += 1;
+            } else if !selector.is_covered(mention) {
                 listed.left -= tokens;
                 selector.cover_text(name);
                 listed.names.push(Name { document, at, mention: Some(mention), text: name.to_owned(), tokens });
@@ -596,9 +603,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 let origin = self.origins.path(self.draft, entry, piece);
                 let source = self.before(block);
                 let short = analysis.excerpt(source, &|part| selector.stays(block, part), origin.as_deref());
-                let tokens = u64::from(self.draft.counter.excerpt(&short, source, before.tokens));
+                let tokens = u64::from(self.draft.counter.variant(&short, &mut self.recount));
                 if tokens < before.tokens {
-                    (Some(short.text), tokens, Reason::Budget)
+                    (Some(short), tokens, Reason::Budget)
                 } else {
                     (before.text.clone(), before.tokens, before.reason)
                 }
@@ -671,6 +678,8 @@ const MAX_PROSE_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 80;
 /// With less room than this for another name nothing more is looked for.
 const MIN_NAME: f32 = 5.0;
+/// Likely names that have no room before the search ends: the next are ever less likely, and each is counted.
+const MAX_TOO_LONG: usize = 64;
 /// Bytes around a term in which the name that it is part of is looked for.
 const AROUND: usize = 120;
 

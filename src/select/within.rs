@@ -10,7 +10,7 @@ use crate::text::analysis::{Analysis, Form};
 use crate::text::estimate::float;
 use crate::text::segments::Kind;
 use crate::text::{elision, excerpt};
-use crate::tokens::{ContentMemory, TokenCounter};
+use crate::tokens::{ContentMemory, Recount, TokenCounter};
 
 use super::Ablation;
 use super::scoring::{Document, Scoring, Voice};
@@ -55,7 +55,7 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter) ->
         }
         max_tokens = share(tokens, chars);
     }
-    Some(analysis.excerpt(text, &|_| false, None).text)
+    Some(analysis.excerpt(text, &|_| false, None))
 }
 
 fn make(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option<&str>) -> Option<(String, u64)> {
@@ -91,17 +91,16 @@ fn chosen(
     };
     let mut scoring = Scoring::new(vec![document], 1, None, Ablation::default());
     let mark = FIRST_MARK + origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
-    let full_tokens = u64::from(counter.text(text));
-    let full = float(full_tokens);
+    let full = float(u64::from(counter.text(text)));
     let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
     selector.grow(float(max_tokens), |_| true);
-    let mut steps = shrink_steps();
+    let (mut steps, mut recount) = (shrink_steps(), Recount::default());
     while selector.kept(0) != Kept::Nothing {
         let short = analysis.excerpt(text, &|part| selector.stays(0, part), origin);
-        let tokens = u64::from(counter.excerpt(&short, text, full_tokens));
+        let tokens = u64::from(counter.variant(&short, &mut recount));
         if tokens <= max_tokens {
-            return Some((short.text, tokens));
+            return Some((short, tokens));
         }
         selector.shrink(float(tokens - max_tokens) * steps.next().unwrap_or(1.0));
     }

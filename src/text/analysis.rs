@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::cache::{ANALYSES, Allowance};
 use crate::checkpoint;
-use crate::tokens::{ContentMemory, Excerpt};
+use crate::tokens::ContentMemory;
 use crate::tools::SUBJECT_KEYS;
 
 use super::segments::{Class, Kind, Segments};
@@ -133,10 +133,10 @@ impl Analysis {
     }
 
     /// Puts together the parts that `keep` names; a mark stands for each gap.
-    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
         match &self.outline {
             Some(outline) => outline.excerpt(text, keep, origin),
-            None => Excerpt { text: text.to_owned(), gaps: Vec::new() },
+            None => text.to_owned(),
         }
     }
 }
@@ -192,7 +192,7 @@ mod tests {
         let text = "one line\nand another one\n".repeat(20);
         let analysis = Analysis::of(&text, Form::Whole);
         assert_eq!((analysis.parts.len(), analysis.kind()), (1, None));
-        assert_eq!(analysis.excerpt(&text, &|_| true, None).text, text);
+        assert_eq!(analysis.excerpt(&text, &|_| true, None), text);
     }
 
     #[test]
@@ -201,8 +201,7 @@ mod tests {
         let lines: String = (0..30).map(line).collect();
         let text = format!(r#"{{"path": "a.py", "content": "{lines}", "mode": "w"}}"#);
         let analysis = Analysis::of(&text, Form::Arguments);
-        let fixed =
-            |kept: &dyn Fn(bool) -> bool| analysis.excerpt(&text, &|i| kept(analysis.parts[i].is_fixed), None).text;
+        let fixed = |kept: &dyn Fn(bool) -> bool| analysis.excerpt(&text, &|i| kept(analysis.parts[i].is_fixed), None);
         let short: serde_json::Value = serde_json::from_str(&fixed(&|is_fixed| is_fixed)).unwrap();
         assert_eq!((&short["path"], &short["mode"]), (&"a.py".into(), &"w".into()));
         assert!(short["content"].as_str().is_some_and(|content| content.len() < lines.len() / 4), "{short}");
@@ -216,7 +215,7 @@ mod tests {
             "word ".repeat(200)
         );
         let analysis = Analysis::of(&text, Form::Arguments);
-        let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed, None).text;
+        let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed, None);
         let short: serde_json::Value = serde_json::from_str(&short).unwrap();
         assert!(
             short["input"].as_str().is_some_and(|input| input.starts_with("[... ") && input.contains("15,7")),
@@ -231,7 +230,7 @@ mod tests {
         let text = format!(r#"{{"dry_run": false, "edits": [{}], "path": "src/a.py"}}"#, edits.join(", "));
         let analysis = Analysis::of(&text, Form::Members);
         let kept = |keep: &dyn Fn(usize) -> bool| {
-            let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed || keep(part), None).text;
+            let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed || keep(part), None);
             serde_json::from_str::<serde_json::Value>(&short).unwrap()
         };
         assert_eq!(kept(&|_| false), serde_json::json!({"…": "2 of 3 keys left out", "path": "src/a.py"}));

@@ -8,6 +8,7 @@ mod class;
 mod cut;
 mod family;
 mod media;
+mod recount;
 mod tools;
 mod vocabulary;
 
@@ -16,9 +17,10 @@ use crate::message::{Field, Media, Message, Text};
 pub use cache::IdentityCache;
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, caches, content_seed, cut_by_content};
 pub use class::{Class, Script};
-pub use cut::{Excerpt, Gap, prefix_within, segments, suffix_within};
+pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
-pub use vocabulary::{Encoding, Vocabulary};
+pub use recount::Recount;
+pub use vocabulary::{Encoding, Vocabulary, counted_bytes};
 
 // Framing of chat messages: OpenAI cookbook, "How to count tokens with tiktoken", `num_tokens_from_messages`.
 /// Tokens of framing of a message.
@@ -89,17 +91,14 @@ impl TokenCounter {
         scaled(self.vocabulary().count(text), self.family.factor(text))
     }
 
-    /// Returns the tokens of an excerpt of `source`, which has `source_tokens`, cached as those of any text.
-    pub fn excerpt(&self, excerpt: &Excerpt, source: &str, source_tokens: u64) -> u32 {
-        let text = &excerpt.text;
-        let by_parts = || {
-            let adds_up = self.family.is_exact() && self.family.encoding.adds_up();
-            let of_source = usize::try_from(source_tokens).ok().filter(|_| adds_up)?;
-            u32::try_from(excerpt.count(source, of_source, self.vocabulary())?).ok()
-        };
-        let tokens = cache::by_content(text, self.family.id, || by_parts().unwrap_or_else(|| self.count_now(text)));
-        debug_assert_eq!(tokens, self.count_now(text), "{text}");
-        tokens
+    /// As [`Self::text`], for one of several variants of a text: what `recount` knows is not counted again.
+    pub fn variant(&self, text: &str, recount: &mut Recount) -> u32 {
+        if !self.family.encoding.adds_up() {
+            return self.text(text);
+        }
+        cache::by_content(text, self.family.id, || {
+            scaled(recount.count(text, self.vocabulary()), self.family.factor(text))
+        })
     }
 
     /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.

@@ -1,6 +1,6 @@
 //! Vocabularies that ship in the crate, loaded on first use.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::OnceLock;
 
 use crate::checkpoint;
@@ -59,7 +59,7 @@ impl Encoding {
             .as_ref()
     }
 
-    /// Returns whether the count of every text is the sum of those of its lines: see [`cut`].
+    /// Returns whether the count of every text is the sum of those of its segments: see [`cut`].
     pub(super) fn adds_up(self) -> bool {
         matches!(self, Self::O200kBase | Self::Cl100kBase)
     }
@@ -106,7 +106,19 @@ const PADDING: usize = 16;
 const SEGMENT_BYTES: usize = 1 << 16;
 
 thread_local! {
+    static COUNTED_BYTES: Cell<u64> = const { Cell::new(0) };
     static BUFFERS: RefCell<(Vec<u8>, Vec<u32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+}
+
+/// Returns the bytes that vocabularies have counted on this thread: what counting costs, whatever a clock says.
+pub fn counted_bytes() -> u64 {
+    COUNTED_BYTES.get()
+}
+
+/// Marks a segment as the next to be counted.
+fn begin(segment: &str) {
+    checkpoint::reached();
+    COUNTED_BYTES.set(COUNTED_BYTES.get() + segment.len() as u64);
 }
 
 impl Vocabulary for Toktok {
@@ -127,7 +139,7 @@ impl Vocabulary for Toktok {
                 tokens
             })
         };
-        cut::segments(text, SEGMENT_BYTES).inspect(|_| checkpoint::reached()).map(count).sum()
+        cut::segments(text, SEGMENT_BYTES).inspect(|segment| begin(segment)).map(count).sum()
     }
 }
 
@@ -139,7 +151,7 @@ const SHORT_SEGMENT_BYTES: usize = 1 << 12;
 
 impl Vocabulary for Tiktoken {
     fn count(&self, text: &str) -> usize {
-        let segments = cut::short_segments(text, SHORT_SEGMENT_BYTES).inspect(|_| checkpoint::reached());
+        let segments = cut::short_segments(text, SHORT_SEGMENT_BYTES).inspect(|segment| begin(segment));
         segments.map(|segment| self.0.count(segment)).sum()
     }
 }

@@ -3,6 +3,7 @@
 //! No time is asserted: a test that runs for minutes is the failure.
 
 use nanobot_context::compress::{self, Output, Plan, Request};
+use nanobot_context::tokens::counted_bytes;
 use nanobot_context::{Role, TokenCounter, history};
 
 use crate::owned::{Call, Owned, apply, view};
@@ -56,16 +57,18 @@ fn a_megabyte_of_one_kind_is_counted_and_cut() {
     }
 }
 
+/// Lines up to `bytes`.
+fn repeated(bytes: usize, line: &dyn Fn(usize) -> String) -> Vec<String> {
+    let lines = (0..).map(line).scan(0, |length, line| {
+        *length += line.len();
+        (*length < bytes).then_some(line)
+    });
+    lines.collect()
+}
+
 /// What is looked up by name: many names, each said once, and keys that marks have.
 #[test]
 fn a_megabyte_of_distinct_names_and_of_chosen_keys() {
-    let repeated = |bytes: usize, line: &dyn Fn(usize) -> String| {
-        let lines = (0..).map(line).scan(0, |length, line| {
-            *length += line.len();
-            (*length < bytes).then_some(line)
-        });
-        lines.collect::<Vec<_>>()
-    };
     let names = repeated(MEGABYTE, &|i| format!(r#""handle_{i:x}": "src/part_{i}.rs""#)).join(", ");
     let keys =
         repeated(MEGABYTE, &|i| format!(r#""…{}": "v {i}""#, if i == 0 { String::new() } else { (i + 1).to_string() }));
@@ -90,6 +93,30 @@ fn a_megabyte_of_distinct_names_and_of_chosen_keys() {
                 let plan = compress::fit(&view(&messages), &request(None, 0), max_tokens).unwrap();
                 let out = apply(&messages, &plan);
                 assert!(!compress::lost(&view(&messages), &view(&out)).is_empty());
+            }
+        }
+    }
+}
+
+/// However many rounds a fit takes, and however large a text is: what the rounds share is not counted again.
+#[test]
+fn a_fit_counts_each_byte_about_twice() {
+    for bytes in [MEGABYTE / 8, 2 * MEGABYTE] {
+        let names = repeated(bytes, &|i| format!(r#""handle_{bytes}_{i:x}": "src/part_{i}.rs""#)).join(", ");
+        let log = repeated(bytes, &|i| format!("{bytes} {i}: served /item/{:x} in {} ms\n", i * 7919, i * 37 % 4001));
+        let rules = repeated(bytes, &|i| format!("Never touch file_{bytes}_{i}.py. Always ask owner_{i} first. "));
+        for text in [format!("{{{names}}}"), log.concat(), rules.concat()] {
+            let messages = [
+                Owned::new(Role::User, text.clone()),
+                Owned::new(Role::Assistant, "ok"),
+                Owned::new(Role::User, "and?"),
+            ];
+            for (model, share) in [(None, 2), (Some("claude-opus-4-7"), 3)] {
+                let before = counted_bytes();
+                let tokens = TokenCounter::new(model).prompt(&view(&messages), None).tokens;
+                compress::fit(&view(&messages), &request(model, 0), tokens / share).unwrap();
+                let counted = counted_bytes() - before;
+                assert!(counted < text.len() as u64 * 9 / 4, "{counted} of {}: {text:.40}", text.len());
             }
         }
     }

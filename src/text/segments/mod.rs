@@ -23,8 +23,6 @@ use std::ops::Range;
 
 use json::Tree;
 
-use crate::tokens::{Excerpt, Gap};
-
 use super::terms::Terms;
 
 /// What a piece is, by its form alone; the fit turns this into weight.
@@ -198,26 +196,15 @@ impl Segments {
     /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
     ///
     /// `text` is the text that was taken apart. `origin`, where all of it can be read, is named once, in the first mark.
-    /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON, all of it one gap. O(n)
-    /// at most.
-    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
+    /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON. O(n) at most.
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
         let covered = addressable(text);
         let mut excerpt = match &self.tree {
-            Some(tree) => {
-                let text = json::render(tree, &self.pieces, covered, keep, origin);
-                let gaps = vec![Gap { gone: 0..covered.len(), mark: 0..text.len() }];
-                Excerpt { text, gaps }
-            }
+            Some(tree) => json::render(tree, &self.pieces, covered, keep, origin),
             None => render::render(&self.pieces, covered, keep, origin),
         };
-        excerpt.text.push_str(&text[covered.len()..]);
+        excerpt.push_str(&text[covered.len()..]);
         excerpt
-    }
-
-    /// As [`Segments::excerpt`], its text alone.
-    #[cfg(test)]
-    pub fn render(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
-        self.excerpt(text, keep, origin).text
     }
 }
 

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use crate::text::elision::{self, Gone};
-use crate::tokens::{Excerpt, Gap};
 
 use super::{Class, Piece};
 
@@ -31,12 +30,12 @@ impl LineEnd {
 const SHOWN_GAP_BYTES: usize = 8;
 
 /// Puts together the pieces of a flat text.
-pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> Excerpt {
+pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
     let mut run = Run::new(text, LineEnd::Feed, origin);
     absorb_marks(pieces, text, &(0..text.len()), &mut kept);
     run.push(pieces, &kept, 0..text.len());
-    Excerpt { text: run.out, gaps: run.gaps }
+    run.out
 }
 
 /// Takes marks of earlier calls out of what is kept where they stand beside a gap, so that one mark says it all.
@@ -70,12 +69,11 @@ pub struct Run<'t> {
     /// The mark that explains itself was given.
     is_explained: bool,
     pub out: String,
-    gaps: Vec<Gap>,
 }
 
 impl<'t> Run<'t> {
     pub fn new(text: &'t str, line_end: LineEnd, origin: Option<&'t str>) -> Self {
-        Self { text, line_end, origin, is_explained: false, out: String::new(), gaps: Vec::new() }
+        Self { text, line_end, origin, is_explained: false, out: String::new() }
     }
 
     /// Goes on with the output of another: its marks count as given.
@@ -118,7 +116,6 @@ impl<'t> Run<'t> {
         self.is_explained = true;
         let before = &self.text[span.start..gap.start];
         let line_end = self.line_end.as_str();
-        let start = self.out.len();
         if !before.is_empty() && !before.ends_with(line_end) && !before.ends_with(' ') {
             self.out.push(' ');
         }
@@ -128,7 +125,6 @@ impl<'t> Run<'t> {
         } else if gap.end < span.end && !self.text[gap.end..].starts_with(' ') {
             self.out.push(' ');
         }
-        self.gaps.push(Gap { gone: gap, mark: start..self.out.len() });
     }
 
     /// Returns what a gap has lost, earlier marks in it counted for what they stand for, and the origin they name.

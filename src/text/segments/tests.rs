@@ -107,13 +107,13 @@ fn check_pieces(text: &str, outline: &Segments) -> Result<(), TestCaseError> {
         end = piece.end as usize;
     }
     prop_assert_eq!(end, text.len());
-    prop_assert_eq!(outline.render(text, &|_| true, Some("a/b")), text);
+    prop_assert_eq!(outline.excerpt(text, &|_| true, Some("a/b")), text);
     Ok(())
 }
 
 fn check_kept(text: &str, outline: &Segments, seed: u64) -> Result<String, TestCaseError> {
     let keep = keep(seed);
-    let out = outline.render(text, &keep, Some("a/\"b"));
+    let out = outline.excerpt(text, &keep, Some("a/\"b"));
     let mut rest = out.as_str();
     for (i, piece) in outline.pieces().iter().enumerate() {
         let source = &text[piece.range()];
@@ -144,8 +144,8 @@ proptest! {
 
     #[test]
     fn shortening_again_adds_no_second_mark(text in lines(), seed: u64, again: u64) {
-        let once = Segments::of(&text).render(&text, &keep(seed), None);
-        let twice = Segments::of(&once).render(&once, &keep(again), None);
+        let once = Segments::of(&text).excerpt(&text, &keep(seed), None);
+        let twice = Segments::of(&once).excerpt(&once, &keep(again), None);
         let is_mark = |line: &str| elision::read_gap(line).is_some();
         let chain = |text: &str| {
             let lines: Vec<&str> = text.lines().collect();
@@ -191,7 +191,7 @@ proptest! {
         let keep = keep(seed);
         check_kept(&text, &outline, seed)?;
         let last = outline.pieces().len() - 1;
-        let out = outline.render(&text, &|i| i == 0 || i == last || keep(i), None);
+        let out = outline.excerpt(&text, &|i| i == 0 || i == last || keep(i), None);
         let json = out.strip_prefix("Process exited with code 0\nOutput:\n");
         let json = json.and_then(|json| json.strip_suffix(". Please go on.\n"));
         prop_assert!(json.is_some_and(|json| serde_json::from_str::<Value>(json).is_ok()), "{out}");
@@ -199,7 +199,7 @@ proptest! {
 
     #[test]
     fn nothing_is_a_mark(text in prop_oneof![text(), json()]) {
-        let out = Segments::of(&text).render(&text, &|_| false, None);
+        let out = Segments::of(&text).excerpt(&text, &|_| false, None);
         prop_assert!(out.len() < 300, "{out}");
         prop_assert!(text.is_empty() || !out.is_empty());
     }
@@ -242,10 +242,10 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
         let outline = Segments::of(&text);
         let name: String = text.chars().take(12).collect();
         assert!(outline.pieces().len() <= text.len() / 24 + 8, "{name}: {}", outline.pieces().len());
-        assert_eq!(outline.render(&text, &|_| true, None), text, "{name}");
-        let none = outline.render(&text, &|_| false, Some("origin.txt"));
+        assert_eq!(outline.excerpt(&text, &|_| true, None), text, "{name}");
+        let none = outline.excerpt(&text, &|_| false, Some("origin.txt"));
         assert!(none.len() < 300, "{name}: {} {}", none.len(), &none[..80]);
-        let some = outline.render(&text, &|i| i % 3 == 0, None);
+        let some = outline.excerpt(&text, &|i| i % 3 == 0, None);
         assert!(some.len() <= text.len() + 300, "{name}: {}", some.len());
     }
 }
@@ -267,7 +267,7 @@ fn class_of(text: &str, part: &str) -> Class {
 
 fn with_classes(text: &str, classes: &[Class], origin: Option<&str>) -> String {
     let outline = Segments::of(text);
-    outline.render(text, &|i| classes.contains(&outline.pieces()[i].class), origin)
+    outline.excerpt(text, &|i| classes.contains(&outline.pieces()[i].class), origin)
 }
 
 #[test]
@@ -287,18 +287,18 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
     assert!(out.contains(" characters left out; all of it: out/1.txt ...]\n"), "{out}");
     assert!(out.ends_with("E123456: assertion failed in step 7\nexit code 1"), "{out}");
     assert!(out.len() < 1_500, "{out}");
-    let later = Segments::of(&log).render(&log, &|i| i == 1 || i == 100, None);
+    let later = Segments::of(&log).excerpt(&log, &|i| i == 1 || i == 100, None);
     assert_eq!(later.lines().filter(|line| line.ends_with(" similar lines ...]")).count(), 1, "{later}");
 }
 
 #[test]
 fn marks_beside_a_gap_become_one() {
     let log: String = numbered(0..40, |i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i)));
-    let once = Segments::of(&log).render(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
+    let once = Segments::of(&log).excerpt(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
     assert_eq!(once.matches("[... 10 lines, ").count(), 1, "{once}");
     let outline = Segments::of(&once);
     let mark = outline.pieces().iter().position(|piece| once[piece.range()].starts_with("[... ")).unwrap();
-    let twice = outline.render(&once, &|i| !(mark + 1..mark + 4).contains(&i), None);
+    let twice = outline.excerpt(&once, &|i| !(mark + 1..mark + 4).contains(&i), None);
     assert_eq!(twice.matches("[... ").count(), 1, "{twice}");
     assert!(twice.contains("[... 13 lines, ") && twice.contains("all of it: a.txt ...]"), "{twice}");
 }
@@ -306,7 +306,7 @@ fn marks_beside_a_gap_become_one() {
 #[test]
 fn a_gap_within_a_line_is_counted_in_characters() {
     let text = "One sentence of the text stands here. ".repeat(60);
-    let out = Segments::of(&text).render(&text, &|i| i != 2 && i != 4, None);
+    let out = Segments::of(&text).excerpt(&text, &|i| i != 2 && i != 4, None);
     assert!(out.contains(" characters left out ...] One") && out.contains(" characters ...] One"), "{out}");
 }
 
@@ -352,7 +352,7 @@ fn members_left_out_are_counted_under_a_free_key() {
     let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
     let text = format!("{{\"…\": \"mine {}\", {}}}", "x".repeat(60), members.join(", "));
     let outline = Segments::of(&text);
-    let out = outline.render(&text, &|i| i == 0 || i == 5, None);
+    let out = outline.excerpt(&text, &|i| i == 0 || i == 5, None);
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["…2"], "11 of 13 keys left out", "{out}");
 }
@@ -430,7 +430,7 @@ fn json_is_opened_however_deep_it_lies() {
         let outline = Segments::of(&text);
         let is_opened = (0..outline.pieces().len()).any(|piece| outline.is_within_string(piece));
         assert_eq!(is_opened, depth < 500, "{depth}");
-        let short = outline.render(&text, &|piece| piece < outline.pieces().len() / 2, None);
+        let short = outline.excerpt(&text, &|piece| piece < outline.pieces().len() / 2, None);
         serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
         assert!(short.len() < text.len() && short.contains("left out"), "{depth}");
     }
