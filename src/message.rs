@@ -238,7 +238,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Returns whether it is thoughts in plain text, which no provider needs back once a round is over.
+    /// Returns whether it is thoughts in plain text, which may be cut: whether all of them may go is the family's to say.
     pub fn is_reasoning(self) -> bool {
         matches!(self, Self::ReasoningContent | Self::Reasoning)
     }

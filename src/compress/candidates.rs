@@ -100,7 +100,7 @@ fn candidate(
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
             (placeholder(draft, origins, (entry, piece), superseded).1, false)
         }
-        Slot::Field(_) => (0, false),
+        Slot::Field(_) => (thoughts(draft, entry, piece).1, false),
     };
     if floor >= tokens {
         return None;
@@ -111,7 +111,7 @@ fn candidate(
         return None;
     }
     let weight = match (slot, priority) {
-        (Slot::Field(_), _) if floor == 0 => 0.05,
+        (Slot::Field(field), _) if floor == 0 || field.is_reasoning() => 0.05,
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
@@ -141,9 +141,36 @@ pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candid
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
             placeholder(draft, origins, (candidate.entry, candidate.piece), candidate.superseded)
         }
-        Slot::Field(_) => (String::new(), 0),
+        Slot::Field(_) => thoughts(draft, candidate.entry, candidate.piece),
     }
 }
+
+/// Returns what stands for a field other than content, with its tokens: nothing, but a mark for thoughts in plain text that the
+/// provider wants back with the calls that they led to. It looks whether they are there, not what they say.
+pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u64) {
+    let Piece { slot, original_tokens, .. } = draft.entries[entry].pieces[piece];
+    let is_reasoning = matches!(slot, Slot::Field(field) if field.is_reasoning());
+    if !is_reasoning || !draft.counter.family().wants_reasoning || !led_to_calls(draft, entry) {
+        return (String::new(), 0);
+    }
+    let mark = elision::whole("reasoning", original_tokens, None);
+    let tokens = u64::from(draft.counter.text(&mark));
+    (mark, tokens)
+}
+
+/// Returns whether a message of the assistant has calls, or came after some in answer to the same message of the user.
+fn led_to_calls(draft: &Draft<'_, '_>, entry: usize) -> bool {
+    let before = draft.entries[..=entry].iter().rev().map_while(|entry| match entry.role {
+        Role::Assistant => Some(entry.index().is_some_and(|index| !draft.view[index].tool_calls.is_empty())),
+        // A result has its call before it.
+        Role::Tool | Role::Function => Some(true),
+        Role::System | Role::User => None,
+    });
+    before.take(MAX_ANSWERS).any(|has_calls| has_calls)
+}
+
+/// Messages of the assistant without a call between them that are looked through.
+const MAX_ANSWERS: usize = 64;
 
 /// Tells what is cached apart; families are below.
 const SHORTEST_ARGUMENTS: u8 = 0x40;

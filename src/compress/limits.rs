@@ -6,13 +6,14 @@ use crate::select::within::json_within_chars;
 use crate::text::{elision, excerpt};
 use crate::tokens::TokenCounter;
 
-use super::candidates::placeholder;
+use super::candidates::{placeholder, thoughts};
 use super::draft::{Draft, Slot};
 use super::origins::Origins;
 use super::plan::Reason;
 use super::results::highest;
 
-/// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`.
+/// Removes the assistant's reasoning of more than `keep_chars` characters before message `last_user`; where the provider wants it
+/// back, a mark stands in its place.
 pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize) {
     remove(draft, |draft, entry, piece| {
         let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
@@ -21,7 +22,7 @@ pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize)
     });
 }
 
-/// Removes all of the assistant's reasoning, but for the signed thoughts of the newest group and the signatures of the last
+/// Removes all of the assistant's reasoning in the same way, but for the signed thoughts of the newest group and the signatures of the last
 /// round: they must come back with their calls.
 pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
     let newest = groups(draft.entries.iter().map(|entry| entry.role)).pop().map_or(0, |group: Group| group.start);
@@ -42,8 +43,11 @@ fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize)
             continue;
         }
         for piece in 0..draft.entries[entry].pieces.len() {
-            if goes(draft, entry, piece) {
-                draft.set(entry, piece, String::new(), 0, Reason::Reasoning);
+            if goes(draft, entry, piece) && !elision::is_whole(draft.text(entry, piece)) {
+                let (text, tokens) = thoughts(draft, entry, piece);
+                if tokens < draft.entries[entry].pieces[piece].tokens {
+                    draft.set(entry, piece, text, tokens, Reason::Reasoning);
+                }
             }
         }
     }

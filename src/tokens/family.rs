@@ -22,6 +22,18 @@ pub struct Family {
     /// OpenAI's guide on audio: 1 token for 100 ms of the user's speech. Google's guide on audio: 32 a second, which
     /// also serves, as the largest published figure, where a provider publishes none.
     pub audio_tokens_per_second: u32,
+    /// Whether the provider may refuse a message with calls that lacks the thoughts, in plain text, that it gave them with.
+    ///
+    /// | provider | of `reasoning_content` | source |
+    /// |---|---|---|
+    /// | DeepSeek, V3.2 and later, thinking on | has to be there in every round with calls, else 400 | api-docs.deepseek.com, "Thinking mode"; opencode#24722 (April 2026) |
+    /// | Kimi, K2 thinking and later | has to be there in every message with calls, else 400 | new-api#3121 (March 2026), openhanako#1667 (June 2026) |
+    /// | `MiMo`, V2 and later | has to be there in every message with calls, else 400 | notice to developers of 12 May 2026: chatbox#3716 |
+    /// | GLM, MiniMax, Qwen | is wanted back for quality, not demanded | docs.z.ai, "Thinking mode" |
+    /// | OpenAI, Claude, Gemini, Mistral | not read; what they demand back is signed or encrypted, and stands in other fields | |
+    ///
+    /// All of them look whether something is there; a mark is enough. A model that is not known may be any of the first three.
+    pub wants_reasoning: bool,
 }
 
 /// Median of real tokens to `o200k_base` tokens over chunks of 4 KB, by class: prose, code, JSON, logs, Chinese,
@@ -53,7 +65,9 @@ const fn family(
     images: ImageRule,
 ) -> Family {
     let audio_tokens_per_second = if matches!(encoding, Encoding::O200kBase) && factors.is_none() { 10 } else { 32 };
-    Family { name, id, encoding, factors, images, audio_tokens_per_second }
+    // OpenAI, Mistral, Claude, Gemini.
+    let wants_reasoning = !matches!(id, 0..=7 | 15..=19);
+    Family { name, id, encoding, factors, images, audio_tokens_per_second, wants_reasoning }
 }
 
 use Encoding::{Cl100kBase, DeepSeekV3, Glm4, Glm5, KimiK2, MiniMaxM2, O200kBase, Qwen2, Qwen35, Tekken};
@@ -82,6 +96,8 @@ static GEMINI_ANY: Family = family(19, "gemini", O200kBase, Some(&GEMINI), Image
 static LLAMA_3_X: Family = family(20, "llama 3", O200kBase, Some(&LLAMA_3), ImageRule::Unknown);
 static LLAMA_4_X: Family = family(21, "llama 4", O200kBase, Some(&LLAMA_4), ImageRule::Unknown);
 static OTHER: Family = family(22, "unknown", O200kBase, Some(&UNKNOWN), ImageRule::Unknown);
+/// Nobody said which model.
+static UNNAMED: Family = family(23, "o200k_base", O200kBase, None, ImageRule::Tiles { base: 85, tile: 170 });
 
 /// Name fragments in the order in which they are tried: the first that the model's name holds decides.
 static FRAGMENTS: &[(&str, &Family)] = &[
@@ -141,7 +157,7 @@ static FRAGMENTS: &[(&str, &Family)] = &[
 impl Family {
     /// Returns how `model` is counted; without a model, by `o200k_base` as it is.
     pub fn of(model: Option<&str>) -> &'static Self {
-        let Some(model) = model else { return &GPT_4O };
+        let Some(model) = model else { return &UNNAMED };
         // A model's name is short; whatever else comes in here is not one.
         let model = model[..model.floor_char_boundary(256)].to_lowercase();
         if model.contains("claude") {
@@ -219,9 +235,9 @@ mod tests {
     #[test]
     fn family_ids_are_unique() {
         let mut ids: Vec<u8> = FRAGMENTS.iter().map(|(_, family)| family.id).collect();
-        ids.extend([O_SERIES.id, CLAUDE_3.id, CLAUDE_NEW.id, OTHER.id]);
+        ids.extend([O_SERIES.id, CLAUDE_3.id, CLAUDE_NEW.id, OTHER.id, UNNAMED.id]);
         ids.sort_unstable();
         ids.dedup();
-        assert_eq!(ids, (0..=22).collect::<Vec<_>>());
+        assert_eq!(ids, (0..=23).collect::<Vec<_>>());
     }
 }
