@@ -163,11 +163,7 @@ fuzz_target!(init: load(), |case: Case| {
     check(&case, &request, "emergency", request.emergency_tokens(), |view| {
         compress::emergency(view, &request).map(Some)
     });
-    for newest_only in [false, true] {
-        check(&case, &request, "reduce", budget_tokens, |view| {
-            compress::reduce(view, &request, budget_tokens, newest_only).map(Some)
-        });
-    }
+    check(&case, &request, "reduce", budget_tokens, |view| compress::reduce(view, &request, budget_tokens).map(Some));
     let selected = history::select(&messages, budget_tokens, &request.counter());
     assert!(selected.is_sorted_by(|a, b| a < b) && selected.iter().all(|&index| index < messages.len()));
 });

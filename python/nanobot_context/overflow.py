@@ -87,8 +87,9 @@ def detect_overflow(
 ) -> Overflow | None:
     """Return what an error says was too large, or `None` when it says something else.
 
-    Only errors may be passed in, never what a user, a tool or a model wrote: such text can quote an
-    error. Costs a few microseconds for a text that is no overflow.
+    Of kind `reasoning` nothing was too large: the provider wants the model's reasoning back with
+    the calls that it led to. Only errors may be passed in, never what a user, a tool or a model
+    wrote: such text can quote an error. Costs a few microseconds for a text that is no overflow.
 
     Args:
         error_or_text: An error's text, or an exception of any client. Its text, body, status and

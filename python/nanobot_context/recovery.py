@@ -7,6 +7,7 @@ it, for `call_with_recovery` and for nanobot.
 from __future__ import annotations
 
 import inspect
+import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from nanobot_context._core import (
     Compressor,
     Overflow,
     Recovery,
+    answer_reserve,
     compress_messages,
     count_tokens,
     fit_messages,
+    fits,
     get_output_limit,
     reduce_messages,
 )
@@ -130,8 +133,14 @@ class Exchange(Protocol):
     def count(self, messages: list[Message]) -> int:
         """Return the tokens of the prompt, tool schemas included."""
 
-    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
+    def fixed(self) -> int:
+        """Return the tokens of what is never cut."""
+
+    def shorten(self, max_tokens: int) -> list[Message]:
         """Return the request's messages within `max_tokens`; else raise `ContextOverflowError`."""
+
+    def restored(self, messages: list[Message]) -> list[Message]:
+        """Return `messages` with the model's reasoning put back: see `with_reasoning`."""
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         """Take note that `attempt` was refused, of so many tokens by our count."""
@@ -169,14 +178,24 @@ async def recover(
         recovery = recovery or Recovery(
             prompt_tokens,
             attempt.max_tokens,
+            fixed_tokens=exchange.fixed(),
             listed_output_tokens=get_output_limit(model or ""),
             emergency_ratio=emergency_ratio,
         )
         messages = attempt.messages
+        limit_bytes = answer.overflow.limit_bytes
+        if limit_bytes is not None:
+            recovery.weighs(_bytes_of(messages))
         repair = recovery.refused(answer.overflow)
+        if repair.action == "restore":
+            messages = exchange.restored(messages)
+            if messages is attempt.messages:
+                raise GaveUp("unrelated", answer, prompt_tokens, None)
+            attempt = Attempt(messages, attempt.max_tokens)
+            continue
         while repair.action == "compress":
             try:
-                messages = exchange.shorten(repair.prompt_tokens, newest_only=repair.newest_only)
+                messages = _shortened(exchange, repair.prompt_tokens, limit_bytes)
             except ContextOverflowError as error:
                 floor = error.with_traceback(None)
                 repair = recovery.floor(error.needed_tokens)
@@ -194,6 +213,130 @@ def _counted(exchange: Exchange, attempt: Attempt) -> int | None:
         return exchange.count(attempt.messages)
     except InvalidMessageError:
         return None
+
+
+def _shortened(exchange: Exchange, max_tokens: int, limit_bytes: int | None) -> list[Message]:
+    """Return the request's messages within `max_tokens`, and within `limit_bytes` if that can be.
+
+    An image has few tokens and many bytes: what tokens alone choose may still be too large.
+    """
+    messages = exchange.shorten(max_tokens)
+    for _ in range(_BYTE_ROUNDS if limit_bytes else 0):
+        sent_bytes = _bytes_of(messages)
+        if limit_bytes is None or sent_bytes <= limit_bytes:
+            break
+        max_tokens = exchange.count(messages) * limit_bytes * 9 // (sent_bytes * 10)
+        messages = exchange.shorten(max_tokens)
+    return messages
+
+
+# Each round takes a tenth more than is needed; after these it is the text that is too large.
+_BYTE_ROUNDS = 3
+
+
+def _bytes_of(messages: list[Message]) -> int:
+    """Return the bytes of messages as clients send them, about."""
+    text = json.dumps(messages, ensure_ascii=False, default=str, separators=(",", ":"))
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def never_cut(messages: list[Message]) -> list[Message]:
+    """Return those of `messages` that are never cut: of the system, and the last of the user."""
+    last = next((m for m in reversed(messages) if m.get("role") == "user"), None)
+    return [m for m in messages if m is last or m.get("role") in ("system", "developer")]
+
+
+# What carries a model's reasoning, in plain text or signed.
+_REASONING = (
+    *("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
+    *("extra_content", "provider_specific_fields"),
+)
+_NO_REASONING = "[reasoning left out]"
+
+
+def with_reasoning(messages: list[Message], given: list[Message]) -> list[Message]:
+    """Return `messages` with the reasoning that `given` has for them, a mark where there is none.
+
+    The mark stands in messages with calls and in those that follow in the same round: providers
+    that want reasoning back look whether it is there. The very same list comes back where nothing
+    is to be done.
+    """
+    originals = {_first_call(m): m for m in given if _first_call(m)}
+    restored: list[Message] = []
+    has_called = False
+    for message in messages:
+        if message.get("role") != "assistant":
+            has_called = has_called and message.get("role") != "user"
+            restored.append(message)
+            continue
+        call = _first_call(message)
+        has_called = has_called or call is not None
+        original = originals.get(call, {}) if call else {}
+        put = {
+            name: original[name]
+            for name in _REASONING
+            if original.get(name) and original[name] != message.get(name)
+        }
+        thoughts = {**message, **put}
+        if has_called and not (thoughts.get("reasoning_content") or thoughts.get("reasoning")):
+            put["reasoning_content"] = _NO_REASONING
+        restored.append({**message, **put} if put else message)
+    is_same = all(a is b for a, b in zip(restored, messages, strict=True))
+    return messages if is_same else restored
+
+
+def _first_call(message: Message) -> str | None:
+    calls = message.get("tool_calls")
+    call = calls[0] if isinstance(calls, list) and calls else None
+    name = call.get("id") if isinstance(call, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def room_for_answer(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    *,
+    tools: list[dict[str, Any]] | None,
+    max_output_tokens: int | None,
+) -> int | None:
+    """Return what to keep free for an answer: as asked for, or a share of what is not fixed.
+
+    The share is of the window less the system's messages and tool schemas, in steps, so that a
+    clock in the system prompt moves no cut.
+    """
+    if max_output_tokens is None:
+        return None
+    budget = max(window_tokens - max_output_tokens, 0)
+    if fits(messages, budget, model, tools=tools):
+        return max_output_tokens
+    system = [m for m in messages if m.get("role") in ("system", "developer")]
+    step = max(window_tokens // _FIXED_STEPS, 1)
+    fixed = -(-count_tokens(system, model, tools=tools) // step) * step
+    return answer_reserve(max(window_tokens - fixed, 0), max_output_tokens)
+
+
+_FIXED_STEPS = 64
+
+# A shorter answer is of no use: where less is free, the window is not what it is thought to be.
+_LEAST_ANSWER = 256
+
+
+def free_for_answer(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    *,
+    tools: list[dict[str, Any]] | None,
+    max_output_tokens: int | None,
+) -> int | None:
+    """Return the limit for the answer, lowered to what `messages` leave of the window."""
+    if max_output_tokens is None:
+        return None
+    if fits(messages, max(window_tokens - max_output_tokens, 0), model, tools=tools):
+        return max_output_tokens
+    free = window_tokens - count_tokens(messages, model, tools=tools)
+    return min(max_output_tokens, free) if free >= _LEAST_ANSWER else max_output_tokens
 
 
 def compress(
@@ -222,11 +365,11 @@ def compress(
             archive=archive,
         )
     except ContextOverflowError as error:
-        # Only room for the answer is missing: the provider may still take it.
+        # Only room for the answer is missing: it has half of what is left.
         if error.needed_tokens > window_tokens:
             raise
-        fitted = fit_messages(messages, error.needed_tokens, model, tools=tools, archive=archive)
-        return fitted.messages
+        budget = error.needed_tokens + (window_tokens - error.needed_tokens) // 2
+        return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +390,11 @@ class _Call:
             # What a function that is not async answers is paid for, too.
             if inspect.isawaitable(response):
                 response = await response
+        except StopIteration as error:
+            raise RuntimeError(
+                "`chat` raised StopIteration, which no coroutine can hand on\n"
+                "hint: `call_with_recovery_sync` does"
+            ) from error
         except Exception as error:
             overflow = detect_overflow(error)
             if overflow is None:
@@ -263,16 +411,17 @@ class _Call:
     def count(self, messages: list[Message]) -> int:
         return count_tokens(messages, self.model, tools=self.tools)
 
-    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
+    def fixed(self) -> int:
+        return self.count(never_cut(self.messages))
+
+    def shorten(self, max_tokens: int) -> list[Message]:
         reduced = reduce_messages(
-            self.messages,
-            max_tokens,
-            self.model,
-            tools=self.tools,
-            newest_only=newest_only,
-            archive=self.archive,
+            self.messages, max_tokens, self.model, tools=self.tools, archive=self.archive
         )
         return reduced.messages
+
+    def restored(self, messages: list[Message]) -> list[Message]:
+        return with_reasoning(messages, self.messages)
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         if self.on_overflow is not None:
@@ -310,7 +459,9 @@ async def call_with_recovery(
     long, by an exception or by the usage that it reports, they are compressed to the limit that it
     states, or else to 60 % of what was refused; each attempt is smaller than the one before, and
     after three there is no other. A stated limit counts from 256 tokens on. An output cap lowers
-    `max_tokens` only, and so does a sum of prompt and answer that leaves room for a usual answer.
+    `max_tokens` only, and so does a sum of prompt and answer that leaves room for a short answer.
+    System messages, the last message of the user, the user's rules and the newest calls stay in
+    each attempt. A provider that wants the model's reasoning back gets it, with nothing cut.
     Where a prompt that was cut in silence is sent again and comes back empty, the first answer is
     returned. Everything else that `chat` returns or raises comes back as it is. Calls no model but
     through `chat`; the list that came in is not changed.
@@ -360,26 +511,33 @@ async def call_with_recovery(
         model = compressor.model
     count_tokens([], model, tools=tools)  # what cannot be used is said before anything is paid for
     settings = settings or Settings()
-    first = given
-    if context_window and compressor is not None:
-        first = compressor.compress(
-            given, context_window=context_window, max_output_tokens=max_output_tokens
+    first, limit = given, max_output_tokens
+    reserve = max_output_tokens
+    if context_window:
+        reserve = room_for_answer(
+            given, context_window, model, tools=schemas, max_output_tokens=max_output_tokens
         )
+    if context_window and compressor is not None:
+        first = compressor.compress(given, context_window=context_window, max_output_tokens=reserve)
     elif context_window:
         first = compress(
             given,
             context_window,
             model,
             tools=schemas,
-            max_output_tokens=max_output_tokens,
+            max_output_tokens=reserve,
             settings=settings,
             archive=archive,
+        )
+    if context_window:
+        limit = free_for_answer(
+            first, context_window, model, tools=schemas, max_output_tokens=max_output_tokens
         )
     call = _Call(chat, given, model, schemas, context_window, archive, on_overflow)
     try:
         answer: Response = await recover(
             call,
-            Attempt(first, max_output_tokens),
+            Attempt(first, limit),
             model=model,
             emergency_ratio=settings.emergency_ratio,
         )

@@ -364,5 +364,6 @@ def previous_response_fallback(error: BaseException | str) -> Fallback | None:
     if "input_text" in text and ("invalid value" in text or "invalid_value" in text):
         return Fallback.PLAIN_TEXT
     overflow = detect_overflow(error)
-    # A cap on the answer needs a lower `max_tokens`, and no shorter prompt.
-    return Fallback.SUMMARISE if overflow and overflow.kind != "output_cap" else None
+    # A cap on the answer needs a lower `max_tokens`, and reasoning that is missed a longer prompt.
+    is_long = overflow is not None and overflow.kind not in ("output_cap", "reasoning")
+    return Fallback.SUMMARISE if is_long else None

@@ -27,7 +27,9 @@ CutReason = Literal[
 LostKind = Literal["path", "url", "id", "number", "error"]
 """What kind of name is no longer in the context."""
 
-OverflowKind = Literal["input", "output_cap", "request_bytes", "rate_ceiling", "silent"]
+OverflowKind = Literal[
+    "input", "output_cap", "request_bytes", "rate_ceiling", "silent", "reasoning"
+]
 """What a provider refused: the prompt, the answer's limit, bytes, a rate; or it said nothing."""
 
 

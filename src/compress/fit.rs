@@ -254,6 +254,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn take_own_words(&self, selector: &mut Selector<'_>, pins: &[Pin], typed: &[f32]) {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
+        // However little the user says, so few tokens are kept of what holds from then on.
+        let few = start + ((self.room - start) * RARE_SHARE).min(FEW_TOKENS);
         let requests = self.requests(typed);
         let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
         let is_talk = |group| Protection::is_talk(self.draft, group);
@@ -286,7 +288,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
                 let before = selector.taken();
                 pin.take(selector);
-                if selector.used() > room(share) {
+                if selector.used() > room(share).max(if claim == Claim::Told { 0.0 } else { few }) {
                     selector.back_to(before);
                 }
             }
@@ -700,6 +702,8 @@ fn as_written(text: &str, at: usize) -> Option<&str> {
 /// what the user says, and where it is [`OFTEN`] said.
 const RARE_SHARE: f32 = 0.5;
 const PINNED_SHARE: f32 = 0.04;
+/// Tokens that what holds from then on may always have, as long as it leaves as much to all else.
+const FEW_TOKENS: f32 = 200.0;
 /// Share of what the user says from which on claims are usual.
 const OFTEN: f32 = 0.03;
 

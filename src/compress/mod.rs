@@ -30,9 +30,9 @@ mod superseded;
 pub use crate::archive::{Archive, Archived, name as archive_name, names_in};
 pub use crate::budget::{Limits, Request};
 use crate::cache::{self, Cache, Share};
-use crate::conversation::{groups, last_user_index};
+use crate::conversation::last_user_index;
 use crate::error::Result;
-use crate::message::{Message, Role};
+use crate::message::Message;
 use crate::select::{Ablation, within};
 use crate::text::analysis;
 use crate::tokens;
@@ -95,30 +95,15 @@ pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
 
 /// Returns the plan for the next attempt after a request was refused: at most `max_tokens`.
 ///
-/// Reasoning before the last message of the user goes; some providers insist on the later. With `newest_only` no more
-/// tokens stay than system messages, the last message of the user and the newest group need.
+/// Reasoning before the last message of the user goes, as far as the provider does not want it back.
 ///
 /// # Errors
 ///
 /// As [`emergency`].
-pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, newest_only: bool) -> Result<Plan> {
-    let last_user = last_user_index(view);
+pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
     let mut draft = draft(view, request);
-    limits::reasoning(&mut draft, last_user.unwrap_or(view.len()), 0);
-    let max_tokens = if newest_only { max_tokens.min(newest_tokens(&draft, last_user)) } else { max_tokens };
+    limits::reasoning(&mut draft, last_user_index(view).unwrap_or(view.len()), 0);
     fitted(draft, request, max_tokens, Ablation::default())
-}
-
-/// Returns the tokens of system messages, the last message of the user, the newest group, and notes for all else.
-fn newest_tokens(draft: &Draft<'_, '_>, last_user: Option<usize>) -> u64 {
-    let groups = groups(draft.entries.iter().map(|entry| entry.role));
-    let newest = groups.iter().rfind(|group| group.role != Role::System).map_or(0..0, |group| group.start..group.end);
-    let stays = |(at, entry): &(usize, &draft::Entry)| {
-        entry.role == Role::System || newest.contains(at) || entry.index().is_some_and(|index| Some(index) == last_user)
-    };
-    let tokens: u64 = draft.entries.iter().enumerate().filter(stays).map(|(_, entry)| entry.tokens()).sum();
-    // Two before the user's message, one behind it.
-    draft.overhead_tokens + tokens + 3 * draft.note_tokens()
 }
 
 /// Returns the plan for a request of at most `max_tokens`, calls and results repaired; nothing else is changed where

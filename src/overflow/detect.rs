@@ -17,6 +17,8 @@ pub enum OverflowKind {
     RateCeiling,
     /// The prompt, without an error: see [`detect_silent`](super::detect_silent).
     Silent,
+    /// Nothing was too large: the provider wants the model's reasoning back with the calls that it led to.
+    Reasoning,
 }
 
 impl OverflowKind {
@@ -29,13 +31,14 @@ impl OverflowKind {
             Self::RequestBytes => "request_bytes",
             Self::RateCeiling => "rate_ceiling",
             Self::Silent => "silent",
+            Self::Reasoning => "reasoning",
         }
     }
 
     /// Returns the kind of a name that [`OverflowKind::name`] gave.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Self::Input, Self::OutputCap, Self::RequestBytes, Self::RateCeiling, Self::Silent];
+        let all = [Self::Input, Self::OutputCap, Self::RequestBytes, Self::RateCeiling, Self::Silent, Self::Reasoning];
         all.into_iter().find(|kind| kind.name() == name)
     }
 }
@@ -52,13 +55,15 @@ pub struct Overflow {
     pub used_tokens: Option<u64>,
     /// Of an [`OutputCap`](OverflowKind::OutputCap), the longest answer that the error says is possible.
     pub output_tokens: Option<u64>,
+    /// Of [`RequestBytes`](OverflowKind::RequestBytes), the bytes that are allowed, where the error states them.
+    pub limit_bytes: Option<u64>,
 }
 
 impl Overflow {
     /// Returns an overflow without a word on the output.
     #[must_use]
     pub const fn new(kind: OverflowKind, limit_tokens: Option<u64>, used_tokens: Option<u64>) -> Self {
-        Self { kind, limit_tokens, used_tokens, output_tokens: None }
+        Self { kind, limit_tokens, used_tokens, output_tokens: None, limit_bytes: None }
     }
 }
 
@@ -115,7 +120,8 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         (OverflowKind::OutputCap, None) => numbers::output_cap(&read.text),
         _ => None,
     };
-    Some(Overflow { output_tokens, ..Overflow::new(kind, limit_tokens, used_tokens) })
+    let limit_bytes = if kind == OverflowKind::RequestBytes { numbers::limit_bytes(&read.text) } else { None };
+    Some(Overflow { output_tokens, limit_bytes, ..Overflow::new(kind, limit_tokens, used_tokens) })
 }
 
 fn names_output(text: &str) -> bool {
@@ -127,7 +133,7 @@ fn stated(kind: OverflowKind, text: &str) -> Numbers {
         OverflowKind::Input => numbers::input(text),
         OverflowKind::OutputCap => numbers::output(text),
         OverflowKind::RateCeiling => numbers::rate(text),
-        OverflowKind::RequestBytes | OverflowKind::Silent => (None, None),
+        OverflowKind::RequestBytes | OverflowKind::Silent | OverflowKind::Reasoning => (None, None),
     }
 }
 
@@ -146,10 +152,13 @@ impl Case<'_> {
     }
 
     fn kind(&self) -> Option<OverflowKind> {
-        use OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
+        use OverflowKind::{Input, OutputCap, RateCeiling, Reasoning, RequestBytes};
         let has = |sign| self.signs.has(sign);
         if has(Sign::Quoted) {
             return None;
+        }
+        if has(Sign::Reasoning) {
+            return matches!(self.status(), None | Some(400 | 422)).then_some(Reasoning);
         }
         if has(Sign::Rate) && self.is_above_the_rate() {
             return Some(RateCeiling);

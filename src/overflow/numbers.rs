@@ -17,6 +17,9 @@ const PLAUSIBLE: std::ops::RangeInclusive<u64> = 1_024..=10_000_000;
 /// are.
 const SMALLEST: u64 = 256;
 
+/// What a server may take as a body: below, a number is of something else.
+const BODY_BYTES: std::ops::RangeInclusive<f64> = 8_192.0..=1e12;
+
 /// Codes that zhipu and `MiniMax` print behind the message, as "context window exceeds limit (2013)".
 const ERROR_CODES: &[u64] = &[1210, 1213, 1214, 1261, 2013];
 
@@ -128,6 +131,28 @@ pub(super) fn output_cap(text: &str) -> Option<u64> {
             value(digits.as_bytes())?.checked_sub(u64::from(is_exclusive))
         })
         .filter(|room| (1..=*PLAUSIBLE.end()).contains(room))
+}
+
+/// Returns the bytes that a request may have, as an error of its size states them: "exceeds the limit: 20971520 bytes", "maximum
+/// size of 32 MB".
+pub(super) fn limit_bytes(text: &str) -> Option<u64> {
+    static LIMIT_BYTES: LazyLock<Regex> = LazyLock::new(|| {
+        compile(
+            r"(?:limit|max(?:imum)?|allowed|at most|exceeds?|larger than|greater than|more than|up to|>|最大|上限|超过|超出|限制)[^\n\d]{0,40}(\d+(?:\.\d+)?)[ -]?(bytes?|字节|[kmg]i?b|[kmg])?(?:[^a-z0-9_]|$)",
+        )
+    });
+    let stated = LIMIT_BYTES.captures_iter(text.as_bytes()).filter_map(|found| {
+        let number: f64 = std::str::from_utf8(found.get(1)?.as_bytes()).ok()?.parse().ok()?;
+        let unit = match found.get(2).map_or(&b""[..], |unit| unit.as_bytes()).first() {
+            Some(b'k') => 1024.0,
+            Some(b'm') => 1024.0 * 1024.0,
+            Some(b'g') => 1024.0 * 1024.0 * 1024.0,
+            _ => 1.0,
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // plausible
+        (BODY_BYTES.contains(&(number * unit))).then_some((number * unit) as u64)
+    });
+    stated.min()
 }
 
 /// Returns the numbers of a rate limit, as "Limit 30000, Requested 41000". By hand: rate limits are common.

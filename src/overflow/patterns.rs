@@ -38,6 +38,8 @@ pub(super) enum Sign {
     Other,
     /// Somebody else's words: the prompt was blocked, or people talk about overflows.
     Quoted,
+    /// The model's reasoning, or a signature of it, is missing or was changed.
+    Reasoning,
     /// Half of the last resort: what is too large.
     Subject,
     /// The other half: that it is too large.
@@ -47,7 +49,8 @@ pub(super) enum Sign {
 }
 
 use Sign::{
-    Bytes, Combined, Excess, Measure, Other, Output, Quoted, Rate, RateTooLarge, Specific, Strong, Subject, Weak,
+    Bytes, Combined, Excess, Measure, Other, Output, Quoted, Rate, RateTooLarge, Reasoning, Specific, Strong, Subject,
+    Weak,
 };
 
 const PATTERNS: &[(Sign, &str)] = &[
@@ -290,6 +293,25 @@ const PATTERNS: &[(Sign, &str)] = &[
         r"(?:^|[ \n(,])(?:how (?:do|can|should|would) (?:i|we)|what (?:should|do|can) i|here(?:'s| is) (?:the|my|an?)|(?:the )?logs? (?:say|show)s?|why (?:do|does|did|am|is|are)|what (?:does|causes|is causing|is a)|i(?:'m| am| was| keep| just)? (?:get|got|getting|see|saw|seeing|hit)|let's|we're|can you|could you|explain|the user (?:asked|said|wrote|reports?|pasted|is)|users? (?:asked|said|wrote|pasted)|you (?:asked|said|mentioned)|debugging|investigat\w+)\b",
     ),
     (Quoted, r"怎么|为什么|什么意思|帮我|请解释|如何解决"),
+    // DeepSeek, MiMo: "The `reasoning_content` in the thinking mode must be passed back to the API." Kimi: "thinking is enabled
+    // but reasoning_content is missing in assistant tool call message at index 7". Source: opencode#24722, pi#4602, new-api#3121.
+    (Reasoning, r"\breasoning_content\b…(?:must be|missing|required|passed back|not found|cannot be empty)"),
+    (
+        Reasoning,
+        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|reasoning_content…(?:缺失|缺少|必须|不能为空)",
+    ),
+    // Anthropic: "Expected `thinking` or `redacted_thinking`, but found `tool_use`", "`thinking` … blocks in the latest assistant
+    // message cannot be modified", "Invalid `signature` in `thinking` block".
+    (
+        Reasoning,
+        r"expected `?thinking`?|\bthinking\b…\bblocks?\b…cannot be modified|invalid `?signature`? in `?thinking",
+    ),
+    // OpenAI Responses: "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item". Google: "Function
+    // call is missing a thought_signature".
+    (
+        Reasoning,
+        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature",
+    ),
     (
         Subject,
         r"\b(?:prompt|input|inputs|context|conversation|messages?|history|request|requested|chat|transcript|window|\d+ tokens)\b",
@@ -303,7 +325,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

@@ -1,8 +1,8 @@
 //! What to send after a refusal: a state machine that sends nothing itself.
 //!
 //! The caller sends a request, tells [`Recovery`] how it was refused, does what the [`Step`] says and tells the outcome,
-//! until a step says to give up: after three attempts at the latest, of which each asks for less than the one before. No
-//! step needs a model.
+//! until a step says to give up: after three attempts at the latest. Each asks for less than the one before, but for one that
+//! sends reasoning back. No step needs a model.
 
 use super::detect::{Overflow, OverflowKind};
 use crate::budget::Tokens;
@@ -25,8 +25,22 @@ const MAX_USELESS: u32 = 2;
 /// An answer of fewer tokens is of no use, unless the provider itself says that it has no longer one.
 const MIN_OUTPUT_TOKENS: u64 = 256;
 
-/// Most answers are shorter: a prompt that leaves as much, or half of what was asked for, is not cut for a longer one.
+/// A prompt that leaves as much, or half of what was asked for, is not cut for a longer answer: less is lost by an answer that is
+/// asked to go on.
+const SHORT_OUTPUT_TOKENS: u64 = 1_024;
+
+/// Most answers are shorter.
 const USUAL_OUTPUT_TOKENS: u64 = 4_096;
+
+/// What rules of the user, the newest call in its shortest form, the ledger and a mark take in a prompt of little else.
+const ESSENTIAL_TOKENS: u64 = 512;
+
+/// Returns what to keep free for an answer of at most `asked_tokens` where `left_tokens` of a window are not taken by what is never
+/// cut: a quarter, or as much as most answers have, but at most half.
+#[must_use]
+pub fn answer_reserve(left_tokens: u64, asked_tokens: u64) -> u64 {
+    asked_tokens.min((left_tokens / 4).max((left_tokens / 2).min(USUAL_OUTPUT_TOKENS)))
+}
 
 /// What the caller does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +54,9 @@ pub enum Step {
     Compress {
         /// Tokens that the prompt may have at most, tool schemas and framing included, by the caller's own count.
         prompt_tokens: u64,
-        /// Nothing stays but system messages, the last message of the user and the newest group: more does not fit.
-        newest_only: bool,
     },
+    /// Send the same with the reasoning of the model put back, or with a mark in its place where there is none.
+    Restore,
     /// Send nothing more.
     GiveUp(Reason),
 }
@@ -79,18 +93,25 @@ pub struct Recovery {
     /// Of the request that is out or was refused.
     prompt_tokens: u64,
     output_tokens: Option<u64>,
+    /// What is never cut of it, as far as that is known.
+    fixed_tokens: u64,
     /// What the model is listed with, for caps that no number comes with.
     listed_output_tokens: u64,
     emergency_ratio: f64,
+    /// By the caller's own count.
     stated_limit: Option<u64>,
     attempts: usize,
     useless: u32,
     is_at_floor: bool,
+    is_restored: bool,
+    /// Bytes of the request that is out or was refused, where they are known.
+    sent_bytes: Option<u64>,
 }
 
 impl Recovery {
     /// Starts with a request of `prompt_tokens`, by the caller's own count, that asked for `output_tokens` of answer.
     ///
+    /// `fixed_tokens` of it are never cut: system messages, tool schemas, the last message of the user; 0 where that is not known.
     /// `listed_output_tokens` is the longest answer that the model is known for. `emergency_ratio` is what is left of a
     /// prompt that was refused without a number, as a share of it.
     ///
@@ -101,19 +122,28 @@ impl Recovery {
     pub fn new(
         prompt_tokens: u64,
         output_tokens: Option<u64>,
+        fixed_tokens: u64,
         listed_output_tokens: u64,
         emergency_ratio: f64,
     ) -> Self {
         Self {
             prompt_tokens,
             output_tokens,
+            fixed_tokens,
             listed_output_tokens,
             emergency_ratio,
             stated_limit: None,
             attempts: 0,
             useless: 0,
             is_at_floor: false,
+            is_restored: false,
+            sent_bytes: None,
         }
+    }
+
+    /// Takes note of the bytes that the refused request had: a limit in bytes is a share of them.
+    pub fn weighs(&mut self, bytes: u64) {
+        self.sent_bytes = Some(bytes);
     }
 
     /// Returns what to do after the provider refused what was sent last.
@@ -129,6 +159,14 @@ impl Recovery {
             // Any request that is not above what a minute allows may be sent again later.
             OverflowKind::RateCeiling if numbers.is_none_or(|(limit, used)| used <= limit) => {
                 Step::GiveUp(Reason::Unrelated)
+            }
+            OverflowKind::Reasoning if self.is_restored || self.attempts == MAX_ATTEMPTS => {
+                Step::GiveUp(Reason::Unrelated)
+            }
+            OverflowKind::Reasoning => {
+                self.is_restored = true;
+                self.attempts += 1;
+                Step::Restore
             }
             _ => self.compress(overflow),
         }
@@ -148,6 +186,9 @@ impl Recovery {
         self.useless = 0;
         self.is_at_floor = false;
         self.prompt_tokens = prompt_tokens;
+        if let Some(output) = self.output_tokens.filter(|_| self.stated_limit.is_some()) {
+            self.output_tokens = Some(output.min(self.free(prompt_tokens).max(MIN_OUTPUT_TOKENS)));
+        }
         self.send()
     }
 
@@ -155,36 +196,66 @@ impl Recovery {
     ///
     /// It is worth an attempt where it is less than what was refused, or where a shorter answer makes room for it.
     pub fn floor(&mut self, needed_tokens: u64) -> Step {
-        let room = (Tokens(self.stated_limit.unwrap_or(0)).percent(SMALLER_PERCENT) - Tokens(needed_tokens)).0;
-        let shorter = self.output_tokens.filter(|&output| (MIN_OUTPUT_TOKENS..output).contains(&room)).map(|_| room);
-        if self.is_at_floor || shorter.is_none() && needed_tokens > self.smaller() {
+        let most = self.most_with_short_answer();
+        let has_shorter =
+            self.output_tokens.is_some_and(|output| needed_tokens <= most && self.free(needed_tokens) < output);
+        if self.is_at_floor || !has_shorter && needed_tokens > self.smaller() {
             return Step::GiveUp(Reason::Floor);
         }
         self.is_at_floor = true;
-        self.output_tokens = shorter.or(self.output_tokens);
-        Step::Compress { prompt_tokens: needed_tokens, newest_only: true }
+        self.fixed_tokens = needed_tokens;
+        let most = if has_shorter { most } else { self.smaller() };
+        Step::Compress { prompt_tokens: self.least().min(most).max(needed_tokens) }
     }
 
     fn compress(&mut self, overflow: &Overflow) -> Step {
         if self.attempts == MAX_ATTEMPTS {
             return Step::GiveUp(Reason::Refused);
         }
-        self.stated_limit = overflow.limit_tokens;
-        if let (Some(limit), Some(output)) = (overflow.limit_tokens, self.output_tokens) {
-            // Half of a small window is the prompt's, however long an answer is asked for.
-            self.output_tokens = Some(output.min(limit / 2).max(1));
-            let room = overflow.used_tokens.map_or(0, |used| limit.saturating_sub(used)).min(limit / 2);
-            if room < output && room >= (output / 2).min(USUAL_OUTPUT_TOKENS) {
+        // What was used may include the answer that was asked for: then no more of it counts as the prompt's.
+        let answer = self.output_tokens.unwrap_or(0);
+        let prompt = overflow.used_tokens.map(|used| used.saturating_sub(answer));
+        self.stated_limit = overflow.limit_tokens.map(|limit| self.as_ours(limit, prompt, overflow.kind));
+        if let (Some(limit), Some(used), Some(output)) =
+            (overflow.limit_tokens, overflow.used_tokens, self.output_tokens)
+        {
+            let room = limit.saturating_sub(used).min(limit / 2);
+            if room < output && room >= (output / 2).min(SHORT_OUTPUT_TOKENS) {
                 return self.answer_within(room);
             }
         }
         let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
-        let stated = self.stated_prompt_tokens(overflow).filter(|&stated| stated <= self.smaller());
+        let of_bytes = overflow.limit_bytes.zip(self.sent_bytes.filter(|&sent| sent > 0));
+        let stated = match of_bytes {
+            Some((limit, sent)) => Some(self.of_stated(Tokens(self.prompt_tokens).scaled(limit.min(sent), sent).0)),
+            None => self.stated_prompt_tokens(overflow),
+        };
+        let stated = stated.filter(|&stated| stated <= self.smaller());
         self.compress_to(stated.unwrap_or(emergency))
     }
 
+    /// Compresses to `prompt_tokens`, or to what is needed beside what is never cut, as long as that is less than what was refused
+    /// and a short answer fits beside it.
     fn compress_to(&self, prompt_tokens: u64) -> Step {
-        Step::Compress { prompt_tokens: prompt_tokens.min(self.smaller()), newest_only: false }
+        let least =
+            self.least().min(if self.stated_limit.is_some() { self.most_with_short_answer() } else { u64::MAX });
+        Step::Compress { prompt_tokens: prompt_tokens.max(least).min(self.smaller()) }
+    }
+
+    /// Returns the tokens of what is never cut with those of what should stay beside it.
+    fn least(&self) -> u64 {
+        let others = self.prompt_tokens.saturating_sub(self.fixed_tokens);
+        self.fixed_tokens.saturating_add(ESSENTIAL_TOKENS.min(others / 2))
+    }
+
+    /// Returns the tokens that the stated limit leaves beside a prompt.
+    fn free(&self, prompt_tokens: u64) -> u64 {
+        Tokens(self.stated_limit.unwrap_or(0)).percent(SMALLER_PERCENT).0.saturating_sub(prompt_tokens)
+    }
+
+    /// Returns the tokens of the longest prompt beside which the stated limit leaves room for a short answer.
+    fn most_with_short_answer(&self) -> u64 {
+        self.free(if self.output_tokens.is_some() { MIN_OUTPUT_TOKENS } else { 0 })
     }
 
     fn answer_within(&mut self, output_tokens: u64) -> Step {
@@ -197,18 +268,28 @@ impl Recovery {
         Step::Send { output_tokens: self.output_tokens }
     }
 
-    /// Returns the tokens of the prompt, by our own count, that the stated limit leaves room for.
+    /// Returns the tokens of the prompt that the stated limit leaves room for.
     fn stated_prompt_tokens(&self, overflow: &Overflow) -> Option<u64> {
         let limit = overflow.limit_tokens?;
-        let of_room = OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)];
-        let room = (Tokens(limit) - Tokens(self.output_tokens.unwrap_or(0))).percent(of_room);
-        // The provider may count more than we do. `used` may also include the answer, or be misread: no vocabulary is
-        // wrong by more than a factor of two. One that read less than we sent cut it, and counts as we do.
-        let counts_more = overflow.kind != OverflowKind::Silent;
-        Some(match overflow.used_tokens.filter(|&used| counts_more && used > self.prompt_tokens) {
-            Some(used) => room.scaled(self.prompt_tokens.max(used / 2), used).0,
-            None => room.0,
-        })
+        let left = limit.saturating_sub(self.fixed_tokens);
+        let answer = self.output_tokens.map_or(0, |output| answer_reserve(left, output));
+        let room = self.of_stated(limit.saturating_sub(answer));
+        Some(self.as_ours(room, overflow.used_tokens, overflow.kind))
+    }
+
+    fn of_stated(&self, tokens: u64) -> u64 {
+        Tokens(tokens).percent(OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)]).0
+    }
+
+    /// Returns `tokens` of a provider that counted `used` for the prompt by our own count.
+    fn as_ours(&self, tokens: u64, used: Option<u64>, kind: OverflowKind) -> u64 {
+        // The provider may count more than we do. `used` may also be misread: no vocabulary is wrong by more than a factor of
+        // two. One that read less than we sent cut it, and counts as we do.
+        let counts_more = kind != OverflowKind::Silent;
+        match used.filter(|&used| counts_more && used > self.prompt_tokens) {
+            Some(used) => Tokens(tokens).scaled(self.prompt_tokens.max(used / 2), used).0,
+            None => tokens,
+        }
     }
 
     fn lower_output(&self, overflow: &Overflow) -> Option<u64> {

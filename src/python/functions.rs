@@ -268,27 +268,26 @@ pub fn fit_messages<'py>(
 
 /// Return `messages` within `max_tokens` for the next attempt after a refusal.
 ///
-/// Reasoning before the last message of the user goes; then as `fit_messages`. With `newest_only` no
-/// more tokens stay than system messages, the last message of the user and the newest group need.
+/// Reasoning before the last message of the user goes, as far as the provider does not want it back;
+/// then as `fit_messages`.
 ///
 /// Raises:
 ///     ContextOverflowError: As `fit_messages`.
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, newest_only=false, archive=None))]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, archive=None))]
 pub fn reduce_messages<'py>(
     messages: &Bound<'py, PyAny>,
     max_tokens: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
     tools: Any<'_, 'py>,
-    newest_only: bool,
     archive: Any<'_, 'py>,
 ) -> PyResult<Fitted> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, compress::Limits::default());
-    call.planned(&request, |view, request| compress::reduce(view, request, max_tokens, newest_only))
+    call.planned(&request, |view, request| compress::reduce(view, request, max_tokens))
 }
 
 /// Return the newest whole rounds that have at most `max_tokens` together, as the same objects.

@@ -53,7 +53,7 @@ mod core_module {
     #[pymodule_export]
     use super::receipt::{Cut, Fitted, Lost, Receipt};
     #[pymodule_export]
-    use super::recovery::{Recovery, Repair};
+    use super::recovery::{Recovery, Repair, answer_reserve};
     #[pymodule_export]
     use super::sessions::{SessionStoreHandle, filter_key_belongs};
     #[pymodule_export]

@@ -29,26 +29,29 @@ pub struct Overflow {
     /// For `output_cap`: the longest answer that the provider said is possible.
     #[pyo3(get)]
     output_tokens: Option<u64>,
+    /// For `request_bytes`: the bytes that are allowed, where the provider said it.
+    #[pyo3(get)]
+    limit_bytes: Option<u64>,
 }
 
 impl Overflow {
     /// Returns the overflow as the core knows it.
     pub fn seen(&self) -> overflow::Overflow {
-        let Self { kind, limit_tokens, used_tokens, output_tokens } = *self;
-        overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens }
+        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes } = *self;
+        overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes }
     }
 }
 
 impl From<overflow::Overflow> for Overflow {
     fn from(found: overflow::Overflow) -> Self {
-        let overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens } = found;
-        Self { kind, limit_tokens, used_tokens, output_tokens }
+        let overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes } = found;
+        Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes }
     }
 }
 
 #[pymethods]
 impl Overflow {
-    /// `input`, `output_cap`, `request_bytes`, `rate_ceiling` or `silent`.
+    /// `input`, `output_cap`, `request_bytes`, `rate_ceiling`, `silent` or `reasoning`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.kind.name()
@@ -57,17 +60,18 @@ impl Overflow {
     fn __repr__(&self) -> String {
         let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
         format!(
-            "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={})",
+            "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={}, limit_bytes={})",
             self.kind(),
             number(self.limit_tokens),
             number(self.used_tokens),
             number(self.output_tokens),
+            number(self.limit_bytes),
         )
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
-        let Self { kind, limit_tokens, used_tokens, output_tokens } = slf.get();
-        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *output_tokens))
+        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes } = slf.get();
+        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *output_tokens, *limit_bytes))
     }
 
     #[staticmethod]
@@ -77,10 +81,11 @@ impl Overflow {
         limit_tokens: Option<u64>,
         used_tokens: Option<u64>,
         output_tokens: Option<u64>,
+        limit_bytes: Option<u64>,
     ) -> PyResult<Self> {
         let unknown = || Error::argument("kind", format!("`{kind}` is none"));
         let kind = overflow::OverflowKind::parse(kind).ok_or_else(unknown).or_raise(py)?;
-        Ok(Self { kind, limit_tokens, used_tokens, output_tokens })
+        Ok(Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes })
     }
 }
 

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::budget::check_ratio;
-use crate::overflow::{Recovery as Core, Step};
+use crate::overflow::{self, Recovery as Core, Step};
 
 use super::arguments::{optional_whole, whole};
 use super::errors::OrRaise;
@@ -13,27 +13,23 @@ use super::overflow::Overflow;
 #[pyclass(frozen, get_all, skip_from_py_object, module = "nanobot_context")]
 #[derive(Clone)]
 pub struct Repair {
-    /// `send`, `compress` or `give_up`.
+    /// `send`, `compress`, `restore` or `give_up`.
     action: &'static str,
     /// For `compress`: the tokens that the prompt may have at most.
     prompt_tokens: u64,
     /// For `send`: the limit for the answer, `None` where the request has none.
     output_tokens: Option<u64>,
-    /// For `compress`: whether only the newest messages have to stay.
-    newest_only: bool,
     /// For `give_up`: `unrelated`, `floor`, `refused` or `useless`.
     reason: Option<&'static str>,
 }
 
 impl From<Step> for Repair {
     fn from(step: Step) -> Self {
-        let nothing =
-            Self { action: "give_up", prompt_tokens: 0, output_tokens: None, newest_only: false, reason: None };
+        let nothing = Self { action: "give_up", prompt_tokens: 0, output_tokens: None, reason: None };
         match step {
             Step::Send { output_tokens } => Self { action: "send", output_tokens, ..nothing },
-            Step::Compress { prompt_tokens, newest_only } => {
-                Self { action: "compress", prompt_tokens, newest_only, ..nothing }
-            }
+            Step::Compress { prompt_tokens } => Self { action: "compress", prompt_tokens, ..nothing },
+            Step::Restore => Self { action: "restore", ..nothing },
             Step::GiveUp(reason) => Self { reason: Some(reason.name()), ..nothing },
         }
     }
@@ -42,18 +38,20 @@ impl From<Step> for Repair {
 /// The repair of one request, from its first refusal on.
 ///
 /// Tell it what the provider said, do what it says, tell it the outcome: it sends and compresses
-/// nothing itself. `prompt_tokens` is our count of what was refused, `output_tokens` the answer it
-/// asked for, `listed_output_tokens` the longest answer that the model is known for.
+/// nothing itself. `prompt_tokens` is our count of what was refused, `fixed_tokens` of what is never
+/// cut of it, `output_tokens` the answer it asked for, `listed_output_tokens` the longest answer that
+/// the model is known for.
 #[pyclass(module = "nanobot_context")]
 pub struct Recovery(Core);
 
 #[pymethods]
 impl Recovery {
     #[new]
-    #[pyo3(signature = (prompt_tokens, output_tokens=None, *, listed_output_tokens, emergency_ratio=0.6))]
+    #[pyo3(signature = (prompt_tokens, output_tokens=None, *, fixed_tokens, listed_output_tokens, emergency_ratio=0.6))]
     fn new(
         prompt_tokens: &Bound<'_, PyAny>,
         output_tokens: Option<&Bound<'_, PyAny>>,
+        fixed_tokens: &Bound<'_, PyAny>,
         listed_output_tokens: &Bound<'_, PyAny>,
         emergency_ratio: f64,
     ) -> PyResult<Self> {
@@ -61,9 +59,16 @@ impl Recovery {
         Ok(Self(Core::new(
             whole(prompt_tokens, "prompt_tokens")?,
             optional_whole(output_tokens, "output_tokens")?,
+            whole(fixed_tokens, "fixed_tokens")?,
             whole(listed_output_tokens, "listed_output_tokens")?,
             check_ratio("emergency_ratio", emergency_ratio).or_raise(py)?,
         )))
+    }
+
+    /// Take note of the bytes that what was refused had.
+    fn weighs(&mut self, sent_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.weighs(whole(sent_bytes, "sent_bytes")?);
+        Ok(())
     }
 
     /// Return what to do after the provider refused what was sent last.
@@ -80,4 +85,11 @@ impl Recovery {
     fn floor(&mut self, needed_tokens: &Bound<'_, PyAny>) -> PyResult<Repair> {
         Ok(self.0.floor(whole(needed_tokens, "needed_tokens")?).into())
     }
+}
+
+/// Return what to keep free for an answer of at most `asked_tokens` where `left_tokens` of a window are
+/// not taken by what is never cut.
+#[pyfunction]
+pub fn answer_reserve(left_tokens: &Bound<'_, PyAny>, asked_tokens: &Bound<'_, PyAny>) -> PyResult<u64> {
+    Ok(overflow::answer_reserve(whole(left_tokens, "left_tokens")?, whole(asked_tokens, "asked_tokens")?))
 }

@@ -1,6 +1,6 @@
 //! What providers say, and what is said by others: the verdict on each.
 
-use nanobot_context::overflow::OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes};
+use nanobot_context::overflow::OverflowKind::{Input, OutputCap, RateCeiling, Reasoning, RequestBytes};
 use nanobot_context::overflow::{ErrorView, Overflow, OverflowKind, detect_overflow};
 
 fn failed(status: u16, text: &str) -> ErrorView<'_> {
@@ -77,17 +77,25 @@ fn an_output_that_is_too_large_only_lowers_max_tokens() {
 }
 
 #[test]
-fn bytes_are_no_tokens_and_have_no_numbers() {
+fn bytes_are_no_tokens_and_have_a_number_of_their_own() {
     let texts = [
-        (413, r#"413 {"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#),
-        (400, "Request payload size exceeds the limit: 20971520 bytes."),
-        (413, "<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>"),
-        (413, r#"github-copilot API error (413): {"message":"failed to parse request","code":""}"#),
-        (413, ""),
+        (413, r#"413 {"error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#, None),
+        (
+            413,
+            r#"{"error":{"type":"request_too_large","message":"Request exceeds the maximum size of 32 MB"}}"#,
+            Some(32 << 20),
+        ),
+        (400, "Request payload size exceeds the limit: 20971520 bytes.", Some(20_971_520)),
+        (413, "Payload too large: body is 5242881 bytes, max 5mb", Some(5 << 20)),
+        (400, "Request body too large. Max size is 10,485,760 bytes", Some(10_485_760)),
+        (400, "请求体过大，超过限制 6MB", Some(6 << 20)),
+        (413, "<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>", None),
+        (413, r#"github-copilot API error (413): {"message":"failed to parse request","code":""}"#, None),
+        (413, "", None),
     ];
-    for (status, text) in texts {
+    for (status, text, limit_bytes) in texts {
         let found = detect_overflow(&failed(status, text));
-        assert_eq!(found, Some(Overflow::new(RequestBytes, None, None)), "{text}");
+        assert_eq!(found, Some(Overflow { limit_bytes, ..Overflow::new(RequestBytes, None, None) }), "{text}");
     }
 }
 
@@ -114,14 +122,14 @@ fn a_request_above_the_rate_will_never_pass_and_an_ordinary_rate_limit_will() {
 
 #[test]
 fn a_size_in_bytes_is_no_number_of_tokens() {
-    for text in [
-        "total message size 2100954 exceeds limit 2097152",
-        "request size: 33554433 is larger than 33554432",
-        "Payload size of 2100954 exceeds the limit",
+    for (text, limit_bytes) in [
+        ("total message size 2100954 exceeds limit 2097152", Some(2_097_152)),
+        ("request size: 33554433 is larger than 33554432", Some(33_554_432)),
+        ("Payload size of 2100954 exceeds the limit", None),
     ] {
         for text in wrapped(text) {
             let found = detect_overflow(&failed(400, &text));
-            assert_eq!(found, Some(Overflow::new(RequestBytes, None, None)), "{text}");
+            assert_eq!(found, Some(Overflow { limit_bytes, ..Overflow::new(RequestBytes, None, None) }), "{text}");
         }
     }
 }
@@ -345,5 +353,33 @@ fn no_text_makes_it_panic() {
             text.push_str(pieces[(state >> 16) as usize % pieces.len()]);
         }
         let _ = detect_overflow(&failed(400, &text));
+    }
+}
+
+#[test]
+fn reasoning_that_is_missed_is_a_kind_of_its_own() {
+    for text in [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        r#"{"error":{"code":"400","message":"Param Incorrect","param":"The reasoning_content in the thinking mode must be passed back to the API.","type":""}}"#,
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 7",
+        "Missing `reasoning_content` field in the assistant message at message index 2.",
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.",
+        "messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.",
+        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.",
+    ] {
+        for text in wrapped(text) {
+            let found = detect_overflow(&failed(400, &text));
+            assert_eq!(found, Some(Overflow::new(Reasoning, None, None)), "{text}");
+        }
+    }
+    for text in [
+        "Reasoning is mandatory for this endpoint and cannot be disabled.",
+        "`thinking` is not supported by this model",
+        "max_tokens must be greater than thinking.budget_tokens",
+        "reasoning_effort must be one of low, medium, high",
+    ] {
+        assert_ne!(kind(400, text), Some(Reasoning), "{text}");
     }
 }

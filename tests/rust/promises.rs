@@ -18,18 +18,17 @@ enum Way {
     Compress,
     Emergency,
     Reduce,
-    Newest,
     Fit,
 }
 
-const WAYS: [Way; 5] = [Way::Compress, Way::Emergency, Way::Reduce, Way::Newest, Way::Fit];
+const WAYS: [Way; 4] = [Way::Compress, Way::Emergency, Way::Reduce, Way::Fit];
 
 impl Way {
     fn budget_tokens(self, request: &Request<'_>, case: &Case) -> u64 {
         match self {
             Self::Compress => request.budget_tokens(),
             Self::Emergency => request.emergency_tokens(),
-            Self::Reduce | Self::Newest | Self::Fit => case.budget_tokens(),
+            Self::Reduce | Self::Fit => case.budget_tokens(),
         }
     }
 
@@ -42,8 +41,7 @@ impl Way {
                 plan.unwrap_or_else(all)
             }),
             Self::Emergency => compress::emergency(&view, request),
-            Self::Reduce => compress::reduce(&view, request, budget_tokens, false),
-            Self::Newest => compress::reduce(&view, request, budget_tokens, true),
+            Self::Reduce => compress::reduce(&view, request, budget_tokens),
             Self::Fit => compress::fit(&view, request, budget_tokens),
         }
     }
@@ -182,7 +180,7 @@ proptest! {
     #[test]
     fn compressing_twice_changes_nothing(case in cases()) {
         // The last resort goes by the size of the newest group, which it may have shortened.
-        for done in done(&case).into_iter().filter(|done| done.way != Way::Newest) {
+        for done in done(&case) {
             let again = done.way.plan(&done.messages, &done.request, done.budget_tokens).unwrap();
             let changed: Vec<_> = again.outputs.iter().filter(|output| !matches!(output, Output::Keep(_))).collect();
             prop_assert!(changed.is_empty(), "{:?}: {changed:?}\nafter {:?}", done.way, done.plan);
@@ -248,22 +246,19 @@ proptest! {
             assert_paired(&done.messages);
             let later = way.plan(&case.messages, &done.request, done.budget_tokens).unwrap();
             prop_assert_eq!(&later, &done.plan, "{:?}", way);
-            if way != Way::Newest {
-                let again = way.plan(&done.messages, &done.request, done.budget_tokens).unwrap();
-                let changed: Vec<_> = again.outputs.iter().filter(|output| !matches!(output, Output::Keep(_))).collect();
-                prop_assert!(changed.is_empty(), "{way:?}: {changed:?}\nafter {:?}", done.plan);
-            }
+            let again = way.plan(&done.messages, &done.request, done.budget_tokens).unwrap();
+            let changed: Vec<_> = again.outputs.iter().filter(|output| !matches!(output, Output::Keep(_))).collect();
+            prop_assert!(changed.is_empty(), "{way:?}: {changed:?}\nafter {:?}", done.plan);
         }
     }
 }
 
-/// Asserts that where messages are missing notes say how many, unless the budget has no room for them; that of the last
-/// resort has room for two.
+/// Asserts that where messages are missing notes say how many, unless the budget has no room for them.
 fn assert_notes(case: &Case, done: &Done) {
     let gone = done.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Budget && cut.tokens_after == 0);
     let gone: Vec<_> = gone.filter(|cut| !kept(&done.plan).any(|(index, _)| index == cut.index)).collect();
     let notes: Vec<&str> = paragraphs(&done.messages).filter(|text| messages_in(text).is_some()).collect();
-    if gone.is_empty() || done.way == Way::Newest || done.budget_tokens - done.tokens() < 80 {
+    if gone.is_empty() || done.budget_tokens - done.tokens() < 80 {
         return;
     }
     let messages: usize = notes.iter().filter_map(|note| messages_in(note)).sum();

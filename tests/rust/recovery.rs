@@ -11,11 +11,11 @@ fn input(limit: Option<u64>, used: Option<u64>) -> Overflow {
 }
 
 fn recovery(prompt_tokens: u64, output_tokens: Option<u64>) -> Recovery {
-    Recovery::new(prompt_tokens, output_tokens, 8_192, 0.6)
+    Recovery::new(prompt_tokens, output_tokens, 0, 8_192, 0.6)
 }
 
 fn compress(prompt_tokens: u64) -> Step {
-    Step::Compress { prompt_tokens, newest_only: false }
+    Step::Compress { prompt_tokens }
 }
 
 #[test]
@@ -63,10 +63,10 @@ fn a_prompt_that_was_cut_is_counted_as_ours() {
 }
 
 #[test]
-fn half_of_a_small_window_is_the_prompts() {
+fn of_a_small_window_the_answer_gets_what_the_prompt_leaves() {
     let mut recovery = recovery(20_000, Some(32_000));
-    assert_eq!(recovery.refused(&input(Some(16_000), None)), compress(7_200));
-    assert_eq!(recovery.compressed(7_000), Step::Send { output_tokens: Some(8_000) });
+    assert_eq!(recovery.refused(&input(Some(16_000), None)), compress(10_713));
+    assert_eq!(recovery.compressed(10_000), Step::Send { output_tokens: Some(5_200) });
 }
 
 #[test]
@@ -78,11 +78,12 @@ fn a_prompt_with_room_for_half_a_window_of_answer_stays_whole() {
 }
 
 #[test]
-fn a_prompt_with_room_for_a_usual_answer_stays_whole() {
+fn a_prompt_with_room_for_a_short_answer_stays_whole() {
     let lowered = |output, used| recovery(9_979, Some(output)).refused(&input(Some(200_000), Some(used)));
     assert_eq!(lowered(64_000, 189_979), Step::Send { output_tokens: Some(10_021) });
     assert_eq!(lowered(2_000, 199_000), Step::Send { output_tokens: Some(1_000) }, "half of what was asked for");
-    assert!(matches!(lowered(64_000, 196_000), Step::Compress { .. }));
+    assert_eq!(lowered(64_000, 198_900), Step::Send { output_tokens: Some(1_100) });
+    assert!(matches!(lowered(64_000, 199_000), Step::Compress { .. }));
     assert!(matches!(lowered(2_000, 199_001), Step::Compress { .. }));
 }
 
@@ -134,8 +135,8 @@ fn a_rate_that_time_heals_is_no_reason_to_cut() {
 fn what_must_stay_is_tried_once_where_it_is_smaller() {
     let mut recovery = recovery(100_000, None);
     recovery.refused(&input(None, None));
-    assert_eq!(recovery.floor(80_000), Step::Compress { prompt_tokens: 80_000, newest_only: true });
-    assert_eq!(recovery.compressed(80_000), Step::Send { output_tokens: None });
+    assert_eq!(recovery.floor(80_000), compress(80_512));
+    assert_eq!(recovery.compressed(80_400), Step::Send { output_tokens: None });
     recovery.refused(&input(None, None));
     assert_eq!(recovery.floor(80_000), Step::GiveUp(Reason::Floor));
 }
@@ -152,8 +153,51 @@ fn a_floor_that_cannot_be_reached_either_ends_it() {
 fn a_shorter_answer_makes_room_for_what_must_stay() {
     let mut recovery = recovery(8_000, Some(4_000));
     assert_eq!(recovery.refused(&input(Some(10_000), None)), compress(5_400));
-    assert_eq!(recovery.floor(7_900), Step::Compress { prompt_tokens: 7_900, newest_only: true });
-    assert_eq!(recovery.compressed(7_900), Step::Send { output_tokens: Some(1_600) });
+    assert_eq!(recovery.floor(7_900), compress(7_950));
+    assert_eq!(recovery.compressed(7_950), Step::Send { output_tokens: Some(1_550) });
+}
+
+#[test]
+fn beside_what_is_never_cut_every_attempt_has_room_for_rules_and_the_newest_call() {
+    // nanobot's defaults: 7,400 tokens of system prompt and tools, 8,192 for the answer, 16,000 where 200,000 were told.
+    let fixed = 7_400;
+    let mut recovery = Recovery::new(38_460, Some(8_192), fixed, 8_192, 0.6);
+    assert_eq!(recovery.refused(&input(Some(16_000), Some(38_460))), compress(10_713));
+    assert_eq!(recovery.compressed(10_700), Step::Send { output_tokens: Some(4_500) });
+    assert_eq!(recovery.refused(&input(Some(16_000), None)), compress(8_332));
+    assert_eq!(recovery.compressed(8_300), Step::Send { output_tokens: Some(4_500) });
+    let Step::Compress { prompt_tokens } = recovery.refused(&input(Some(16_000), None)) else { panic!() };
+    assert_eq!(prompt_tokens, fixed + 450);
+}
+
+#[test]
+fn a_refusal_without_a_number_leaves_room_beside_what_is_never_cut_too() {
+    let fixed = 9_000;
+    let mut recovery = Recovery::new(12_000, None, fixed, 8_192, 0.6);
+    let mut last = 12_000;
+    for _ in 0..2 {
+        let Step::Compress { prompt_tokens } = recovery.refused(&input(None, None)) else { panic!() };
+        assert!(prompt_tokens > fixed && prompt_tokens < last, "{prompt_tokens}");
+        last = prompt_tokens;
+        assert_eq!(recovery.compressed(prompt_tokens), Step::Send { output_tokens: None });
+    }
+}
+
+#[test]
+fn a_limit_in_bytes_is_a_share_of_what_was_sent() {
+    let bytes = Overflow { limit_bytes: Some(5_000_000), ..overflow(OverflowKind::RequestBytes, None, None) };
+    let mut known = recovery(100_000, None);
+    known.weighs(5_500_000);
+    assert_eq!(known.refused(&bytes), compress(81_818));
+    assert_eq!(recovery(100_000, None).refused(&bytes), compress(60_000), "nobody said how many there were");
+}
+
+#[test]
+fn reasoning_that_is_asked_for_is_sent_back_once_and_nothing_is_cut() {
+    let mut recovery = recovery(10_000, Some(8_192));
+    let reasoning = overflow(OverflowKind::Reasoning, None, None);
+    assert_eq!(recovery.refused(&reasoning), Step::Restore);
+    assert_eq!(recovery.refused(&reasoning), Step::GiveUp(Reason::Unrelated));
 }
 
 #[test]
@@ -196,13 +240,14 @@ fn refusals_that_alternate_end_after_three_attempts() {
         let mut attempts = 0;
         for error in refusals {
             let mut step = recovery.refused(error);
-            if let Step::Compress { prompt_tokens, .. } = step {
+            if let Step::Compress { prompt_tokens } = step {
                 step = recovery.compressed(prompt_tokens);
             }
             match step {
                 Step::Send { .. } => attempts += 1,
                 Step::GiveUp(_) => break,
                 Step::Compress { .. } => panic!("compressed as asked for, and not sent"),
+                Step::Restore => panic!("nobody asked for reasoning"),
             }
         }
         assert!(attempts <= 3, "{attempts} attempts");
@@ -215,7 +260,7 @@ fn ends(mut sent: u64, mut output: Option<u64>, error: &Overflow) {
     let mut step = recovery.refused(error);
     for _ in 0..32 {
         step = match step {
-            Step::Compress { prompt_tokens, .. } => {
+            Step::Compress { prompt_tokens } => {
                 waiting = prompt_tokens;
                 recovery.compressed(prompt_tokens)
             }
@@ -224,7 +269,7 @@ fn ends(mut sent: u64, mut output: Option<u64>, error: &Overflow) {
                 (sent, output) = (waiting, output_tokens);
                 recovery.refused(error)
             }
-            Step::GiveUp(_) => return,
+            Step::Restore | Step::GiveUp(_) => return,
         };
     }
     panic!("no end: {error:?}");

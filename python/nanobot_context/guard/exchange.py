@@ -11,7 +11,7 @@ from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Usage, detect_overflow
-from nanobot_context.recovery import Attempt, Refused, is_answer
+from nanobot_context.recovery import Attempt, Refused, is_answer, never_cut, with_reasoning
 
 if TYPE_CHECKING:
     from nanobot_context.guard.fitting import Fitter
@@ -35,10 +35,14 @@ class Exchange:
     raised: BaseException | None = field(default=None, init=False)
     attempts: int = field(default=0, init=False)
     _capped: bool = field(default=False, init=False)
+    _cap: int | None = field(default=None, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
         telemetry = self.telemetry
         self.attempts += 1
+        if self._capped:
+            # A later attempt may have a lower limit for want of room.
+            self._cap, self._capped = attempt.max_tokens, False
         if self.attempts > 1:
             telemetry.retried(
                 self.request,
@@ -60,7 +64,7 @@ class Exchange:
         if overflow is not None:
             self.last = Refused(overflow, response)
             return self.last
-        fused("learn from an answer", lambda: self._learn_output(attempt), None)
+        fused("learn from an answer", self._learn_output, None)
         telemetry.answered(self.request, response, self.attempts)
         return response
 
@@ -73,7 +77,13 @@ class Exchange:
     def count(self, messages: list[Message]) -> int:
         return count_tokens(messages, self.request.model, tools=self.request.tools)
 
-    def shorten(self, max_tokens: int, *, newest_only: bool) -> list[Message]:
+    def fixed(self) -> int:
+        return self.count(never_cut(self.fitter.lifted(self.request)))
+
+    def restored(self, messages: list[Message]) -> list[Message]:
+        return with_reasoning(messages, self.request.messages)
+
+    def shorten(self, max_tokens: int) -> list[Message]:
         def reduce(messages: list[Message], reserved: int) -> list[Message]:
             try:
                 reduced = reduce_messages(
@@ -81,7 +91,6 @@ class Exchange:
                     max(max_tokens - reserved, 0),
                     self.request.model,
                     tools=self.request.tools,
-                    newest_only=newest_only,
                     archive=self.fitter.archive_of(self.request),
                 )
             except ContextOverflowError as floor:
@@ -100,6 +109,10 @@ class Exchange:
         limit, used = overflow.limit_tokens, overflow.used_tokens
         self.telemetry.overflowed(request, overflow, refused.refusal, prompt_tokens)
         window = self.fitter.window(request)
+        if overflow.kind == "reasoning":
+            log.warning("the provider wants the model's reasoning back: it is sent again with it")
+            windows.learn_reasoning(request.model, request.endpoint)
+            return
         log.warning(
             "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "
             "limit {})",
@@ -132,11 +145,11 @@ class Exchange:
         state = self.request.state if self.request.goes_on(attempt.messages) else None
         return self.fitter.state_tokens(self.request, state) if state else message_tokens
 
-    def _learn_output(self, attempt: Attempt) -> None:
+    def _learn_output(self) -> None:
         """Remember the limit for the answer that was accepted after a longer one was refused."""
-        if self._capped and attempt.max_tokens:
+        if self._cap:
             model, endpoint = self.request.model, self.request.endpoint
-            self.fitter.windows.learn_output(model, attempt.max_tokens, endpoint)
+            self.fitter.windows.learn_output(model, self._cap, endpoint)
 
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""

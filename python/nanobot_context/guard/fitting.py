@@ -18,7 +18,13 @@ from nanobot_context.host.messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.recovery import compress
+from nanobot_context.recovery import (
+    Attempt,
+    compress,
+    free_for_answer,
+    room_for_answer,
+    with_reasoning,
+)
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
     from nanobot_context.guard.archives import Archives
     from nanobot_context.guard.request import Request, State
     from nanobot_context.settings import Settings
+
+# What rules of the user, the newest call in its shortest form, the ledger and a mark take.
+_ESSENTIAL_TOKENS = 512
 
 # What is kept free for nanobot's reflection lines grows by this share of the window at a time: a
 # window that changes with every request would move every cut.
@@ -48,15 +57,37 @@ class Fitter:
     archives: Archives | None = None
     prompts: tuple[str, ...] = ()
 
-    def compressed(self, request: Request) -> tuple[list[Message], int]:
-        """Return the messages to send, and the budget that they were fitted to.
+    def first(self, request: Request) -> tuple[Attempt, int]:
+        """Return what to send, and the budget that its messages were fitted to.
 
         They are the caller's own list when nothing has to be cut.
         """
-        window = self.window(request)
+        window, max_tokens = self.window(request), self.output_limit(request)
+        messages, budget = self._compressed(request, window, max_tokens)
+        if self.windows.wants_reasoning(request.model, request.endpoint):
+            messages = with_reasoning(messages, request.messages)
+        if window.tokens and not request.goes_on(messages):
+            max_tokens = free_for_answer(
+                messages,
+                window.tokens,
+                request.model,
+                tools=request.tools,
+                max_output_tokens=max_tokens,
+            )
+        return Attempt(messages, max_tokens), budget
+
+    def _compressed(
+        self, request: Request, window: Window, max_tokens: int | None
+    ) -> tuple[list[Message], int]:
         if window.tokens == 0:
             return request.messages, 0
-        max_tokens = _prompt_first(self.output_limit(request), window.tokens)
+        max_tokens = room_for_answer(
+            request.messages,
+            window.tokens,
+            request.model,
+            tools=request.tools,
+            max_output_tokens=max_tokens,
+        )
         budget = self._budget(window.tokens, max_tokens)
         state_fits = request.state is None or self.state_tokens(request, request.state) <= budget
         if request.state and state_fits and not request.fallbacks:
@@ -89,22 +120,22 @@ class Fitter:
         """Return a request of which nothing is left to cut, though it is larger than the window.
 
         It is sent all the same: the window may have been misread, or be larger than the table has
-        it, and only the provider knows.
+        it, and only the provider knows. The user's rules and the newest call are few tokens more.
         """
+        budget = floor.needed_tokens + _ESSENTIAL_TOKENS
 
-        def reduce(messages: list[Message], _: int) -> list[Message]:
+        def reduce(messages: list[Message], reserved: int) -> list[Message]:
             reduced = reduce_messages(
                 messages,
-                floor.needed_tokens,
+                budget - min(reserved, _ESSENTIAL_TOKENS),
                 request.model,
                 tools=request.tools,
-                newest_only=True,
                 archive=self.archive_of(request),
             )
             return reduced.messages
 
         try:
-            return self.shorten(request, floor.needed_tokens, reduce)
+            return self.shorten(request, budget, reduce)
         except ContextOverflowError:
             return request.messages
 
@@ -143,6 +174,11 @@ class Fitter:
                 raise
             return shortened
 
+    def lifted(self, request: Request) -> list[Message]:
+        """Return the messages without those that nanobot says in the user's name."""
+        lifted, reflection = lift_reflections(request.messages)
+        return lifted if reflection else lift_prompts(request.messages, self.prompts)[0]
+
     def archive_of(self, request: Request) -> Archive | None:
         """Return where originals of the request's tool results are kept."""
         return self.archives.of(request.messages) if self.archives else None
@@ -167,15 +203,8 @@ class Fitter:
     def output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""
         learned = self.windows.output_of(request.model, request.endpoint)
-        if request.max_tokens is None:
-            return learned
-        half = self.windows.half_of(request.model, request.endpoint)
-        return min(limit for limit in (request.max_tokens, learned, half) if limit is not None)
-
-
-def _prompt_first(max_tokens: int | None, window_tokens: int) -> int | None:
-    """Return what to keep free for the answer: as asked for, but at most half the window."""
-    return None if max_tokens is None else max(min(max_tokens, window_tokens // 2), 0)
+        known = [limit for limit in (request.max_tokens, learned) if limit is not None]
+        return min(known, default=None)
 
 
 def is_same(left: list[Message], right: list[Message]) -> bool:

@@ -86,11 +86,11 @@ class Guard:
 
     def _first(self, request: Request) -> Attempt:
         begun = time.perf_counter()
-        messages, budget = self.fitter.compressed(request)
-        if not is_same(messages, request.messages):
+        attempt, budget = self.fitter.first(request)
+        if not is_same(attempt.messages, request.messages):
             seconds = time.perf_counter() - begun
-            self.telemetry.compressed(request, messages, budget, seconds)
-        return Attempt(messages, self.fitter.output_limit(request))
+            self.telemetry.compressed(request, attempt.messages, budget, seconds)
+        return attempt
 
     def _give_up(self, request: Request, error: ContextOverflowError, refused: Refused) -> Any:
         """End the request with words a user can act on; the sizes go to the log."""

@@ -115,7 +115,7 @@ class Telemetry:
         self, request: Request, overflow: Overflow, refusal: Any, sent_tokens: int
     ) -> None:
         """Tell that the provider gave `refusal` to a request of so many tokens."""
-        self.counters.add(overflows=1)
+        self.counters.add(overflows=int(overflow.kind != "reasoning"))
         if not is_wanted(OverflowEvent):
             return
         event = OverflowEvent(

@@ -43,6 +43,7 @@ class WindowResolver:
     learned: ProviderLimits = field(default_factory=ProviderLimits)
     _assumed: dict[str, tuple[int, float]] = field(default_factory=dict)
     _most_read: dict[str, int] = field(default_factory=dict)
+    _wants_reasoning: set[str] = field(default_factory=set)
     _defaults: dict[int, int] = field(
         default_factory=lambda: {window: window for window in NANOBOT_DEFAULT_WINDOWS}
     )
@@ -157,14 +158,17 @@ class WindowResolver:
         """Return the output limit learned for `model`, or `None`."""
         return self.learned.output_of(name_of(model, endpoint))
 
-    def half_of(self, model: str | None, endpoint: str = "") -> int | None:
-        """Return half of the window that a provider stated: no more is the answer's."""
-        window = self.learned.window_of(name_of(model, endpoint))
-        return window // 2 if window else None
-
     def learn_output(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` refused to answer with more than that."""
         self.learned.output(name_of(model, endpoint), limit_tokens)
+
+    def learn_reasoning(self, model: str | None, endpoint: str = "") -> None:
+        """Remember for this process that `model` wants reasoning back with its calls."""
+        self._wants_reasoning.add(name_of(model, endpoint))
+
+    def wants_reasoning(self, model: str | None, endpoint: str = "") -> bool:
+        """Return whether `model` has refused messages without their reasoning."""
+        return name_of(model, endpoint) in self._wants_reasoning
 
     def _listed(self, model: str) -> Window:
         for name in self._spellings(model):

@@ -221,7 +221,8 @@ async def call_with_summary(
         try:
             return await chat(messages)
         except Exception as error:
-            if detect_overflow(error) is None:
+            overflow = detect_overflow(error)
+            if overflow is None or overflow.kind == "reasoning":
                 raise
             refusal = error
     assert refusal is not None

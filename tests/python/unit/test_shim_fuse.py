@@ -36,7 +36,7 @@ BEFORE = (
     f"{WINDOWS}of",
     f"{WINDOWS}ratio",
     f"{WINDOWS}output_of",
-    f"{WINDOWS}half_of",
+    f"{WINDOWS}wants_reasoning",
     "nanobot_context.guard.archives.Archives.of",
     "nanobot_context.guard.request.Call.request",
     "nanobot_context.guard.counters.Counters.add",

@@ -137,13 +137,15 @@ def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
     install(shaped(classes, generation))
     text = "max_tokens: 4096 > context_window: 8000 - input_tokens: 5000 = available_tokens: 3000"
     script = Script(error(f"Error: {text}"), LLMResponse("fine"), LLMResponse("fine"))
-    messages = conversation(2, 10)
+    messages = conversation(8, 300)
+    assert 4_900 < count_tokens(messages) < 5_000
     provider = make_provider(classes, script)
     for _ in range(2):
         call(provider, messages=messages, max_tokens=4096)
-    # The text states the window, of which half is the answer's.
-    assert script.limits == [4096, 3000, 4000]
-    assert script.sent[1] is messages
+    # The text states the window: the next answer gets what the prompt leaves of it.
+    assert script.limits[:2] == [4096, 3000]
+    assert 2_900 < script.limits[2] < 3_600
+    assert script.sent[1] is script.sent[0]
 
 
 def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
@@ -154,7 +156,9 @@ def test_an_answer_as_large_as_the_window_leaves_room_for_the_prompt(
     messages = conversation(8, 150)
     call(make_provider(classes, script), messages=messages, max_tokens=WINDOW)
     assert script.sent[0] is messages
-    assert script.limits == [WINDOW, WINDOW // 2]
+    free = WINDOW - count_tokens(messages)
+    assert script.limits[0] == free
+    assert 256 <= script.limits[1] < free
 
 
 def test_a_shorter_answer_makes_room_for_what_must_stay(
@@ -165,8 +169,8 @@ def test_a_shorter_answer_makes_room_for_what_must_stay(
     messages = [{"role": "user", "content": "abc " * 5_000}]
     call(make_provider(classes, script), messages=messages, max_tokens=3_500)
     assert script.sent[1] == messages
-    assert script.limits[0] == 3_500
-    assert 256 <= script.limits[1] < 3_000
+    assert script.limits[0] == WINDOW - count_tokens(messages)
+    assert 256 <= script.limits[1] < script.limits[0]
 
 
 def test_a_provider_that_calls_another_is_protected_once(
@@ -403,7 +407,10 @@ def test_a_cap_is_remembered_where_the_prompt_was_refused_next(
     provider = make_provider(classes, script)
     for _ in range(2):
         call(provider, messages=conversation(8, 150), max_tokens=8_192)
-    assert script.limits[1:] == [4_096, 4_000, 4_000]
+    assert script.limits[1] == 4_096
+    assert all(limit <= WINDOW // 2 for limit in script.limits[2:])
+    learned = installer.status().learned or {}
+    assert [one["output_tokens"] for one in learned.values()] == [4_096]
 
 
 def test_a_sum_that_is_too_large_for_its_answer_cuts_no_prompt(
@@ -426,7 +433,7 @@ def test_a_sum_that_is_too_large_for_its_answer_cuts_no_prompt(
     for _ in range(3):
         assert call(provider, messages=messages, max_tokens=8_000).content == "fine"
     assert len(script.sent) == 4, "one refusal"
-    assert all(sent is messages for sent in script.sent)
+    assert script.sent[1] is script.sent[0]
 
 
 def test_a_window_that_was_misread_ends_with_the_first_answer(

@@ -63,7 +63,8 @@ def test_a_request_of_which_nothing_is_left_to_cut_is_sent(
     assert call(make_provider(classes, script), messages=messages) is answer
     assert script.sent[0][0] == messages[0]
     assert script.sent[0][-1] == messages[-1]
-    assert len(script.sent[0]) < len(messages)
+    others = [count_tokens(sent[1:-1]) for sent in (script.sent[0], messages)]
+    assert others[0] < 600 < others[1]
 
 
 def test_what_cannot_be_made_to_fit_is_told_in_plain_words_when_it_was_refused(
