@@ -1,6 +1,6 @@
 //! What may be cut, what it weighs, and its shortest form.
 
-use crate::message::{Field, Role, Text};
+use crate::message::{Content, Field, Message, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::{elision, excerpt};
 use crate::tokens::{TokenCounter, cut_by_content};
@@ -158,15 +158,29 @@ pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u
     (mark, tokens)
 }
 
-/// Returns whether a message of the assistant has calls, or came after some in answer to the same message of the user.
+/// Returns whether a message of the assistant has calls, or came after some in answer to the same message of the user. Where
+/// messages were left out there may have been some.
 fn led_to_calls(draft: &Draft<'_, '_>, entry: usize) -> bool {
-    let before = draft.entries[..=entry].iter().rev().map_while(|entry| match entry.role {
-        Role::Assistant => Some(entry.index().is_some_and(|index| !draft.view[index].tool_calls.is_empty())),
-        // A result has its call before it.
-        Role::Tool | Role::Function => Some(true),
-        Role::System | Role::User => None,
+    let before = draft.entries[..=entry].iter().rev().map_while(|entry| {
+        let message = entry.index().map(|index| &draft.view[index]);
+        match entry.role {
+            _ if message.is_some_and(has_note) => Some(true),
+            Role::Assistant => Some(message.is_some_and(|message| !message.tool_calls.is_empty())),
+            // A result has its call before it.
+            Role::Tool | Role::Function => Some(true),
+            Role::System | Role::User => None,
+        }
     });
     before.take(MAX_ANSWERS).any(|has_calls| has_calls)
+}
+
+/// Returns whether a note for messages that were left out begins or ends a message.
+fn has_note(message: &Message<'_>) -> bool {
+    let Content::Text(text) = &message.content else { return false };
+    let text = text.as_str();
+    let first = || text.split("\n\n").next().is_some_and(elision::is_note);
+    let last = || text.rsplit("\n\n").next().is_some_and(elision::is_note);
+    (text.starts_with('[') && first()) || (text.ends_with(']') && last())
 }
 
 /// Messages of the assistant without a call between them that are looked through.
@@ -188,7 +202,8 @@ fn arguments_floor(text: &str, tokens: u64, counter: TokenCounter) -> (u64, bool
             return [strings, 0, 0];
         }
         let members = count(&shortest_members(text));
-        if members < strings { [members, 1, 0] } else { [strings, 0, 0] }
+        // Of a few members with a long string nothing is gained by the loss of a number.
+        if members * 2 <= strings { [members, 1, 0] } else { [strings, 0, 0] }
     };
     let [floor, by_members, _] = cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, find);
     (floor, by_members == 1)

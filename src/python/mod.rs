@@ -37,9 +37,6 @@ mod core_module {
     use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]
     use super::compressor::Compressor;
-    #[cfg(feature = "evaluation")]
-    #[pymodule_export]
-    use super::evaluation::{fit_without, salience_examples};
     #[pymodule_export]
     use super::file_lock::{FileLock, lock_file};
     #[pymodule_export]
@@ -66,6 +63,13 @@ mod core_module {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        // Set, not exported: `__all__` is that of a release.
+        #[cfg(feature = "evaluation")]
+        {
+            use super::evaluation::{fit_without, salience_examples};
+            module.setattr("_fit_without", wrap_pyfunction!(fit_without, module)?)?;
+            module.setattr("_salience_examples", wrap_pyfunction!(salience_examples, module)?)?;
+        }
         let os = py.import("os")?;
         if !os.hasattr("register_at_fork")? {
             return Ok(());

@@ -26,7 +26,7 @@ def protected(reader: Reader) -> Iterator[Reader]:
     ("window", "max_tokens", "answers", "reads"),
     [
         (4_096, 1_024, False, False),
-        (8_192, 8_192, True, False),
+        (8_192, 8_192, True, True),
         (8_192, 1_024, True, True),
         (16_384, 8_192, True, True),
     ],

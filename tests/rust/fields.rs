@@ -120,6 +120,21 @@ fn old_reasoning_goes_by_either_of_its_names() {
 }
 
 #[test]
+fn reasoning_after_calls_that_were_left_out_is_still_that_of_calls() {
+    let messages = [
+        Owned::new(Role::System, "You are nanobot."),
+        Owned::calling(&["a"], "exec", r#"{"command": "make"}"#),
+        Owned::result("a", "exec", "built\n".repeat(400)),
+        Owned::new(Role::Assistant, "It is done.").with(Field::ReasoningContent, "hm".repeat(4)),
+    ];
+    let request = Request::new(None, None, 90);
+    let emergency = |messages: &[Owned]| apply(messages, &compress::emergency(&view(messages), &request).unwrap());
+    let once = emergency(&messages);
+    assert!(once.len() == 3 && once[2].field(Field::ReasoningContent).is_some(), "{once:?}");
+    assert_eq!(emergency(&once), once);
+}
+
+#[test]
 fn a_refusal_is_shortened_as_a_message_is() {
     let refusal = "I cannot help with that, since it would break a rule. ".repeat(200);
     let messages = [
