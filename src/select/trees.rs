@@ -1,9 +1,8 @@
 //! Boosted trees: sums of small decision trees over whole numbers.
 //!
 //! Thresholds and leaves are integers, so that a sum is the same on every machine. No tree is walked: each value rules out
-//! leaves of all trees at once, and of the leaves that no value rules out the first is the one that is reached. Lucchese and
-//! others, "QuickScorer" (2015); with the leaves of an interval of values ruled out beforehand, a fifth of the instructions that
-//! walking took.
+//! leaves of all trees at once, and of the leaves that no value rules out the first is the one that is reached. After
+//! `QuickScorer` (Lucchese and others, 2015), with what each interval of values rules out found beforehand.
 
 /// At most so many trees, of at most so many leaves.
 const TREES: usize = 64;
