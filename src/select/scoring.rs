@@ -271,8 +271,7 @@ impl Scoring {
         let mut seen = vec![u32::MAX; self.facts.len()];
         for &(part, terms) in related {
             let at = part as usize;
-            let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let ids = &self.numbers[start as usize..self.ends[at] as usize];
+            let ids = mentioned(&self.numbers, &self.ends, at);
             let mut sum = 0.0;
             for &id in ids {
                 let weight = bearings[id as usize].asked;
@@ -301,8 +300,7 @@ impl Scoring {
         };
         let mut named: Vec<(u32, u32)> = Vec::new();
         for &(part, _) in related {
-            let start = (part as usize).checked_sub(1).map_or(0, |before| self.ends[before]);
-            let ids = &self.numbers[start as usize..self.ends[part as usize] as usize];
+            let ids = mentioned(&self.numbers, &self.ends, part as usize);
             named.extend(ids.iter().filter(|&&id| weight(id) > 0.0).map(|&id| (part, id)));
         }
         named.sort_unstable();
@@ -504,6 +502,12 @@ impl Scoring {
         }
         examples
     }
+}
+
+/// Returns the terms that a part mentions, by their numbers.
+fn mentioned<'n>(numbers: &'n [u32], ends: &[u32], part: usize) -> &'n [u32] {
+    let start = part.checked_sub(1).map_or(0, |before| ends[before]);
+    &numbers[start as usize..ends[part] as usize]
 }
 
 /// A term that no more messages name tells whom the model has it from.
