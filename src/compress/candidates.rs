@@ -193,17 +193,20 @@ const SHORTEST_ARGUMENTS: u8 = 0x40;
 /// their strings.
 const MAX_SHORT_STRINGS: u64 = 192;
 
+/// Arguments of fewer members and elements than this keep them all: by the loss of a number beside a long string nothing is
+/// gained.
+const FEW_MEMBERS: usize = 8;
+
 /// Returns the tokens of the shortest form of arguments, and whether whole members go in it.
 fn arguments_floor(text: &str, tokens: u64, counter: TokenCounter) -> (u64, bool) {
     let find = || {
         let count = |text: &str| u64::from(counter.text(text));
         let strings = count(&short_strings(text));
-        if strings <= MAX_SHORT_STRINGS || strings * 2 < tokens {
+        if strings <= MAX_SHORT_STRINGS || strings * 2 < tokens || excerpt::separators(text) < FEW_MEMBERS {
             return [strings, 0, 0];
         }
         let members = count(&shortest_members(text));
-        // Of a few members with a long string nothing is gained by the loss of a number.
-        if members * 2 <= strings { [members, 1, 0] } else { [strings, 0, 0] }
+        if members < strings { [members, 1, 0] } else { [strings, 0, 0] }
     };
     let [floor, by_members, _] = cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, find);
     (floor, by_members == 1)

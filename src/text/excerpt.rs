@@ -158,6 +158,21 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
     out
 }
 
+/// Returns how many commas stand between the members and elements of JSON. O(n).
+pub fn separators(json: &str) -> usize {
+    let (mut count, mut rest) = (0, json);
+    while let Some(at) = rest.find(['"', ',']) {
+        let is_comma = rest.as_bytes()[at] == b',';
+        rest = &rest[at + 1..];
+        if is_comma {
+            count += 1;
+        } else {
+            rest = rest.get(literal_end(rest) + 1..).unwrap_or("");
+        }
+    }
+    count
+}
+
 /// Returns where the string literal that `text` continues ends: the index of its closing quote.
 fn literal_end(text: &str) -> usize {
     let mut escaped = false;

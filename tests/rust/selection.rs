@@ -423,6 +423,41 @@ fn calls_of_many_short_strings_are_cut_and_stay() {
 }
 
 #[test]
+fn a_few_arguments_lose_no_number() {
+    for letter in ["漢", "🙂", "p"] {
+        for letters in (100..400).step_by(20) {
+            let path = letter.repeat(letters);
+            for arguments in [
+                format!(r#"{{"path": "{path}", "content": "x", "n": 1024}}"#),
+                format!(r#"{{"content": "{path}", "flags": ["a", "b"], "path": "{path}", "n": 1024}}"#),
+            ] {
+                let messages = conversation(&[("write_file", &arguments, "ok"), ("exec", "{}", "done")], "And now?");
+                for percent in (10..=100).step_by(5) {
+                    for message in fit(&messages, percent) {
+                        for call in message.calls.iter().filter(|call| call.name.as_deref() == Some("write_file")) {
+                            let left = call.arguments.as_deref().unwrap();
+                            assert!(left.ends_with(r#""n": 1024}"#), "{letters} of {letter} at {percent} %: {left}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_of_many_numbers_are_cut() {
+    let numbers = (0..3_000).map(|n| (n * 7_919).to_string()).collect::<Vec<_>>().join(", ");
+    let arguments = format!(r#"{{"path": "plot.png", "values": [{numbers}]}}"#);
+    let messages = conversation(&[("plot", &arguments, "ok"), ("exec", "{}", "done")], "And now?");
+    let short = fit(&messages, 20);
+    assert!(tokens(&short) <= percent_of(&messages, 20), "{}", tokens(&short));
+    let call = short.iter().flat_map(|message| &message.calls).find(|call| call.name.as_deref() == Some("plot"));
+    let left: serde_json::Value = serde_json::from_str(call.unwrap().arguments.as_deref().unwrap()).unwrap();
+    assert_eq!(left["path"], "plot.png");
+}
+
+#[test]
 fn every_mechanism_changes_what_stays_where_it_has_a_say() {
     let log = conversation(&[("exec", "{}", &log())], "What happened?");
     // What was asked again makes room for what was not.
