@@ -7,7 +7,9 @@ from typing import Any, Final, Protocol, final
 from nanobot_context.types import CountSource, CutReason, LostKind, Message, OverflowKind
 
 __all__ = [
+    "ESSENTIAL_TOKENS",
     "MAX_WHOLE",
+    "MIN_OUTPUT_TOKENS",
     "Compressor",
     "Cut",
     "FileLock",
@@ -66,6 +68,8 @@ __all__ = [
 
 __version__: Final[str]
 MAX_WHOLE: Final[int]
+ESSENTIAL_TOKENS: Final[int]
+MIN_OUTPUT_TOKENS: Final[int]
 
 # What is only read: lists of clients' typed dicts, too.
 _Messages = Sequence[Mapping[str, Any]]

@@ -10,10 +10,11 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from nanobot_context._core import (
+    MIN_OUTPUT_TOKENS,
     Compressor,
     Overflow,
     Recovery,
@@ -240,10 +241,14 @@ def _bytes_of(messages: list[Message]) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
+_SYSTEM = ("system", "developer")
+_FIXED_STEPS = 64
+
+
 def never_cut(messages: list[Message]) -> list[Message]:
     """Return those of `messages` that are never cut: of the system, and the last of the user."""
     last = next((m for m in reversed(messages) if m.get("role") == "user"), None)
-    return [m for m in messages if m is last or m.get("role") in ("system", "developer")]
+    return [m for m in messages if m is last or m.get("role") in _SYSTEM]
 
 
 # What carries a model's reasoning, in plain text or signed.
@@ -292,51 +297,59 @@ def _first_call(message: Message) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def room_for_answer(
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    *,
-    tools: list[dict[str, Any]] | None,
-    max_output_tokens: int | None,
-) -> int | None:
-    """Return what to keep free for an answer: as asked for, or a share of what is not fixed.
+@dataclass(slots=True)
+class Room:
+    """What one request has of a window for its messages and for the answer.
 
-    The share is of the window less the system's messages and tool schemas, in steps, so that a
-    clock in the system prompt moves no cut.
+    Attributes:
+        max_output_tokens: The limit for the answer that is asked for; `None` for none.
     """
-    if max_output_tokens is None:
-        return None
-    budget = max(window_tokens - max_output_tokens, 0)
-    if fits(messages, budget, model, tools=tools):
-        return max_output_tokens
-    system = [m for m in messages if m.get("role") in ("system", "developer")]
-    step = max(window_tokens // _FIXED_STEPS, 1)
-    fixed = -(-count_tokens(system, model, tools=tools) // step) * step
-    return answer_reserve(max(window_tokens - fixed, 0), max_output_tokens)
 
+    messages: list[Message]
+    window_tokens: int
+    model: str | None
+    tools: list[dict[str, Any]] | None
+    max_output_tokens: int | None
+    _leaves_all: bool = field(init=False)
 
-_FIXED_STEPS = 64
+    def __post_init__(self) -> None:
+        self._leaves_all = self._fits(self.messages)
 
-# A shorter answer is of no use: where less is free, the window is not what it is thought to be.
-_LEAST_ANSWER = 256
+    def _fits(self, messages: list[Message]) -> bool:
+        """Return whether the longest answer fits beside `messages`."""
+        budget = max(self.window_tokens - (self.max_output_tokens or 0), 0)
+        return self.max_output_tokens is None or fits(
+            messages, budget, self.model, tools=self.tools
+        )
 
+    def reserve(self) -> int | None:
+        """Return what to keep free for the answer: all of it, or a share of what is not fixed.
 
-def free_for_answer(
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    *,
-    tools: list[dict[str, Any]] | None,
-    max_output_tokens: int | None,
-) -> int | None:
-    """Return the limit for the answer, lowered to what `messages` leave of the window."""
-    if max_output_tokens is None:
-        return None
-    if fits(messages, max(window_tokens - max_output_tokens, 0), model, tools=tools):
-        return max_output_tokens
-    free = window_tokens - count_tokens(messages, model, tools=tools)
-    return min(max_output_tokens, free) if free >= _LEAST_ANSWER else max_output_tokens
+        The share is of the window less the system's messages and tool schemas, in steps, so that a
+        clock in the system prompt moves no cut.
+        """
+        if self.max_output_tokens is None or self._leaves_all:
+            return self.max_output_tokens
+        system = [m for m in self.messages if m.get("role") in _SYSTEM]
+        step = max(self.window_tokens // _FIXED_STEPS, 1)
+        fixed = -(-count_tokens(system, self.model, tools=self.tools) // step) * step
+        return answer_reserve(max(self.window_tokens - fixed, 0), self.max_output_tokens)
+
+    def limit(self, sent: list[Message]) -> int | None:
+        """Return the limit for the answer, lowered to what the messages `sent` leave.
+
+        A shorter answer than `MIN_OUTPUT_TOKENS` is of no use: where less is free, the window is
+        not what it is thought to be.
+        """
+        fits_beside = self._leaves_all if sent is self.messages else self._fits(sent)
+        if self.max_output_tokens is None or fits_beside:
+            return self.max_output_tokens
+        free = self.window_tokens - count_tokens(sent, self.model, tools=self.tools)
+        return (
+            min(self.max_output_tokens, free)
+            if free >= MIN_OUTPUT_TOKENS
+            else self.max_output_tokens
+        )
 
 
 def compress(
@@ -512,27 +525,24 @@ async def call_with_recovery(
     count_tokens([], model, tools=tools)  # what cannot be used is said before anything is paid for
     settings = settings or Settings()
     first, limit = given, max_output_tokens
-    reserve = max_output_tokens
     if context_window:
-        reserve = room_for_answer(
-            given, context_window, model, tools=schemas, max_output_tokens=max_output_tokens
-        )
-    if context_window and compressor is not None:
-        first = compressor.compress(given, context_window=context_window, max_output_tokens=reserve)
-    elif context_window:
-        first = compress(
-            given,
-            context_window,
-            model,
-            tools=schemas,
-            max_output_tokens=reserve,
-            settings=settings,
-            archive=archive,
-        )
-    if context_window:
-        limit = free_for_answer(
-            first, context_window, model, tools=schemas, max_output_tokens=max_output_tokens
-        )
+        room = Room(given, context_window, model, schemas, max_output_tokens)
+        reserve = room.reserve()
+        if compressor is not None:
+            first = compressor.compress(
+                given, context_window=context_window, max_output_tokens=reserve
+            )
+        else:
+            first = compress(
+                given,
+                context_window,
+                model,
+                tools=schemas,
+                max_output_tokens=reserve,
+                settings=settings,
+                archive=archive,
+            )
+        limit = room.limit(first)
     call = _Call(chat, given, model, schemas, context_window, archive, on_overflow)
     try:
         answer: Response = await recover(

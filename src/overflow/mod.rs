@@ -13,5 +13,5 @@ mod scan;
 mod silent;
 
 pub use detect::{ErrorView, Overflow, OverflowKind, detect_overflow};
-pub use recovery::{Reason, Recovery, Step, answer_reserve};
+pub use recovery::{ESSENTIAL_TOKENS, MIN_OUTPUT_TOKENS, Reason, Recovery, Step, answer_reserve};
 pub use silent::{UsageView, detect_silent};

@@ -23,7 +23,7 @@ const SMALLER_PERCENT: u64 = 95;
 const MAX_USELESS: u32 = 2;
 
 /// An answer of fewer tokens is of no use, unless the provider itself says that it has no longer one.
-const MIN_OUTPUT_TOKENS: u64 = 256;
+pub const MIN_OUTPUT_TOKENS: u64 = 256;
 
 /// A prompt that leaves as much, or half of what was asked for, is not cut for a longer answer: less is lost by an answer that is
 /// asked to go on.
@@ -33,7 +33,7 @@ const SHORT_OUTPUT_TOKENS: u64 = 1_024;
 const USUAL_OUTPUT_TOKENS: u64 = 4_096;
 
 /// What rules of the user, the newest call in its shortest form, the ledger and a mark take in a prompt of little else.
-const ESSENTIAL_TOKENS: u64 = 512;
+pub const ESSENTIAL_TOKENS: u64 = 512;
 
 /// Returns what to keep free for an answer of at most `asked_tokens` where `left_tokens` of a window are not taken by what is never
 /// cut: a quarter, or as much as most answers have, but at most half.

@@ -87,6 +87,12 @@ mod core_module {
     const MAX_WHOLE: u64 = crate::error::MAX_WHOLE;
 
     #[pymodule_export]
+    const ESSENTIAL_TOKENS: u64 = crate::overflow::ESSENTIAL_TOKENS;
+
+    #[pymodule_export]
+    const MIN_OUTPUT_TOKENS: u64 = crate::overflow::MIN_OUTPUT_TOKENS;
+
+    #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

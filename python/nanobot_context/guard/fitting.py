@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nanobot_context._core import count_tokens, fits, reduce_messages
+from nanobot_context._core import ESSENTIAL_TOKENS, count_tokens, fits, reduce_messages
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.messages import (
@@ -18,13 +18,7 @@ from nanobot_context.host.messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.recovery import (
-    Attempt,
-    compress,
-    free_for_answer,
-    room_for_answer,
-    with_reasoning,
-)
+from nanobot_context.recovery import Attempt, Room, compress, with_reasoning
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -32,9 +26,6 @@ if TYPE_CHECKING:
     from nanobot_context.guard.archives import Archives
     from nanobot_context.guard.request import Request, State
     from nanobot_context.settings import Settings
-
-# What rules of the user, the newest call in its shortest form, the ledger and a mark take.
-_ESSENTIAL_TOKENS = 512
 
 # What is kept free for nanobot's reflection lines grows by this share of the window at a time: a
 # window that changes with every request would move every cut.
@@ -63,31 +54,24 @@ class Fitter:
         They are the caller's own list when nothing has to be cut.
         """
         window, max_tokens = self.window(request), self.output_limit(request)
-        messages, budget = self._compressed(request, window, max_tokens)
-        if self.windows.wants_reasoning(request.model, request.endpoint):
-            messages = with_reasoning(messages, request.messages)
-        if window.tokens and not request.goes_on(messages):
-            max_tokens = free_for_answer(
-                messages,
-                window.tokens,
-                request.model,
-                tools=request.tools,
-                max_output_tokens=max_tokens,
-            )
+        if not window.tokens:
+            return Attempt(self._wanted(request, request.messages), max_tokens), 0
+        room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
+        messages, budget = self._compressed(request, window, room.reserve())
+        messages = self._wanted(request, messages)
+        if not request.goes_on(messages):
+            max_tokens = room.limit(messages)
         return Attempt(messages, max_tokens), budget
+
+    def _wanted(self, request: Request, messages: list[Message]) -> list[Message]:
+        """Return `messages`, with the model's reasoning where it is known to be wanted."""
+        if self.windows.wants_reasoning(request.model, request.endpoint):
+            return with_reasoning(messages, request.messages)
+        return messages
 
     def _compressed(
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
-        if window.tokens == 0:
-            return request.messages, 0
-        max_tokens = room_for_answer(
-            request.messages,
-            window.tokens,
-            request.model,
-            tools=request.tools,
-            max_output_tokens=max_tokens,
-        )
         budget = self._budget(window.tokens, max_tokens)
         state_fits = request.state is None or self.state_tokens(request, request.state) <= budget
         if request.state and state_fits and not request.fallbacks:
@@ -122,12 +106,12 @@ class Fitter:
         It is sent all the same: the window may have been misread, or be larger than the table has
         it, and only the provider knows. The user's rules and the newest call are few tokens more.
         """
-        budget = floor.needed_tokens + _ESSENTIAL_TOKENS
+        budget = floor.needed_tokens + ESSENTIAL_TOKENS
 
         def reduce(messages: list[Message], reserved: int) -> list[Message]:
             reduced = reduce_messages(
                 messages,
-                budget - min(reserved, _ESSENTIAL_TOKENS),
+                budget - min(reserved, ESSENTIAL_TOKENS),
                 request.model,
                 tools=request.tools,
                 archive=self.archive_of(request),
