@@ -20,7 +20,7 @@ import difflib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -61,114 +61,7 @@ NANOBOT_OWN_KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """Every setting, with the defaults of the plans it comes from.
-
-    A value that cannot be used raises `SettingsError` at construction.
-
-    Attributes:
-        context_compression: The main switch; `False` leaves nanobot exactly as it is.
-        context_window_override: Window in tokens for every model; `None` asks the model table. In
-            nanobot 0 means that no window is known: nothing is cut ahead, overflows are still
-            repaired.
-        tool_result_soft_limit: Share of the window that one tool result may fill before its
-            middle goes.
-        tool_result_hard_limit: Share of the window that all tool results may fill together when a
-            request has to be cut.
-        context_reserve_ratio: Share of the window that is kept free for the answer.
-        compression_model: Model for summaries made while compressing; `None` is the current model.
-        tool_result_max_chars: Most characters of a result that is trimmed by lines.
-        soft_trim_head_lines: Lines kept at the start of a trimmed result.
-        soft_trim_tail_lines: Lines kept at the end of a trimmed result.
-        reasoning_keep_chars: Longest `reasoning_content` kept outside the last round.
-        max_user_message_chars: Longest older user message left whole; 0 switches the limit off.
-        max_assistant_message_chars: The same for assistant messages.
-        emergency_ratio: Share of the window that an emergency compression stays under.
-        enable_history_summarization: Whether evicted history may be summarised by a model call.
-        message_buffer_limit: Messages in a session that trigger the static-buffer summary.
-        message_buffer_min: Messages that stay after it; fewer than `message_buffer_limit`.
-        summary_model: Model for that summary; `None` is the current model.
-        summary_interval: Rounds between two rolling summaries.
-        summary_timeout_seconds: How long the model may take for one. Nothing waits for it.
-        archive: Whether originals of shortened tool results are kept in nanobot's workspace, where
-            `read_file` opens them.
-        archive_max_bytes: Bytes of them that are kept at most; the oldest go first.
-        cache_mb: Megabytes of memory that the caches of the process may take together.
-        session_store: URL of the store that has nanobot's sessions, for several gateways at once:
-            `sqlite:///path`, `redis://...` or `rediss://...`, which may hold a password. `None`
-            leaves them in nanobot's files.
-        events: File that each event is written to as a line of JSON, see `nanobot_context.events`;
-            relative to the folder of nanobot's config file. `None` writes none.
-        events_max_bytes: Size at which that file is put aside; three older ones are kept.
-        events_include_content: Whether it holds texts of the conversation, too.
-    """
-
-    context_compression: bool = True
-    context_window_override: int | None = None
-    tool_result_soft_limit: float = 0.3
-    tool_result_hard_limit: float = 0.5
-    context_reserve_ratio: float = 0.15
-    compression_model: str | None = None
-    tool_result_max_chars: int = 15_000
-    soft_trim_head_lines: int = 20
-    soft_trim_tail_lines: int = 10
-    reasoning_keep_chars: int = 2_000
-    max_user_message_chars: int = 30_000
-    max_assistant_message_chars: int = 20_000
-    emergency_ratio: float = 0.6
-    enable_history_summarization: bool = False
-    message_buffer_limit: int = 50
-    message_buffer_min: int = 10
-    summary_model: str | None = None
-    summary_interval: int = 10
-    summary_timeout_seconds: float = 120.0
-    archive: bool = True
-    archive_max_bytes: int = 67_108_864
-    cache_mb: int = 128
-    session_store: str | None = field(default=None, repr=False)
-    events: str | None = None
-    events_max_bytes: int = 5_242_880
-    events_include_content: bool = False
-
-    def __post_init__(self) -> None:
-        for name in _RULES:
-            _check(name, getattr(self, name), path=f"Settings.{name}")
-        if self.message_buffer_min >= self.message_buffer_limit:
-            path = "Settings.message_buffer_min"
-            raise SettingsError(
-                f"`{path}` must be below `message_buffer_limit` ({self.message_buffer_limit}), "
-                f"got `{self.message_buffer_min}`",
-                path=path,
-            )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as a plain dict in the order of their definition."""
-        return {item.name: getattr(self, item.name) for item in fields(self)}
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
-    """Settings together with where they were found.
-
-    Attributes:
-        settings: The settings in force.
-        sources: For each setting that is not at its default, the key that set it.
-        nanobot_config: nanobot's config file, whether it exists or not.
-        settings_file: `nanobot-context.json` beside it, whether it exists or not.
-        agent_defaults: `agents.defaults` of nanobot's file as it stands there.
-        problems: What `load_usable_settings` has left out, and what is wrong with each.
-    """
-
-    settings: Settings
-    sources: dict[str, str] = field(default_factory=dict)
-    nanobot_config: Path = Path()
-    settings_file: Path = Path()
-    agent_defaults: dict[str, Any] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Kind:
     """What a setting accepts, and how to read it from an environment variable."""
 
     expected: str
@@ -221,61 +114,133 @@ def _is_whole(value: Any, lowest: int = 0) -> bool:
     return _is_int(value) and lowest <= value <= MAX_WHOLE
 
 
-_SWITCH = _Rule("`true` or `false`", lambda value: isinstance(value, bool), _parse_bool)
-_NAME = _Rule("a model name or null", _is_name, _parse_name)
-_COUNT = _Rule("a non-negative integer up to 2^53", _is_whole, int)
-_POSITIVE = _Rule("a positive integer up to 2^53", lambda value: _is_whole(value, 1), int)
-_WINDOW = _Rule(
+_SWITCH = _Kind("`true` or `false`", lambda value: isinstance(value, bool), _parse_bool)
+_NAME = _Kind("a model name or null", _is_name, _parse_name)
+_COUNT = _Kind("a non-negative integer up to 2^53", _is_whole, int)
+_POSITIVE = _Kind("a positive integer up to 2^53", lambda value: _is_whole(value, 1), int)
+_WINDOW = _Kind(
     "a non-negative integer up to 2^53",
     lambda value: value is None or _is_whole(value),
     _parse_optional_int,
 )
-_SECONDS = _Rule(
+_SECONDS = _Kind(
     "a positive number of seconds", lambda value: _is_number(value) and 0 < value < math.inf, float
 )
-_SHARE = _Rule(
+_SHARE = _Kind(
     "a number above 0 and at most 1", lambda value: _is_number(value) and 0 < value <= 1, float
 )
-_RESERVE = _Rule(
+_RESERVE = _Kind(
     "a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1, float
 )
-
-_STORE = _Rule(
+_STORE = _Kind(
     "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`, not in memory",
     _is_store,
     _parse_name,
 )
+_PATH = _Kind("a file's path or null", _is_path, _parse_name)
 
-_PATH = _Rule("a file's path or null", _is_path, _parse_name)
 
-_RULES: dict[str, _Rule] = {
-    "context_compression": _SWITCH,
-    "context_window_override": _WINDOW,
-    "tool_result_soft_limit": _SHARE,
-    "tool_result_hard_limit": _SHARE,
-    "context_reserve_ratio": _RESERVE,
-    "compression_model": _NAME,
-    "tool_result_max_chars": _POSITIVE,
-    "soft_trim_head_lines": _COUNT,
-    "soft_trim_tail_lines": _COUNT,
-    "reasoning_keep_chars": _COUNT,
-    "max_user_message_chars": _COUNT,
-    "max_assistant_message_chars": _COUNT,
-    "emergency_ratio": _SHARE,
-    "enable_history_summarization": _SWITCH,
-    "message_buffer_limit": _POSITIVE,
-    "message_buffer_min": _COUNT,
-    "summary_model": _NAME,
-    "summary_interval": _POSITIVE,
-    "summary_timeout_seconds": _SECONDS,
-    "archive": _SWITCH,
-    "archive_max_bytes": _POSITIVE,
-    "cache_mb": _COUNT,
-    "session_store": _STORE,
-    "events": _PATH,
-    "events_max_bytes": _POSITIVE,
-    "events_include_content": _SWITCH,
-}
+def _setting(kind: _Kind, default: Any, **options: Any) -> Any:
+    return field(default=default, metadata={"kind": kind}, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting, with the defaults of the plans it comes from.
+
+    A value that cannot be used raises `SettingsError` at construction.
+    """
+
+    context_compression: bool = _setting(_SWITCH, True)
+    """The main switch; `False` leaves nanobot exactly as it is."""
+    context_window_override: int | None = _setting(_WINDOW, None)
+    """Window in tokens for every model; `None` asks the model table. In nanobot 0 means that no
+    window is known: nothing is cut ahead, overflows are still repaired."""
+    tool_result_soft_limit: float = _setting(_SHARE, 0.3)
+    """Share of the window that one tool result may fill before its middle goes."""
+    tool_result_hard_limit: float = _setting(_SHARE, 0.5)
+    """Share of the window that all tool results may fill together when a request has to be cut."""
+    context_reserve_ratio: float = _setting(_RESERVE, 0.15)
+    """Share of the window that is kept free for the answer."""
+    compression_model: str | None = _setting(_NAME, None)
+    """Model for summaries made while compressing; `None` is the current model."""
+    tool_result_max_chars: int = _setting(_POSITIVE, 15_000)
+    """Most characters of a result that is trimmed by lines."""
+    soft_trim_head_lines: int = _setting(_COUNT, 20)
+    """Lines kept at the start of a trimmed result."""
+    soft_trim_tail_lines: int = _setting(_COUNT, 10)
+    """Lines kept at the end of a trimmed result."""
+    reasoning_keep_chars: int = _setting(_COUNT, 2_000)
+    """Longest `reasoning_content` kept outside the last round."""
+    max_user_message_chars: int = _setting(_COUNT, 30_000)
+    """Longest older user message left whole; 0 switches the limit off."""
+    max_assistant_message_chars: int = _setting(_COUNT, 20_000)
+    """The same for assistant messages."""
+    emergency_ratio: float = _setting(_SHARE, 0.6)
+    """Share of the window that an emergency compression stays under."""
+    enable_history_summarization: bool = _setting(_SWITCH, False)
+    """Whether evicted history may be summarised by a model call."""
+    message_buffer_limit: int = _setting(_POSITIVE, 50)
+    """Messages in a session that trigger the static-buffer summary."""
+    message_buffer_min: int = _setting(_COUNT, 10)
+    """Messages that stay after it; fewer than `message_buffer_limit`."""
+    summary_model: str | None = _setting(_NAME, None)
+    """Model for that summary; `None` is the current model."""
+    summary_interval: int = _setting(_POSITIVE, 10)
+    """Rounds between two rolling summaries."""
+    summary_timeout_seconds: float = _setting(_SECONDS, 120.0)
+    """How long the model may take for one. Nothing waits for it."""
+    archive: bool = _setting(_SWITCH, True)
+    """Whether originals of shortened tool results are kept in nanobot's workspace, where
+    `read_file` opens them."""
+    archive_max_bytes: int = _setting(_POSITIVE, 67_108_864)
+    """Bytes of them that are kept at most; the oldest go first."""
+    cache_mb: int = _setting(_COUNT, 128)
+    """Megabytes of memory that the caches of the process may take together."""
+    session_store: str | None = _setting(_STORE, None, repr=False)
+    """URL of the store that has nanobot's sessions, for several gateways at once: `sqlite:///path`,
+    `redis://...` or `rediss://...`, which may hold a password. `None` leaves them in nanobot's
+    files."""
+    events: str | None = _setting(_PATH, None)
+    """File that each event is written to as a line of JSON, see `nanobot_context.events`; relative
+    to the folder of nanobot's config file. `None` writes none."""
+    events_max_bytes: int = _setting(_POSITIVE, 5_242_880)
+    """Size at which that file is put aside; three older ones are kept."""
+    events_include_content: bool = _setting(_SWITCH, False)
+    """Whether it holds texts of the conversation, too."""
+
+    def __post_init__(self) -> None:
+        for name, value in self.to_dict().items():
+            _check(name, value, path=f"Settings.{name}")
+        _check_buffer(self.to_dict(), "Settings.message_buffer_min")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings as a plain dict in the order of their definition."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+
+_KINDS: dict[str, _Kind] = {item.name: item.metadata["kind"] for item in fields(Settings)}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings together with where they were found.
+
+    Attributes:
+        settings: The settings in force.
+        sources: For each setting that is not at its default, the key that set it.
+        nanobot_config: nanobot's config file, whether it exists or not.
+        settings_file: `nanobot-context.json` beside it, whether it exists or not.
+        agent_defaults: `agents.defaults` of nanobot's file as it stands there.
+        problems: What `load_usable_settings` has left out, and what is wrong with each.
+    """
+
+    settings: Settings
+    sources: dict[str, str] = field(default_factory=dict)
+    nanobot_config: Path = Path()
+    settings_file: Path = Path()
+    agent_defaults: dict[str, Any] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
 
 def load_settings(
@@ -292,12 +257,12 @@ def load_settings(
 
     Raises:
         InvalidArgumentError: An argument is something else.
-        SettingsError: A file is no JSON object, a key is unknown or a value cannot be used. The
+        SettingsError: A file is not a JSON object, a key is unknown or a value cannot be used. The
             message names the key's path (`agents.defaults.contextWindowOverride`).
     """
     check_instance("nanobot_config", nanobot_config, Path, optional=True)
     check_instance("environ", environ, Mapping, optional=True)
-    return _load(nanobot_config, environ, _Strict())
+    return _load(nanobot_config, environ, None)
 
 
 def load_usable_settings(nanobot_config: Path) -> LoadedSettings:
@@ -306,54 +271,54 @@ def load_usable_settings(nanobot_config: Path) -> LoadedSettings:
     It is as if it were not there, but a switch is off: what it was to be cannot be known.
 
     Raises:
-        SettingsError: A file is no JSON object, or the main switch is wrong.
+        SettingsError: A file is not a JSON object, or the main switch is wrong.
     """
-    tolerant = _Tolerant()
-    return replace(_load(nanobot_config, None, tolerant), problems=tuple(tolerant.problems))
-
-
-class _Strict:
-    """Refuses all settings for one that is wrong."""
-
-    def wrong(self, error: SettingsError, name: str | None) -> dict[str, tuple[Any, str]]:
-        """Return what is in force in place of the setting `name`, if it is known which one."""
-        raise error
-
-
-class _Tolerant(_Strict):
-    """Leaves out a setting that is wrong."""
-
-    def __init__(self) -> None:
-        self.problems: list[str] = []
-
-    def wrong(self, error: SettingsError, name: str | None) -> dict[str, tuple[Any, str]]:
-        if name == "context_compression":
-            raise error
-        self.problems.append(str(error))
-        return {name: (False, error.path)} if name and _RULES[name] is _SWITCH else {}
+    problems: list[str] = []
+    return replace(_load(nanobot_config, None, problems), problems=tuple(problems))
 
 
 def _load(
-    nanobot_config: Path | None, environ: Mapping[str, str] | None, judge: _Strict
+    nanobot_config: Path | None, environ: Mapping[str, str] | None, problems: list[str] | None
 ) -> LoadedSettings:
+    """Read all places; without `problems` a wrong setting raises, else it is noted there."""
     config = nanobot_config or Path.home() / ".nanobot" / "config.json"
     settings_file = config.parent / SETTINGS_FILE
     agent_defaults = _agent_defaults(config)
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for found in (
-        _from_agent_defaults(agent_defaults, config, judge),
-        _from_settings_file(settings_file, judge),
-        _from_environ(os.environ if environ is None else environ, judge),
-    ):
-        for name, (value, source) in found.items():
-            values[name] = value
-            sources[name] = source
+    variables = os.environ if environ is None else environ
+    places = (
+        _Place(
+            {key: agent_defaults[key] for key in agent_defaults if key not in NANOBOT_OWN_KEYS},
+            _json_names(NANOBOT_FIELDS),
+            prefix="agents.defaults.",
+            where=f" (in `{config}`)",
+            is_shared=True,
+        ),
+        _Place(
+            read_json_object(settings_file), _json_names(_KINDS), where=f" (in `{settings_file}`)"
+        ),
+        _Place(
+            {
+                key: text
+                for key, text in variables.items()
+                if key.startswith(ENV_PREFIX) and text.strip()
+            },
+            {env_name(name): name for name in _KINDS},
+            is_shared=True,
+            is_text=True,
+        ),
+    )
+    found: dict[str, tuple[Any, str]] = {}
+    for place in places:
+        found |= place.read(problems)
+    values = {name: value for name, (value, _) in found.items()}
+    sources = {name: source for name, (_, source) in found.items()}
+    buffer = ("message_buffer_min", "message_buffer_limit")
     try:
-        _check_buffer(values, sources)
+        path = next((sources[name] for name in buffer if name in sources), "")
+        _check_buffer(Settings().to_dict() | values, path)
     except SettingsError as error:
-        judge.wrong(error, None)
-        for name in ("message_buffer_min", "message_buffer_limit"):
+        _leave_out(error, None, problems)
+        for name in buffer:
             values.pop(name, None)
             sources.pop(name, None)
     return LoadedSettings(
@@ -413,99 +378,88 @@ def _agent_defaults(config: Path) -> dict[str, Any]:
     return dict(section)
 
 
-def _from_agent_defaults(
-    section: Mapping[str, Any], config: Path, judge: _Strict
+def _json_names(names: Collection[str]) -> dict[str, str]:
+    """Return which setting a key of a JSON file is."""
+    return {camel_case(name): name for name in names} | {name: name for name in names}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A place that settings are read from.
+
+    Attributes:
+        given: What stands there, by key.
+        names: The setting of each key.
+        prefix: What the path of a key begins with.
+        where: How an error names the place.
+        is_shared: Whether keys of others stand there, too: only a likely slip is an error then.
+        is_text: Whether values are texts, as those of variables.
+    """
+
+    given: Mapping[str, Any] = field(kw_only=False)
+    names: Mapping[str, str] = field(kw_only=False)
+    prefix: str = ""
+    where: str = ""
+    is_shared: bool = False
+    is_text: bool = False
+
+    def read(self, problems: list[str] | None) -> dict[str, tuple[Any, str]]:
+        """Return the value of each setting that is set there, and the path that set it."""
+        found: dict[str, tuple[Any, str]] = {}
+        instead: dict[str, tuple[Any, str]] = {}
+        for key, value in self.given.items():
+            name, path = self.names.get(key), self.prefix + key
+            if name is None:
+                cutoff = 0.85 if self.is_shared else 0.6
+                match = next(iter(difflib.get_close_matches(key, self.names, 1, cutoff)), None)
+                if match or not self.is_shared:
+                    hint = f"\nhint: did you mean `{match}`?" if match else ""
+                    problem = f"`{path}` is not a setting{self.where}{hint}"
+                    likely = self.names[match] if match else None
+                    instead |= _leave_out(SettingsError(problem, path=path), likely, problems)
+                continue
+            try:
+                if name in found:
+                    problem = f"`{path}` and `{found[name][1]}` set the same thing{self.where}"
+                    raise SettingsError(problem, path=path)
+                found[name] = self._parsed(name, value, path), path
+            except SettingsError as error:
+                found.pop(name, None)
+                found |= _leave_out(error, name, problems)
+        return instead | found
+
+    def _parsed(self, name: str, value: Any, path: str) -> Any:
+        if self.is_text:
+            try:
+                value = _KINDS[name].parse(value)
+            except ValueError:
+                raise _invalid(name, value, path, self.where) from None
+        _check(name, value, path, self.where)
+        return value
+
+
+def _leave_out(
+    error: SettingsError, name: str | None, problems: list[str] | None
 ) -> dict[str, tuple[Any, str]]:
-    # nanobot's own keys stand here too, so only what is very close to one of ours can be a mistake.
-    ours = {camel_case(name): name for name in NANOBOT_FIELDS}
-    ours |= {name: name for name in NANOBOT_FIELDS}
-    found: dict[str, Any] = {}
-    instead: dict[str, tuple[Any, str]] = {}
-    for key, value in section.items():
-        if key in ours:
-            found[key] = value
-        elif key not in NANOBOT_OWN_KEYS and (match := _closest(key, ours, cutoff=0.85)):
-            error = _unknown(f"agents.defaults.{key}", match, where=str(config))
-            instead |= judge.wrong(error, ours[match])
-    return instead | _accepted(
-        found, ours, prefix="agents.defaults.", where=str(config), judge=judge
-    )
+    """Note what is wrong; return what is in force in place of the setting `name`, if known which.
+
+    Raises:
+        SettingsError: Nobody asked for what is usable, or the main switch is wrong.
+    """
+    if problems is None or name == "context_compression":
+        raise error
+    problems.append(str(error))
+    return {name: (False, error.path)} if name and _KINDS[name] is _SWITCH else {}
 
 
-def _from_settings_file(path: Path, judge: _Strict) -> dict[str, tuple[Any, str]]:
-    known = {camel_case(name): name for name in _RULES} | {name: name for name in _RULES}
-    data = read_json_object(path)
-    instead: dict[str, tuple[Any, str]] = {}
-    for key in [key for key in data if key not in known]:
-        match = _closest(key, known)
-        error = _unknown(key, match, where=str(path))
-        instead |= judge.wrong(error, known[match] if match else None)
-        del data[key]
-    return instead | _accepted(data, known, prefix="", where=str(path), judge=judge)
+def _check(name: str, value: Any, path: str, where: str = "") -> None:
+    if not _KINDS[name].accepts(value):
+        raise _invalid(name, value, path, where)
 
 
-def _from_environ(environ: Mapping[str, str], judge: _Strict) -> dict[str, tuple[Any, str]]:
-    known = {env_name(name): name for name in _RULES}
-    found: dict[str, tuple[Any, str]] = {}
-    for key, text in environ.items():
-        if not key.startswith(ENV_PREFIX) or text.strip() == "":
-            continue
-        name = known.get(key)
-        if name is None:
-            # The prefix is shared with variables that are no settings: only a likely slip is an
-            # error.
-            if match := _closest(key, known, cutoff=0.85):
-                error = _unknown(key, match, where="the environment")
-                found = judge.wrong(error, known[match]) | found
-            continue
-        try:
-            found[name] = (_parsed(name, text, path=key), key)
-        except SettingsError as error:
-            found |= judge.wrong(error, name)
-    return found
-
-
-def _parsed(name: str, text: str, *, path: str) -> Any:
-    rule = _RULES[name]
-    try:
-        value = rule.parse(text)
-    except ValueError:
-        raise _invalid(rule, text, path=path) from None
-    _check(name, value, path=path)
-    return value
-
-
-def _accepted(
-    data: Mapping[str, Any], known: Mapping[str, str], *, prefix: str, where: str, judge: _Strict
-) -> dict[str, tuple[Any, str]]:
-    found: dict[str, tuple[Any, str]] = {}
-    for key, value in data.items():
-        name, path = known[key], prefix + key
-        try:
-            if name in found:
-                raise SettingsError(
-                    f"`{path}` and `{found[name][1]}` set the same thing (in `{where}`)", path=path
-                )
-            _check(name, value, path=path, where=where)
-            found[name] = (value, path)
-        except SettingsError as error:
-            found.pop(name, None)
-            found |= judge.wrong(error, name)
-    return found
-
-
-def _check(name: str, value: Any, *, path: str, where: str = "") -> None:
-    rule = _RULES[name]
-    if not rule.accepts(value):
-        raise _invalid(rule, value, path=path, where=where)
-
-
-def _check_buffer(values: Mapping[str, Any], sources: Mapping[str, str]) -> None:
-    defaults = Settings()
-    keep = values.get("message_buffer_min", defaults.message_buffer_min)
-    limit = values.get("message_buffer_limit", defaults.message_buffer_limit)
+def _check_buffer(values: Mapping[str, Any], path: str) -> None:
+    keep, limit = values["message_buffer_min"], values["message_buffer_limit"]
     if keep >= limit:
-        path = sources.get("message_buffer_min") or sources["message_buffer_limit"]
         raise SettingsError(
             f"`{path}` leaves nothing to summarise: {keep} messages stay of {limit}\n"
             "hint: `messageBufferMin` must be below `messageBufferLimit`",
@@ -513,20 +467,10 @@ def _check_buffer(values: Mapping[str, Any], sources: Mapping[str, str]) -> None
         )
 
 
-def _invalid(rule: _Rule, value: Any, *, path: str, where: str = "") -> SettingsError:
-    place = f" (in `{where}`)" if where else ""
-    shown = _show_store(value) if rule is _STORE else _show(value)
-    return SettingsError(f"`{path}` must be {rule.expected}, got `{shown}`{place}", path=path)
-
-
-def _unknown(path: str, match: str | None, *, where: str) -> SettingsError:
-    hint = f"\nhint: did you mean `{match}`?" if match else ""
-    return SettingsError(f"`{path}` is not a setting (in `{where}`){hint}", path=path)
-
-
-def _closest(key: str, known: Mapping[str, str], *, cutoff: float = 0.6) -> str | None:
-    matches = difflib.get_close_matches(key, known, n=1, cutoff=cutoff)
-    return matches[0] if matches else None
+def _invalid(name: str, value: Any, path: str, where: str) -> SettingsError:
+    kind = _KINDS[name]
+    shown = _show_store(value) if kind is _STORE else _show(value)
+    return SettingsError(f"`{path}` must be {kind.expected}, got `{shown}`{where}", path=path)
 
 
 def _show(value: Any) -> str:
