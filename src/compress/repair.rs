@@ -108,14 +108,14 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
 /// The calls of one message while their results are read.
 struct Calls<'m> {
     calls: Vec<Call<'m>>,
-    /// Positions of the calls that have no result yet, by the id they came with, the first one last.
-    open: HashMap<&'m str, Vec<usize>>,
+    /// Position of the first call that has no result yet, by the id it came with; `None` when all have one.
+    open: HashMap<&'m str, Option<usize>>,
 }
 
 struct Call<'m> {
     given_id: &'m str,
-    /// The id it has in the request.
-    id: String,
+    /// Position of the next call that came with the same id.
+    next: Option<usize>,
     name: &'m str,
     /// A new id and name, and arguments where there were none.
     edit: CallEdit,
@@ -124,41 +124,41 @@ struct Call<'m> {
     answered: bool,
 }
 
+impl Call<'_> {
+    /// Returns the id it has in the request.
+    fn id(&self) -> &str {
+        self.edit.id.as_deref().unwrap_or(self.given_id)
+    }
+}
+
 impl<'m> Calls<'m> {
     fn of(index: usize, tool_calls: &'m [ToolCall<'_>]) -> Self {
-        let given: HashSet<&str> = tool_calls.iter().filter_map(|call| Some(call.id.as_ref()?.as_str())).collect();
-        let mut used: HashSet<String> = HashSet::new();
-        let calls: Vec<Call<'m>> = tool_calls
-            .iter()
-            .enumerate()
-            .map(|(position, call)| {
-                let given_id = call.id.as_ref().map_or("", Text::as_str);
-                let mut id = given_id.to_owned();
-                let mut edit = CallEdit::default();
-                if id.is_empty() || used.contains(&id) {
-                    id = format!("call_{index}_{position}");
-                    let mut number = 1;
-                    while given.contains(id.as_str()) || used.contains(&id) {
-                        number += 1;
-                        id = format!("call_{index}_{position}_{number}");
-                    }
-                    edit.id = Some(id.clone());
+        let mut open: HashMap<&str, Option<usize>> = HashMap::with_capacity(tool_calls.len());
+        let mut calls: Vec<Call<'m>> = Vec::with_capacity(tool_calls.len());
+        for (position, call) in tool_calls.iter().enumerate().rev() {
+            let given_id = call.id.as_ref().map_or("", Text::as_str);
+            let next = open.insert(given_id, Some(position)).flatten();
+            let name = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty());
+            let edit = CallEdit {
+                id: None,
+                name: name.is_none().then(|| UNNAMED_TOOL.to_owned()),
+                arguments: call.arguments.is_none().then(|| NO_ARGUMENTS.to_owned()),
+            };
+            let arguments = call.arguments.as_ref().and_then(|text| repaired_arguments(text, call));
+            calls.push(Call { given_id, next, name: name.unwrap_or(UNNAMED_TOOL), edit, arguments, answered: false });
+        }
+        calls.reverse();
+        for (position, call) in calls.iter_mut().enumerate() {
+            if call.given_id.is_empty() || open[call.given_id] != Some(position) {
+                // No two new ids are the same: the position is in each.
+                let mut id = format!("call_{index}_{position}");
+                let mut number = 1;
+                while open.contains_key(id.as_str()) {
+                    number += 1;
+                    id = format!("call_{index}_{position}_{number}");
                 }
-                used.insert(id.clone());
-                let name = call.name.as_ref().map(Text::as_str).filter(|name| !name.is_empty());
-                if name.is_none() {
-                    edit.name = Some(UNNAMED_TOOL.to_owned());
-                }
-                let arguments = call.arguments.as_ref().and_then(|text| repaired_arguments(text, call));
-                if call.arguments.is_none() {
-                    edit.arguments = Some(NO_ARGUMENTS.to_owned());
-                }
-                Call { given_id, id, name: name.unwrap_or(UNNAMED_TOOL), edit, arguments, answered: false }
-            })
-            .collect();
-        let mut open: HashMap<&str, Vec<usize>> = HashMap::new();
-        for (position, call) in calls.iter().enumerate().rev() {
-            open.entry(call.given_id).or_default().push(position);
+                call.edit.id = Some(id);
+            }
         }
         Self { calls, open }
     }
@@ -192,7 +192,12 @@ impl<'m> Calls<'m> {
     /// Finds the calls that results with these ids answer, as their position and the result's new id where it changes;
     /// `None` for an orphan. Where one side has no id that can be read, a result answers the first call that nothing else does.
     fn answers(&mut self, ids: &[&str]) -> Vec<Option<(usize, Option<String>)>> {
-        let by_id = |id: &&str| self.open.get_mut(*id)?.pop();
+        let by_id = |id: &&str| {
+            let first = self.open.get_mut(*id)?;
+            let position = (*first)?;
+            *first = self.calls[position].next;
+            Some(position)
+        };
         let by_id: Vec<Option<usize>> = ids.iter().map(by_id).collect();
         for &position in by_id.iter().flatten() {
             self.calls[position].answered = true;
@@ -208,7 +213,7 @@ impl<'m> Calls<'m> {
             })?;
             let call = &mut self.calls[position];
             call.answered = true;
-            Some((position, (call.id != **id).then(|| call.id.clone())))
+            Some((position, (call.id() != *id).then(|| call.id().to_owned())))
         };
         ids.iter().zip(by_id).map(answer).collect()
     }
@@ -218,7 +223,7 @@ impl<'m> Calls<'m> {
         open.map(|call| {
             let message = Message {
                 name: Some(call.name.into()),
-                tool_call_id: Some(Text::new(call.id.as_str())),
+                tool_call_id: Some(Text::new(call.id())),
                 ..Message::new(Role::Tool, elision::MISSING_RESULT)
             };
             let fixed_tokens = counter.message(&message);
@@ -226,7 +231,7 @@ impl<'m> Calls<'m> {
                 role: Role::Tool,
                 content: elision::MISSING_RESULT.to_owned(),
                 name: Some(call.name.to_owned()),
-                tool_call_id: Some(call.id),
+                tool_call_id: Some(call.id().to_owned()),
             };
             Entry {
                 origin: Origin::Backfill(message),
