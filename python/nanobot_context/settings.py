@@ -290,12 +290,10 @@ def _load(
             {key: agent_defaults[key] for key in agent_defaults if key not in NANOBOT_OWN_KEYS},
             _json_names(NANOBOT_FIELDS),
             prefix="agents.defaults.",
-            where=f" (in `{config}`)",
+            where=str(config),
             is_shared=True,
         ),
-        _Place(
-            read_json_object(settings_file), _json_names(_KINDS), where=f" (in `{settings_file}`)"
-        ),
+        _Place(read_json_object(settings_file), _json_names(_KINDS), where=str(settings_file)),
         _Place(
             {
                 key: text
@@ -303,6 +301,7 @@ def _load(
                 if key.startswith(ENV_PREFIX) and text.strip()
             },
             {env_name(name): name for name in _KINDS},
+            where="the environment",
             is_shared=True,
             is_text=True,
         ),
@@ -390,16 +389,16 @@ class _Place:
     Attributes:
         given: What stands there, by key.
         names: The setting of each key.
+        where: What an error calls the place.
         prefix: What the path of a key begins with.
-        where: How an error names the place.
         is_shared: Whether keys of others stand there, too: only a likely slip is an error then.
         is_text: Whether values are texts, as those of variables.
     """
 
     given: Mapping[str, Any] = field(kw_only=False)
     names: Mapping[str, str] = field(kw_only=False)
+    where: str
     prefix: str = ""
-    where: str = ""
     is_shared: bool = False
     is_text: bool = False
 
@@ -414,13 +413,14 @@ class _Place:
                 match = next(iter(difflib.get_close_matches(key, self.names, 1, cutoff)), None)
                 if match or not self.is_shared:
                     hint = f"\nhint: did you mean `{match}`?" if match else ""
-                    problem = f"`{path}` is not a setting{self.where}{hint}"
+                    problem = f"`{path}` is not a setting (in `{self.where}`){hint}"
                     likely = self.names[match] if match else None
                     instead |= _leave_out(SettingsError(problem, path=path), likely, problems)
                 continue
             try:
                 if name in found:
-                    problem = f"`{path}` and `{found[name][1]}` set the same thing{self.where}"
+                    other = found[name][1]
+                    problem = f"`{path}` and `{other}` set the same thing (in `{self.where}`)"
                     raise SettingsError(problem, path=path)
                 found[name] = self._parsed(name, value, path), path
             except SettingsError as error:
@@ -468,9 +468,9 @@ def _check_buffer(values: Mapping[str, Any], path: str) -> None:
 
 
 def _invalid(name: str, value: Any, path: str, where: str) -> SettingsError:
-    kind = _KINDS[name]
+    kind, place = _KINDS[name], f" (in `{where}`)" if where else ""
     shown = _show_store(value) if kind is _STORE else _show(value)
-    return SettingsError(f"`{path}` must be {kind.expected}, got `{shown}`{where}", path=path)
+    return SettingsError(f"`{path}` must be {kind.expected}, got `{shown}`{place}", path=path)
 
 
 def _show(value: Any) -> str:
