@@ -32,10 +32,10 @@ __all__ = [
     "CompressedEvent",
     "GaveUpEvent",
     "LearnedEvent",
-    "LiveEvent",
     "OverflowEvent",
     "RetryEvent",
     "SummarisedEvent",
+    "TelemetryEvent",
     "current_session",
     "emit",
     "is_wanted",
@@ -53,7 +53,7 @@ def _now() -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LiveEvent:
+class TelemetryEvent:
     """What every event has.
 
     Attributes:
@@ -86,7 +86,7 @@ class LiveEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CompressedEvent(LiveEvent):
+class CompressedEvent(TelemetryEvent):
     """A request was made to fit before it was sent.
 
     Attributes:
@@ -115,7 +115,7 @@ class CompressedEvent(LiveEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverflowEvent(LiveEvent):
+class OverflowEvent(TelemetryEvent):
     """The provider called a request too large, or cut it in silence.
 
     Attributes:
@@ -141,7 +141,7 @@ class OverflowEvent(LiveEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryEvent(LiveEvent):
+class RetryEvent(TelemetryEvent):
     """A request that was refused is sent again, smaller.
 
     Attributes:
@@ -161,7 +161,7 @@ class RetryEvent(LiveEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnsweredEvent(LiveEvent):
+class AnsweredEvent(TelemetryEvent):
     """The model answered. The numbers are the provider's; `None` where it reports none.
 
     Attributes:
@@ -187,7 +187,7 @@ class AnsweredEvent(LiveEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaveUpEvent(LiveEvent):
+class GaveUpEvent(TelemetryEvent):
     """Nothing that is small enough was left to send: the user is told in plain words.
 
     Attributes:
@@ -206,7 +206,7 @@ class GaveUpEvent(LiveEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummarisedEvent(LiveEvent):
+class SummarisedEvent(TelemetryEvent):
     """A summary of a session was made in the background, or could not be made.
 
     `model` is the one that wrote it, `None` where none did.
@@ -239,7 +239,7 @@ class SummarisedEvent(LiveEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedEvent(LiveEvent):
+class LearnedEvent(TelemetryEvent):
     """A provider taught something about its model, which holds from now on.
 
     `model` is the model with the provider's address, as `status` shows it.
@@ -264,7 +264,7 @@ class LearnedEvent(LiveEvent):
 
 @dataclass(slots=True, eq=False)
 class _Listener:
-    callback: Callable[[LiveEvent], object]
+    callback: Callable[[TelemetryEvent], object]
     include_content: bool
     has_failed: bool = False
 
@@ -275,7 +275,7 @@ _changing = ThreadLock()
 
 
 def subscribe(
-    callback: Callable[[LiveEvent], object], *, include_content: bool = False
+    callback: Callable[[TelemetryEvent], object], *, include_content: bool = False
 ) -> Callable[[], None]:
     """Call `callback` with each event of this process from now on; return what ends that.
 
@@ -309,12 +309,12 @@ def subscribe(
     return stop
 
 
-def is_wanted(event: type[LiveEvent]) -> bool:
+def is_wanted(event: type[TelemetryEvent]) -> bool:
     """Return whether anybody would see an event of this class; without one, make none."""
     return bool(_listeners) or logger.isEnabledFor(event.level)
 
 
-def emit(event: LiveEvent, content: Callable[[], Mapping[str, Any]] | None = None) -> None:
+def emit(event: TelemetryEvent, content: Callable[[], Mapping[str, Any]] | None = None) -> None:
     """Give `event` to the log and to every listener; `content` makes what some of them asked for.
 
     Raises nothing that a listener raises.
@@ -326,7 +326,7 @@ def emit(event: LiveEvent, content: Callable[[], Mapping[str, Any]] | None = Non
             *(event, event.session, event.model),
             extra={"nanobot_context": event.to_dict()},
         )
-    full: LiveEvent | None = None
+    full: TelemetryEvent | None = None
     for listener in _listeners:
         if listener.include_content and content is not None:
             full = full or replace(event, content=content())

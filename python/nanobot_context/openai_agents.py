@@ -9,16 +9,12 @@ The SDK is not imported: a session has the methods of its `Session` protocol, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import compress_messages, fits
-from nanobot_context.arguments import (
-    check_instance,
-    check_mappings,
-    check_whole,
-)
+from nanobot_context.arguments import check_instance, check_mappings, check_whole
 from nanobot_context.errors import (
     ConflictError,
     SessionExistsError,
@@ -216,9 +212,7 @@ class OpenAIAgentsSession:
             except SessionExistsError:
                 stored = await self._service.get(*self._key, last=0, user_first="off")
         # Not the session itself, which would collect all that is added.
-        return SessionHead(
-            **{field.name: getattr(stored, field.name) for field in fields(SessionHead)}
-        )
+        return stored.head
 
     async def _newest(self) -> tuple[StoredSession, SessionEvent] | None:
         """Return the session and its newest item."""

@@ -164,12 +164,6 @@ class Settings:
     """Share of the window that is kept free for the answer."""
     compression_model: str | None = _setting(_NAME, None)
     """Model for summaries made while compressing; `None` is the current model."""
-    tool_result_max_chars: int = _setting(_POSITIVE, 15_000)
-    """Most characters of a result that is trimmed by lines."""
-    soft_trim_head_lines: int = _setting(_COUNT, 20)
-    """Lines kept at the start of a trimmed result."""
-    soft_trim_tail_lines: int = _setting(_COUNT, 10)
-    """Lines kept at the end of a trimmed result."""
     reasoning_keep_chars: int = _setting(_COUNT, 2_000)
     """Longest `reasoning_content` kept outside the last round."""
     max_user_message_chars: int = _setting(_COUNT, 30_000)
@@ -186,8 +180,6 @@ class Settings:
     """Messages that stay after it; fewer than `message_buffer_limit`."""
     summary_model: str | None = _setting(_NAME, None)
     """Model for that summary; `None` is the current model."""
-    summary_interval: int = _setting(_POSITIVE, 10)
-    """Rounds between two rolling summaries."""
     summary_timeout_seconds: float = _setting(_SECONDS, 120.0)
     """How long the model may take for one. Nothing waits for it."""
     archive: bool = _setting(_SWITCH, True)

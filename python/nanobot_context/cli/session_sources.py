@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import atexit
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from nanobot_context._core import mask_credentials, without_credentials
 from nanobot_context.conversations import (
@@ -44,36 +43,8 @@ class Entry:
     where: tuple[str, ...] = ()
 
 
-class SessionSource(ABC):
-    """Somewhere that sessions are.
-
-    Attributes:
-        shown: What it is called; without user name and password.
-        items: What `Entry.items` counts.
-    """
-
-    shown: str
-    items: str
-
-    @abstractmethod
-    def entries(self) -> list[Entry]:
-        """Return every session, the one written last first."""
-
-    @abstractmethod
-    def read(self, key: str) -> Conversation:
-        """Return a session; raise `SessionNotFoundError` where there is none."""
-
-    @abstractmethod
-    def delete(self, key: str) -> bool:
-        """Delete a session with all that belongs to it; return whether there was one."""
-
-    @abstractmethod
-    def sweep(self) -> int:
-        """Free what has expired, whoever's it is; return how many sessions that were."""
-
-
-class Files(SessionSource):
-    """nanobot's session files."""
+class Files:
+    """nanobot's session files; each method as `Stored` has it."""
 
     items = "messages"
 
@@ -110,8 +81,13 @@ class Files(SessionSource):
         return 0
 
 
-class Stored(SessionSource):
-    """A user's sessions in a store."""
+class Stored:
+    """A user's sessions in a store.
+
+    Attributes:
+        shown: What the store is called; without user name and password.
+        items: What `Entry.items` counts.
+    """
 
     items = "events"
 
@@ -123,6 +99,7 @@ class Stored(SessionSource):
         self.user = user
 
     def entries(self) -> list[Entry]:
+        """Return every session, the one written last first."""
         return [
             Entry(head.id, head.seq - head.first_seq + 1 if head.seq else 0, head.updated)
             for head in self.heads()
@@ -133,6 +110,7 @@ class Stored(SessionSource):
         return self.service.list_sessions(self.app, self.user)
 
     def read(self, key: str) -> Conversation:
+        """Return a session; raise `SessionNotFoundError` where there is none."""
         session = self.service.get(self.app, self.user, key, user_first="off")
         if session is None:
             raise SessionNotFoundError(
@@ -141,10 +119,15 @@ class Stored(SessionSource):
         return stored_conversation(session, self._source)
 
     def delete(self, key: str) -> bool:
+        """Delete a session with all that belongs to it; return whether there was one."""
         return self.service.delete(self.app, self.user, key)
 
     def sweep(self) -> int:
+        """Free what has expired, whoever's it is; return how many sessions that were."""
         return self.service.cleanup()
+
+
+SessionSource: TypeAlias = Files | Stored
 
 
 def source_of(

@@ -12,7 +12,7 @@ import json
 import os
 from pathlib import Path
 
-from nanobot_context.events import LiveEvent
+from nanobot_context.events import TelemetryEvent
 from nanobot_context.files import locked
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
@@ -46,7 +46,7 @@ class EventFile:
         self._patience_seconds = _LOCK_SECONDS
         self._has_failed = False
 
-    def write(self, event: LiveEvent) -> None:
+    def write(self, event: TelemetryEvent) -> None:
         """Append `event`. Costs some 50 microseconds; raises nothing."""
         # ASCII: a lone surrogate has no UTF-8, and some readers take U+2028 for the end of a line.
         line = json.dumps(event.to_dict(), default=repr).encode() + b"\n"

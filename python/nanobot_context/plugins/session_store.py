@@ -42,7 +42,6 @@ from nanobot_context.plugins.shared_session import (
     MODULE,
     Known,
     forget,
-    head_of,
     known_of,
     loaded,
     merge,
@@ -363,7 +362,7 @@ class SharedSessions:
         Raises:
             SessionExistsError: Another gateway was first.
         """
-        known = Known(head_of(self._service.create(APP, USER, session.key)))
+        known = Known(self._service.create(APP, USER, session.key).head)
         note(session, known)
         return known
 

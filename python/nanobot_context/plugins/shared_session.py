@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -75,7 +75,7 @@ class Known:
         """Return what is known of a session that `gateway` has just read."""
         lines = list(_lines(stored))
         messages, seqs = [message for _, message in lines], [seq for seq, _ in lines]
-        return cls(head_of(stored), messages, seqs, stored_record(stored, gateway))
+        return cls(stored.head, messages, seqs, stored_record(stored, gateway))
 
     def is_current(self, head: SessionHead) -> bool:
         """Return whether nobody has written since; `head` is the session as it is now."""
@@ -288,7 +288,3 @@ def note(session: Any, known: Known) -> None:
 def forget(session: Any) -> None:
     """Note that nothing of `session` is in the store."""
     vars(session).pop(_KNOWN, None)
-
-
-def head_of(stored: StoredSession) -> SessionHead:
-    return SessionHead(**{item.name: getattr(stored, item.name) for item in fields(SessionHead)})

@@ -18,7 +18,7 @@ from nanobot_context.report.page import page
 from nanobot_context.report.render import render
 
 if TYPE_CHECKING:
-    from nanobot_context.events import LiveEvent
+    from nanobot_context.events import TelemetryEvent
     from nanobot_context.settings import Settings
 
 __all__ = ["report_page", "write_report"]
@@ -30,7 +30,7 @@ def write_report(
     *,
     window_tokens: int,
     model: str | None = None,
-    events: Iterable[Mapping[str, Any] | LiveEvent] | None = None,
+    events: Iterable[Mapping[str, Any] | TelemetryEvent] | None = None,
     learned: Mapping[str, Mapping[str, Any]] | None = None,
     max_output_tokens: int | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
@@ -81,7 +81,7 @@ def report_page(
     conversation: Conversation,
     replayed: Replay,
     *,
-    events: Iterable[Mapping[str, Any] | LiveEvent] | None = None,
+    events: Iterable[Mapping[str, Any] | TelemetryEvent] | None = None,
     learned: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> bytes:
     """Return the page of a replay, in UTF-8: see `write_report`."""

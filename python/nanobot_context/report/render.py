@@ -16,7 +16,7 @@ from nanobot_context.replay import Replay, Request
 
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
-    from nanobot_context.events import LiveEvent
+    from nanobot_context.events import TelemetryEvent
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
@@ -49,7 +49,7 @@ class _Texts:
 def render(
     conversation: Conversation,
     replayed: Replay,
-    events: Iterable[Mapping[str, Any] | LiveEvent],
+    events: Iterable[Mapping[str, Any] | TelemetryEvent],
     learned: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return the page's data as JSON values; `page.js` names the columns again."""
@@ -120,7 +120,7 @@ def _stack(tokens: Mapping[str, int]) -> list[int]:
 
 
 def _of_session(
-    events: Iterable[Mapping[str, Any] | LiveEvent], conversation: Conversation
+    events: Iterable[Mapping[str, Any] | TelemetryEvent], conversation: Conversation
 ) -> Iterator[dict[str, Any]]:
     """Yield the events of the conversation; of one that no session is named for, too."""
     names = {conversation.name, conversation.metadata.get("key")}

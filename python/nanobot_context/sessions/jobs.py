@@ -106,15 +106,15 @@ class Job(AnyJob, Generic[T]):
         self._outcome: Outcome = None
         begin_in_children(self)
 
-    def result(self, timeout: float | None = None) -> T:
-        """Wait for the job, at most `timeout` seconds, and return what `work` returned.
+    def result(self, timeout_seconds: float | None = None) -> T:
+        """Wait for the job, at most `timeout_seconds`, and return what `work` returned.
 
         Raises:
             concurrent.futures.CancelledError: It was cancelled.
             TimeoutError: It, or the wait for it, took too long.
             Exception: What `work` raised.
         """
-        return self._future.result(timeout)
+        return self._future.result(timeout_seconds)
 
     def begin_in_child(self) -> None:
         """Cancel the job in a forked child, unless it has ended: the parent runs it."""
@@ -333,16 +333,16 @@ class Jobs(JobLine[Job[Any]]):
             self._run_here(job)
         return job
 
-    def close(self, deadline: float | None = None) -> None:
+    def close(self, timeout_seconds: float | None = None) -> None:
         """Cancel what waits and let what runs end; afterwards every job runs in its caller.
 
         Args:
-            deadline: Seconds until what still runs is cancelled, too; `None` to wait for it. Not
-                to be called by a job.
+            timeout_seconds: After these what still runs is cancelled, too; `None` to wait for it.
+                Not to be called by a job.
         """
         running = [job._future for job in self._begin_close()]
-        concurrent.futures.wait(running, deadline)
-        if deadline is not None:
+        concurrent.futures.wait(running, timeout_seconds)
+        if timeout_seconds is not None:
             self._cancel_all(running=True)
 
     def _start(self, job: Job[Any], runner: Runner) -> None:

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from nanobot_context._core import (
-    SessionStoreHandle,
-)
+from nanobot_context._core import SessionStoreHandle
 from nanobot_context.arguments import (
     check_choice,
     check_flag,
+    check_instance,
     check_whole,
+    invalid,
     json_of,
     text_of,
 )
-from nanobot_context.errors import InvalidArgumentError, SessionExistsError
+from nanobot_context.errors import SessionExistsError
 from nanobot_context.sessions.records import (
     SessionEvent,
     SessionHead,
@@ -223,35 +223,23 @@ USER_FIRST = ("prepend", "drop", "off")
 
 def check_session(session: Any, kind: type[SessionHead] = SessionHead) -> tuple[str, str, str]:
     """Return the key of a session that a service has returned."""
-    if not isinstance(session, kind):
-        raise InvalidArgumentError(
-            f"`session` must be a `{kind.__name__}`, got {type(session).__name__}",
-            argument="session",
-        )
-    return session.key
+    check_instance("session", session, kind)
+    key: tuple[str, str, str] = session.key
+    return key
 
 
 def _batch(events: Any) -> Events:
     if not isinstance(events, Iterable):
-        raise InvalidArgumentError(
-            f"`events` must be a list of `SessionEvent`, got {type(events).__name__}",
-            argument="events",
-        )
+        raise invalid("events", "a list of `SessionEvent`", events)
     batch = list(events)
     for index, event in enumerate(batch):
-        if not isinstance(event, SessionEvent):
-            raise InvalidArgumentError(
-                f"`events[{index}]` must be a `SessionEvent`, got {type(event).__name__}",
-                argument="events",
-            )
+        check_instance(f"events[{index}]", event, SessionEvent)
     return batch
 
 
 def _meta(meta: Any) -> dict[str, Any]:
     if not isinstance(meta, Mapping):
-        raise InvalidArgumentError(
-            f"`meta` must be a dict, got {type(meta).__name__}", argument="meta"
-        )
+        raise invalid("meta", "a dict", meta)
     return dict(meta)
 
 

@@ -7,7 +7,7 @@ import time
 import uuid
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from nanobot_context.arguments import check_flag, format_value, invalid, json_of, text_of
@@ -237,6 +237,11 @@ class StoredSession(SessionHead):
     summaries: dict[str, SessionSummary] = field(default_factory=dict)
 
     @property
+    def head(self) -> SessionHead:
+        """The session without its events, as it is now."""
+        return SessionHead(**{item.name: getattr(self, item.name) for item in fields(SessionHead)})
+
+    @property
     def messages(self) -> list[Message]:
         """The chat messages among the events."""
         return [event.payload for event in self.events if event.is_message]
@@ -297,9 +302,7 @@ def _position(event: SessionEvent) -> int:
 def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:
     """Return state as bytes: JSON, bytes behind a zero; `None` stays and deletes."""
     if not isinstance(state, Mapping):
-        raise InvalidArgumentError(
-            f"`state` must be a dict, got {type(state).__name__}", argument="state"
-        )
+        raise invalid("state", "a dict", state)
     encoded: dict[str, bytes | None] = {}
     for name, value in state.items():
         text_of("state", name)

@@ -272,12 +272,12 @@ class SessionService(Base):
         """Free what has expired; return how many sessions that were. They are invisible before."""
         return self._wait(self._do.sweep())
 
-    def close(self, deadline: float | None = None) -> None:
-        """Wait for summaries that are being made, `deadline` seconds at most, and let go.
+    def close(self, timeout_seconds: float | None = None) -> None:
+        """Wait for summaries that are being made, at most `timeout_seconds`, and let go.
 
         What was not finished stores nothing.
         """
-        self._jobs.close(deadline)
+        self._jobs.close(timeout_seconds)
         self._handle.close()
 
 
@@ -354,7 +354,7 @@ class AsyncSessionService(Base):
         work = self._summary_work(session, key, force)
         return await self._jobs.submit(session.key, work, part=key, force=force)
 
-    async def close(self, deadline: float | None = None) -> None:
+    async def close(self, timeout_seconds: float | None = None) -> None:
         """See `SessionService.close`."""
-        await self._jobs.close(deadline)
+        await self._jobs.close(timeout_seconds)
         self._handle.close()

@@ -72,22 +72,22 @@ class AsyncJobs(JobLine[AsyncJob[Any]]):
                 raise
         return job
 
-    async def close(self, deadline: float | None = None) -> None:
+    async def close(self, timeout_seconds: float | None = None) -> None:
         """Cancel what waits and let what runs end; afterwards every job runs in its caller.
 
         Args:
-            deadline: Seconds until what still runs is cancelled, too; `None` to wait for it. Not
-                to be called by a job.
+            timeout_seconds: After these what still runs is cancelled, too; `None` to wait for it.
+                Not to be called by a job.
         """
         running = {job._future for job in self._begin_close()}
         try:
             if running:
-                await asyncio.wait(running, timeout=deadline)
+                await asyncio.wait(running, timeout=timeout_seconds)
         except asyncio.CancelledError:
-            deadline = 0
+            timeout_seconds = 0
             raise
         finally:
-            if deadline is not None:
+            if timeout_seconds is not None:
                 self._cancel_all(running=True)
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=_GRACE_SECONDS)

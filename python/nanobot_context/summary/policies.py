@@ -9,7 +9,8 @@ request, and where it is too long summarises, then shows less and less.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -128,43 +129,30 @@ def maybe_summarize(
     Raises:
         InvalidMessageError: A message is of a shape that no provider accepts.
     """
-    when = _All() if when is None else when
-    _check(session, summarizer, when)
-    job = _begin(session, when)
-    if job is None:
-        return None
-    try:
-        summary = summarizer.summarize(job.messages, previous=job.previous, reason=job.reason)
-    except BaseException:
-        session.summary_failed()
-        raise
-    return summary if session.update_summary(summary) else None
+    with _summarizing(session, summarizer, when) as due:
+        if due is not None:
+            due.made = summarizer.summarize(due.messages, previous=due.previous, reason=due.reason)
+    return due.made if due else None
 
 
 async def amaybe_summarize(
     session: Session, summarizer: Summarizer, when: When | None = None
 ) -> Summary | None:
     """As `maybe_summarize`, in a task; cancelling it leaves the session as it was."""
-    when = _All() if when is None else when
-    _check(session, summarizer, when)
-    job = _begin(session, when)
-    if job is None:
-        return None
-    try:
-        summary = await summarizer.asummarize(
-            job.messages, previous=job.previous, reason=job.reason
-        )
-    except BaseException:
-        session.summary_failed()
-        raise
-    return summary if session.update_summary(summary) else None
+    with _summarizing(session, summarizer, when) as due:
+        if due is not None:
+            due.made = await summarizer.asummarize(
+                due.messages, previous=due.previous, reason=due.reason
+            )
+    return due.made if due else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Due:
     messages: list[Message]
     previous: Summary | None
     reason: str
+    made: Summary | None = None
 
 
 def _check(session: object, summarizer: object, when: object) -> None:
@@ -177,17 +165,28 @@ def _check(session: object, summarizer: object, when: object) -> None:
         raise invalid("when", "a policy such as `StaticBuffer()`", when)
 
 
-def _begin(session: Session, when: When) -> _Due | None:
-    if session.summary_in_progress:
-        return None
+@contextmanager
+def _summarizing(
+    session: Session, summarizer: Summarizer, when: When | None
+) -> Iterator[_Due | None]:
+    """Yield what to summarise; hand what is `made` of it to the session, which may refuse it."""
+    when = _All() if when is None else when
+    _check(session, summarizer, when)
     previous = session.summary
     covered = previous.covers if previous else 0
-    due = when.due(session.messages, covered)
-    if due is None:
-        return None
+    cut = None if session.summary_in_progress else when.due(session.messages, covered)
+    if cut is None:
+        yield None
+        return
     session.summary_in_progress = True
-    cut, reason = due
-    return _Due(session.messages[covered:cut], previous, reason)
+    due = _Due(session.messages[covered : cut[0]], previous, cut[1])
+    try:
+        yield due
+    except BaseException:
+        session.summary_failed()
+        raise
+    if due.made is not None and not session.update_summary(due.made):
+        due.made = None
 
 
 async def call_with_summary(

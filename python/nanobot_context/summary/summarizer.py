@@ -9,6 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -129,8 +130,8 @@ class Summarizer:
         deadline = None if self.timeout_seconds is None else time.monotonic() + self.timeout_seconds
         while (request := job.next_request()) is not None:
             with job.asking():
-                job.answered(_within(deadline, self._ask, request, job))
-        return job.ended(job.finish())
+                job.run.answered(_within(deadline, self._ask, request, job))
+        return job.ended(job.run.finish())
 
     async def asummarize(
         self,
@@ -153,8 +154,8 @@ class Summarizer:
         while (request := await asyncio.to_thread(job.next_request)) is not None:
             with job.asking():
                 async with asyncio.timeout_at(deadline):
-                    job.answered(await self._aask(request, job))
-        return job.ended(await asyncio.to_thread(job.finish))
+                    job.run.answered(await self._aask(request, job))
+        return job.ended(await asyncio.to_thread(job.run.finish))
 
     def _start(
         self, messages: Sequence[Mapping[str, Any]], previous: Summary | None, reason: str
@@ -220,11 +221,19 @@ class _Job:
         prompt: list[Message] = [{"role": role, "content": text} for role, text in call.messages]
         return SummaryRequest(prompt, call.max_tokens, call.temperature, self.model, call.depth)
 
-    def asking(self) -> _Asking:
-        return _Asking(self)
-
-    def answered(self, text: str) -> None:
-        self.run.answered(text)
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """Tell the run how a call of the model failed, if it did."""
+        try:
+            yield
+        except Exception as error:
+            overflow = detect_overflow(error)
+            if isinstance(error, TimeoutError) and not str(error):
+                self.run.failed("the model did not answer in time")
+            elif overflow and overflow.kind in ("input", "request_bytes"):
+                self.run.refused(overflow.limit_tokens)
+            else:
+                self.run.failed(f"{type(error).__name__}: {error}")
 
     def streamed(self, piece: str, request: SummaryRequest) -> str:
         if not isinstance(piece, str):
@@ -233,10 +242,24 @@ class _Job:
             self.tell("text", text=piece)
         return piece
 
-    def finish(self) -> Summary:
-        return _summary(self.run.finish(), self)
-
-    def ended(self, summary: Summary) -> Summary:
+    def ended(self, draft: SummaryDraft) -> Summary:
+        """Return the summary that was drafted, and tell of it."""
+        previous = self.previous
+        summary = Summary(
+            text=draft.text,
+            covers=(previous.covers if previous else 0) + self.messages,
+            version=(previous.version if previous else 0) + 1,
+            made_by="model" if draft.by_model else "local",
+            data=json.loads(draft.data),
+            error=draft.error,
+            reason=self.reason,
+            model=self.model if draft.by_model else None,
+            truncated=draft.truncated,
+            chunks=draft.chunks,
+            max_depth=draft.max_depth,
+            input_tokens=draft.input_tokens,
+            output_tokens=draft.output_tokens,
+        )
         if summary.error is not None:
             self.tell("failed", error=summary.error)
         self.tell("ended", text=summary.text[:_PREVIEW_CHARS], summary=summary)
@@ -254,45 +277,6 @@ class _Job:
 
 
 _TRIGGERS = {"overflow_retry": "overflow_retry", "force": "manual"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Asking:
-    """Tells the job how a call of the model failed, if it did."""
-
-    job: _Job
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        if isinstance(error, TimeoutError) and not str(error):
-            self.job.run.failed("the model did not answer in time")
-        elif (overflow := detect_overflow(error)) and overflow.kind in ("input", "request_bytes"):
-            self.job.run.refused(overflow.limit_tokens)
-        else:
-            self.job.run.failed(f"{type(error).__name__}: {error}")
-        return True
-
-
-def _summary(draft: SummaryDraft, job: _Job) -> Summary:
-    previous = job.previous
-    return Summary(
-        text=draft.text,
-        covers=(previous.covers if previous else 0) + job.messages,
-        version=(previous.version if previous else 0) + 1,
-        made_by="model" if draft.by_model else "local",
-        data=json.loads(draft.data),
-        error=draft.error,
-        reason=job.reason,
-        model=job.model if draft.by_model else None,
-        truncated=draft.truncated,
-        chunks=draft.chunks,
-        max_depth=draft.max_depth,
-        input_tokens=draft.input_tokens,
-        output_tokens=draft.output_tokens,
-    )
 
 
 def _within(deadline: float | None, work: Callable[..., str], *args: Any) -> str:

@@ -23,9 +23,9 @@ from nanobot_context.events import (
     AnsweredEvent,
     CompressedEvent,
     LearnedEvent,
-    LiveEvent,
     OverflowEvent,
     RetryEvent,
+    TelemetryEvent,
     current_session,
     emit,
     is_wanted,
@@ -47,7 +47,7 @@ from shim_classes import (
 )
 
 unix = pytest.mark.skipif(sys.platform == "win32", reason="of Unix")
-Heard = list[LiveEvent]
+Heard = list[TelemetryEvent]
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_the_same_callback_twice_is_two_listeners() -> None:
 def test_a_listener_that_raises_is_logged_once_and_stops_nobody(
     heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(event: LiveEvent) -> None:
+    def fail(event: TelemetryEvent) -> None:
         raise RuntimeError("on purpose")
 
     stop, late = subscribe(fail), Heard()
@@ -111,7 +111,7 @@ def test_a_listener_that_raises_is_logged_once_and_stops_nobody(
 
 
 def test_a_coroutine_function_is_refused_because_nobody_would_wait_for_it() -> None:
-    async def listen(event: LiveEvent) -> None: ...
+    async def listen(event: TelemetryEvent) -> None: ...
 
     with pytest.raises(InvalidArgumentError, match="queue") as caught:
         subscribe(listen)
@@ -182,7 +182,7 @@ def test_the_log_has_a_line_with_the_fields_of_each_event(
     [(CompressedEvent, "DEBUG"), (AnsweredEvent, "DEBUG"), (OverflowEvent, "INFO")],
 )
 def test_what_happens_in_every_request_is_logged_at_debug_only(
-    caplog: pytest.LogCaptureFixture, event: type[LiveEvent], level: str
+    caplog: pytest.LogCaptureFixture, event: type[TelemetryEvent], level: str
 ) -> None:
     assert not is_wanted(event), "an ordinary program logs warnings"
     with caplog.at_level(logging.INFO, "nanobot_context.events"):
@@ -541,7 +541,7 @@ def test_what_came_with_a_prompt_that_was_cut_in_silence_is_no_error(
 def test_a_listener_that_changes_the_content_changes_nothing_that_is_sent(
     classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
-    def spoil(event: LiveEvent) -> None:
+    def spoil(event: TelemetryEvent) -> None:
         for message in (event.content or {}).get("added", []):
             message["content"] = "spoilt"
 
@@ -559,7 +559,7 @@ def test_without_a_listener_no_event_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = []
-    for event in LiveEvent.__subclasses__():
+    for event in TelemetryEvent.__subclasses__():
         monkeypatch.setattr(event, "__init__", lambda *_, **__: made.append(1))
     install(classes)
     all_told(classes)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanobot_context import installer
-from nanobot_context.events import LiveEvent, SummarisedEvent, subscribe
+from nanobot_context.events import SummarisedEvent, TelemetryEvent, subscribe
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.settings import Settings
@@ -220,7 +220,7 @@ def told() -> Iterator[list[SummarisedEvent]]:
     """The events of summaries, with content."""
     events: list[SummarisedEvent] = []
 
-    def listen(event: LiveEvent) -> None:
+    def listen(event: TelemetryEvent) -> None:
         assert isinstance(event, SummarisedEvent)
         events.append(event)
 
