@@ -18,6 +18,9 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context._core import get_context_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
+from nanobot_context.guard.archives import DEFAULT_WORKSPACE, DIRECTORY
+from nanobot_context.guard.counters import counters_file
+from nanobot_context.guard.limits import learned_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.host.config import nanobot_config_path
@@ -56,6 +59,7 @@ class Report:
         config_files: The settings files that exist.
         status: What installing the package in this process came to.
         findings: The problems, most important first.
+        session_store: What is wrong with the store of nanobot's sessions; empty where nothing is.
     """
 
     versions: dict[str, str | None]
@@ -63,6 +67,7 @@ class Report:
     config_files: tuple[str, ...]
     status: Status
     findings: tuple[Finding, ...]
+    session_store: str = ""
 
     @property
     def protected(self) -> bool:
@@ -93,6 +98,7 @@ def examine() -> Report:
     hook_files = activation.hook_files()
     state = install()
     findings: list[Finding] = []
+    store = _check_store(config, state)
     checks: tuple[Callable[[], list[Finding]], ...] = (
         lambda: _check_installed(state),
         lambda: _check_calls(state),
@@ -102,7 +108,8 @@ def examine() -> Report:
         lambda: _check_settings(state),
         lambda: _check_config(config),
         lambda: _check_window(state),
-        lambda: _check_store(config, state),
+        lambda: store,
+        lambda: _check_files(config, state),
         lambda: _check_events(config, state),
         lambda: _check_fuses(state),
     )
@@ -120,6 +127,7 @@ def examine() -> Report:
         ),
         status=state,
         findings=tuple(findings),
+        session_store="; ".join(finding.problem for finding in store),
     )
 
 
@@ -279,8 +287,10 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
         problem, _, hint = str(error).partition("\nhint: ")
         return [
             Finding(
-                f"the session store `{shown}` cannot be opened, sessions stay files: {problem}",
-                hint or "correct `sessionStore`, or start what it names",
+                f"the session store `{shown}` cannot be opened, so a nanobot that starts now keeps "
+                "its sessions in files, and what a running one is told is in its memory alone: "
+                f"{problem}",
+                hint or "correct `sessionStore`, or start what it names; restart nanobot after it",
             )
         ]
     return []
@@ -291,11 +301,55 @@ def _check_events(config: Path, state: Status) -> list[Finding]:
     if not state.installed or state.settings is None or state.settings.events is None:
         return []
     file = events_file(state.settings.events, config.parent)
-    nearest = next(path for path in (file, *file.parents) if path.exists())
-    if os.access(nearest, os.W_OK) and nearest.is_dir() == (nearest != file):
+    obstacle = _obstacle(file, is_replaced=False)
+    if obstacle is None:
         return []
-    problem = f"events cannot be written to `{file}`: `{nearest}` is in the way"
+    problem = f"events cannot be written to `{file}`: `{obstacle}` is in the way"
     return [Finding(problem, "correct `events`, or make that file or folder writable")]
+
+
+def _check_files(config: Path, state: Status) -> list[Finding]:
+    """Look whether what the package keeps beside nanobot's config, and originals, can be written.
+
+    Without nanobot's folder nothing is kept there.
+    """
+    if not state.installed or state.settings is None or not config.parent.is_dir():
+        return []
+    kept = [
+        (learned_file(config), "what providers teach is forgotten when nanobot ends"),
+        (counters_file(config), "`status` does not count what nanobot does"),
+    ]
+    findings = [
+        Finding(
+            f"`{file}` cannot be written, so {effect}: `{obstacle}` is in the way",
+            "make that file or folder writable for the user that runs nanobot",
+        )
+        for file, effect in kept
+        if (obstacle := _obstacle(file, is_replaced=True))
+    ]
+    named = load_usable_settings(config).agent_defaults.get("workspace")
+    workspace = Path(named if isinstance(named, str) else DEFAULT_WORKSPACE).expanduser()
+    if state.settings.archive and workspace.is_dir():
+        folder = workspace.resolve() / DIRECTORY
+        if obstacle := _obstacle(folder / "result.txt", is_replaced=True):
+            problem = (
+                f"originals of tool results cannot be kept in `{folder}`: `{obstacle}` is in the "
+                "way"
+            )
+            fix = "make that folder writable, or set `archive` to false in nanobot-context.json"
+            findings.append(Finding(problem, fix))
+    return findings
+
+
+def _obstacle(file: Path, *, is_replaced: bool) -> Path | None:
+    """Return what keeps `file` from being written, itself or a folder, or `None`.
+
+    A file that `is_replaced` is written beside itself, as is every lock: its folder must be ours.
+    """
+    if file.exists() and not (file.is_file() and (is_replaced or os.access(file, os.W_OK))):
+        return file
+    folder = next(path for path in file.parents if os.path.lexists(path))
+    return None if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK) else folder
 
 
 def _silence() -> None:

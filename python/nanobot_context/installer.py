@@ -226,7 +226,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
     if store_url is not None:
         from nanobot_context.plugins.session_store import Opened
 
-        context.store = Opened(store_url)
+        context.store = Opened(store_url, telemetry.counters)
     return context
 
 

@@ -77,8 +77,6 @@ def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
     counters = result["notes"]["counters"]
     compressed, answered = told(result, "compressed"), told(result, "answered")
     expected = {
-        "compressions": len(compressed),
-        "tokens_saved": sum(e["tokens_before"] - e["tokens_after"] for e in compressed),
         "overflows": len(told(result, "overflow")),
         "retries_succeeded": sum(event["attempts"] > 1 for event in answered),
         "friendly_errors": len(told(result, "gave_up")),
@@ -92,6 +90,10 @@ def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
     }
     assert {name: counters[name] for name in expected} == expected
     assert counters["retries_succeeded"] > 0
+    # A retry that was made smaller is no event of its own.
+    assert counters["compressions"] >= len(compressed)
+    saved = sum(event["tokens_before"] - event["tokens_after"] for event in compressed)
+    assert counters["tokens_saved"] > saved
 
 
 def test_another_process_shows_the_same_counters(result: Result) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from nanobot_context.doctor import Report
     from nanobot_context.guard.counters import Counts
 
-_STYLES = {"patched": "green", "changed": "yellow", "missing": "red"}
+_STYLES = {"patched": "green", "patchable": "dim", "changed": "yellow", "missing": "red"}
 
 
 def enable(as_json: Json = False) -> None:
@@ -162,9 +162,14 @@ def _print_status(report: Report) -> None:
         text = f"{name:<{room}}  {point.why}"
         # What is missing is said in full.
         shown = output.fitting(text) if point.state == "patched" else text
-        labelled(point.state, shown, _STYLES[point.state])
+        # Patched in this process; without a start-up hook a `nanobot` is not.
+        is_patchable = point.state == "patched" and not report.hook_files
+        state_shown = "patchable" if is_patchable else point.state
+        labelled(state_shown, shown, _STYLES[state_shown])
     for fuse in state.fuses:
         labelled("failed", f"could not {fuse.what}: {fuse.error}, {fuse.times} times", "bold red")
+    if report.session_store:
+        labelled("session store", report.session_store, "bold red")
     if state.caches is not None:
         taken, limit = sum(state.caches.values()), cache_limit_bytes()
         labelled("caches", f"{taken >> 20:,} of {limit >> 20:,} MB in this process")
@@ -201,6 +206,12 @@ def _counted(counts: Counts, since: str) -> Iterator[tuple[str, str]]:
     )
     if counts.failures:
         yield "failed", f"{counts.failures:,} times; nanobot went on, its log has the errors"
+    if counts.messages_held:
+        yield (
+            "session store",
+            f"{counts.messages_held:,} messages were in memory alone while it did not answer, "
+            f"{counts.messages_stored_late:,} of them are stored since",
+        )
     yield "summaries", f"{counts.summaries:,}; {counts.summaries_failed:,} failed"
     if counts.prompt_tokens:
         share = counts.cached_tokens / counts.prompt_tokens

@@ -40,6 +40,8 @@ class Counts:
         failures: Mistakes of the package's, which cost nanobot nothing.
         summaries: Summaries of sessions that were stored.
         summaries_failed: Those that the model failed to make: rules made it, or nobody.
+        messages_held: Messages that were in memory alone because the session store did not answer.
+        messages_stored_late: Those of them that were stored once it did.
         answers: Answers of which the provider reported the tokens; the rest is of these.
         prompt_tokens: Tokens of the prompts, cached ones included.
         cached_tokens: Those of them that came out of the provider's prompt cache; what a provider
@@ -57,6 +59,8 @@ class Counts:
     failures: int = 0
     summaries: int = 0
     summaries_failed: int = 0
+    messages_held: int = 0
+    messages_stored_late: int = 0
     answers: int = 0
     prompt_tokens: int = 0
     cached_tokens: int = 0

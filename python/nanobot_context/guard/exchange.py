@@ -34,6 +34,7 @@ class Exchange:
     last: Refused | None = field(default=None, init=False)
     raised: BaseException | None = field(default=None, init=False)
     attempts: int = field(default=0, init=False)
+    _sent: list[Message] = field(default_factory=list, init=False)
     _capped: bool = field(default=False, init=False)
     _cap: int | None = field(default=None, init=False)
 
@@ -47,9 +48,12 @@ class Exchange:
             telemetry.retried(
                 self.request,
                 self.attempts,
+                self._sent,
+                attempt.messages,
                 attempt.max_tokens,
                 lambda: self._sent_tokens(attempt, self.count(attempt.messages)),
             )
+        self._sent = attempt.messages
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
         except Exception as error:

@@ -28,6 +28,7 @@ from nanobot_context.events import (
 )
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.event_file import EventFile
+from nanobot_context.guard.fitting import is_same
 from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Usage
 
@@ -135,10 +136,20 @@ class Telemetry:
         self,
         request: Request,
         attempt: int,
+        before: list[Message],
+        sent: list[Message],
         max_tokens: int | None,
         count: Callable[[], int],
     ) -> None:
-        """Tell that attempt number `attempt` of a request goes out; `count` counts it."""
+        """Tell that attempt number `attempt` of a request goes out; `count` counts it.
+
+        Sent are the messages `sent`, and last time were those `before`. A request counts as
+        compressed once, and what it got smaller by in all.
+        """
+        was, now = (count_tokens(one, request.model, tools=request.tools) for one in (before, sent))
+        if now < was:
+            first = is_same(before, request.messages)
+            self.counters.add(compressions=int(first), tokens_saved=was - now)
         if is_wanted(RetryEvent):
             emit(
                 RetryEvent(

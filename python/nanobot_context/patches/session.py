@@ -12,6 +12,7 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import SESSION
 from nanobot_context.patches.declaration import Context, Patch, then
+from nanobot_context.plugins.shared_session import note_cleared
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ def _forget(_: Context, session: Any, *__: Any, **___: Any) -> None:
     stored_summary.forget(session)
 
 
+def _note_cleared(_: Context, session: Any, *__: Any, **___: Any) -> None:
+    note_cleared(session)
+
+
 def _added(name: str) -> Callable[[Any, Context], Any]:
     def add(_: object, context: Context) -> Any:
         from nanobot_context.plugins.summaries import added
@@ -104,6 +109,15 @@ PATCHES = (
         wrap=then("forget a summary", _forget),
         part="summaries",
         needed=True,
+    ),
+    Patch(
+        owner=SESSION,
+        attribute="clear",
+        why="what is cleared while the store is down does not come back",
+        wrap=then("note that a session was cleared", _note_cleared),
+        part="session store",
+        needed=True,
+        since="0.3.5",
     ),
     *(
         Patch(

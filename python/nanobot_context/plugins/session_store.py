@@ -5,7 +5,8 @@
              another gateway was first -> both writers' lines, in the session too, then once more
     cached   what nanobot keeps in memory is brought up to date when the store has moved on
     no answer  nanobot goes on with what is in memory, and with an empty session where nothing is;
-             once the store answers, what was said meanwhile is put behind what is stored
+             sessions that could not be stored are held here, and once the store answers, what was
+             said meanwhile is put behind what is stored
 
 A session is stored as `sessions.nanobot_files` has it: a message is an event, and the metadata
 line, and what a provider goes on from, are the session's metadata. So is the turn that a gateway is
@@ -15,9 +16,11 @@ at, under the gateway's name: to another one it would look like a turn that was 
 
 from __future__ import annotations
 
+import atexit
 import copy
 import hashlib
 import itertools
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -37,10 +40,12 @@ from nanobot_context.errors import (
 )
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import fuse, log
+from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import find
 from nanobot_context.plugins.shared_session import (
     MODULE,
     Known,
+    cleared_at,
     forget,
     known_of,
     loaded,
@@ -83,8 +88,9 @@ def is_supported() -> bool:
 class Opened:
     """The store of this process: opened with the first session manager, or given up once."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, counters: Counters) -> None:
         self._url = url
+        self._counters = counters
         self._service: SessionService | None = None
         self._is_tried = False
         self._gateways: dict[Path, tuple[str, Any]] = {}
@@ -107,7 +113,9 @@ class Opened:
             return
         if service := self.service():
             name, lease = self.gateway(manager.sessions_dir)
-            manager._store = SharedSessions(service, manager._jsonl_store, name, lease)
+            manager._store = SharedSessions(
+                service, manager._jsonl_store, name, lease, self._counters
+            )
 
     def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
         """Return what this process is called, also after a restart, and what keeps the name for it.
@@ -130,6 +138,7 @@ class SharedSessions:
 
     Every method waits for the store, as nanobot's own does for the disk. Where the store does not
     answer, none raises: the failure is counted in `status`, and the first of an outage is logged.
+    A session that could not be stored is held until it is, whether nanobot asks for it or not.
 
     Args:
         service: Where sessions are.
@@ -137,32 +146,49 @@ class SharedSessions:
             its file stays as it is, and is not read again.
         gateway: What this gateway is called; after a restart, the same.
         lease: What keeps that name for this process as long as it lives.
+        counters: Where messages are counted that could not be stored at once.
     """
 
     def __init__(
-        self, service: SessionService, files: Any, gateway: str, lease: Any = None
+        self,
+        service: SessionService,
+        files: Any,
+        gateway: str,
+        lease: Any,
+        counters: Counters,
     ) -> None:
         self._service = service
         self._files = files
         self._gateway = gateway
         self._lease = lease
+        self._counters = counters
         self._lock = ThreadLock()
         self._previews: dict[str, tuple[Any, str]] = {}
         self._is_answering = True
         # Sessions that could not be read: nanobot may have begun them anew.
         self._unread: set[str] = set()
+        # Sessions that could not be stored, and how many messages of each are in memory alone.
+        self._held: dict[str, tuple[Any, int]] = {}
+        # How many have been stored since an outage, of how many sessions: for the log.
+        self._late = 0, 0
 
     # What nanobot's protocol asks for ------------------------------------------------------------
 
     def load(self, key: str) -> Any:
         """Return the session `key`, or `None`, also where the store does not answer.
 
-        nanobot then goes on with an empty one, which overwrites nothing: what is stored, or in a
-        file that is not stored yet, is put before it as soon as the store answers.
+        One that is held comes as a copy. Otherwise nanobot then goes on with an empty one, which
+        overwrites nothing: what is stored, or in a file that is not stored yet, is put before it as
+        soon as the store answers.
         """
         if _is_own(key):
             return self._files.load(key)
         with self._lock:
+            if key in self._held:  # nanobot has dropped it: by `/new`, or as one of too many
+                session, _ = self._held[key]
+                self.bring_up(session)
+                if key in self._held:
+                    return copy.deepcopy(session)
             # Until it has been read.
             self._unread.add(key)
             return self._goes_on("load a session from the store", lambda: self._load(key), None)
@@ -189,9 +215,11 @@ class SharedSessions:
         if _is_own(session.key):
             self._files.save(session, fsync=fsync)
             return
-        self._goes_on("store a session", lambda: self._save(session), None)
+        with self._lock:
+            if self._store(session):
+                self._store_held()
 
-    def _save(self, session: Any) -> None:
+    def _save(self, session: Any) -> bool:
         with self._lock:
             if session.key in self._unread:
                 self._catch_up(session)
@@ -200,7 +228,7 @@ class SharedSessions:
                     known = known_of(session) or self._begin(session)
                     self._write_lines(session, known)
                     self._write_record(session, known)
-                    return
+                    return True
                 except _OVERTAKEN as error:
                     last = error
                     self._read_again(session)
@@ -216,6 +244,8 @@ class SharedSessions:
 
         def delete() -> bool:
             was_stored = self._service.delete(APP, USER, key)
+            self._release(key)
+            self._unread.discard(key)
             return bool(self._files.delete(key)) or was_stored
 
         return self._goes_on("delete a session of the store", delete, False)
@@ -311,7 +341,10 @@ class SharedSessions:
             return True
         with self._lock:
             what = "look for news of a session"
-            return self._goes_on(what, lambda: self._bring_up(session), True)
+            is_there = self._goes_on(what, lambda: self._bring_up(session), True)
+            if self._is_answering:
+                self._store_held()
+            return is_there
 
     def _bring_up(self, session: Any) -> bool:
         if session.key in self._unread:
@@ -328,9 +361,69 @@ class SharedSessions:
     def _catch_up(self, session: Any) -> None:
         """Put what could not be read when `session` was begun before what it has by now."""
         if known_of(session) is None:
+            was_stored = self._head(session.key) is not None
             self._load(session.key)  # brings a file into the store
+            at = cleared_at(session)
+            if at is not None and (stored := self._stored(session.key)) is not None:
+                # All of a file is from before; it is stored with the time of today.
+                note(session, Known.until(stored, at if was_stored else math.inf, self._gateway))
             self._read_again(session)
         self._unread.discard(session.key)
+
+    def _store(self, session: Any) -> bool:
+        """Store what is new of `session`, or hold it; return whether it was stored."""
+        if self._goes_on("store a session", lambda: self._save(session), False):
+            self._release(session.key)
+            return True
+        if not self._is_answering:
+            self._hold(session)
+        return False
+
+    def _hold(self, session: Any) -> None:
+        """Keep a session until it is stored, and count what of it is in memory alone."""
+        known = known_of(session)
+        stored = common_length(known.messages, session.messages) if known else 0
+        _, before = self._held.get(session.key, (None, 0))
+        count = max(len(session.messages) - stored, before)
+        if not self._held:
+            atexit.register(self._end)
+        self._held[session.key] = session, count
+        self._counters.add(messages_held=count - before)
+
+    def _release(self, key: str) -> None:
+        if key not in self._held:
+            return
+        _, count = self._held.pop(key)
+        messages, sessions = self._late
+        self._late = messages + count, sessions + 1
+        self._counters.add(messages_stored_late=count)
+        if not self._held:
+            atexit.unregister(self._end)
+
+    def _store_held(self) -> None:
+        """Store what an outage has left in memory alone, as far as the store takes it."""
+        for session, _ in list(self._held.values()):
+            if not self._store(session):
+                break
+        messages, sessions = self._late
+        if sessions:
+            self._late = 0, 0
+            log.warning(
+                "{} messages of {} sessions were in memory alone and are stored now",
+                *(messages, sessions),
+            )
+
+    def _end(self) -> None:
+        """Store at the end of the process what is held, or say what is lost."""
+        with self._lock:
+            self._store_held()
+            if self._held:
+                lost = sum(count for _, count in self._held.values())
+                log.error(
+                    "{} messages of {} sessions are lost: nanobot ends and the session store does "
+                    "not take them",
+                    *(lost, len(self._held)),
+                )
 
     def _goes_on(self, what: str, run: Callable[[], T], otherwise: T) -> T:
         """Return what `run` returns, or `otherwise` where the store does not do `what`."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from nanobot_context.host.detect import find
@@ -42,6 +44,8 @@ _TURN_KEYS = (
 _TURNS = "turns"
 # Where a session in memory has its `Known`, beside nanobot's own.
 _KNOWN = "_nanobot_context_stored"
+# And the time at which it was cleared before it could be read.
+_CLEARED = "_nanobot_context_cleared"
 # Source: nanobot 0.3.5, `_SESSION_LIST_PREVIEW_MAX_RECORDS`.
 _PREVIEWED = 200
 
@@ -76,6 +80,19 @@ class Known:
         lines = list(_lines(stored))
         messages, seqs = [message for _, message in lines], [seq for seq, _ in lines]
         return cls(stored.head, messages, seqs, stored_record(stored, gateway))
+
+    @classmethod
+    def until(cls, stored: StoredSession, at: float, gateway: str) -> Known:
+        """Return what a session that was cleared `at` that time was until then.
+
+        As what is known of it, that is what clearing has removed; what others have written later,
+        and the metadata that clearing leaves as it is, come from the store.
+        """
+        events = list(takewhile(lambda event: (event.time or 0.0) <= at, stored.events))
+        known = cls.of(replace(stored, events=events), gateway)
+        metadata = metadata_of(known.record).items()
+        known.record["metadata"] = {name: one for name, one in metadata if name in _BOUNDARY}
+        return known
 
     def is_current(self, head: SessionHead) -> bool:
         """Return whether nobody has written since; `head` is the session as it is now."""
@@ -288,3 +305,15 @@ def note(session: Any, known: Known) -> None:
 def forget(session: Any) -> None:
     """Note that nothing of `session` is in the store."""
     vars(session).pop(_KNOWN, None)
+
+
+def note_cleared(session: Any) -> None:
+    """Note that all of `session` was cleared, what of it could not be read yet included."""
+    if known_of(session) is None:
+        vars(session)[_CLEARED] = time.time()
+
+
+def cleared_at(session: Any) -> float | None:
+    """Return when `session` was cleared, in seconds since 1970, if that was before it was read."""
+    at: float | None = vars(session).get(_CLEARED)
+    return at

@@ -797,6 +797,8 @@ def test_status_shows_what_was_patched_learned_and_counted(
             overflows=3,
             retries_succeeded=2,
             friendly_errors=1,
+            messages_held=5,
+            messages_stored_late=3,
             answers=1_200,
             prompt_tokens=40_000_000,
             cached_tokens=30_000_000,
@@ -815,6 +817,8 @@ def test_status_shows_what_was_patched_learned_and_counted(
         "since            2026-11-22 10:00:00 UTC",
         "compressed       56 of 1,234 requests, 7,890,123 tokens saved",
         "overflows        3; 2 answered after a retry, 1 told to the user",
+        "session store    5 messages were in memory alone while it did not answer, 3 of them are "
+        "stored since",
         "summaries        0; 0 failed",
         "reported         40,000,000 prompt tokens in 1,200 answers, "
         "75% of them from the provider's cache",

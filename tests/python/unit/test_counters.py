@@ -210,6 +210,10 @@ def usage(**tokens: int) -> LLMResponse:
     return LLMResponse("fine", usage=tokens)
 
 
+def tokens(messages: list[dict[str, Any]]) -> int:
+    return count_tokens(messages, "gpt-4o")
+
+
 def test_status_shows_what_this_nanobot_did(
     classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
 ) -> None:
@@ -224,14 +228,19 @@ def test_status_shows_what_this_nanobot_did(
         error("Error: 500 the server had an error"),
     )
     provider = make_provider(classes, script)
-    for messages in (long, short, short, conversation(8, 150), short):
+    refused = conversation(8, 150)
+    for messages in (long, short, short, refused, short):
         call(provider, messages=messages)
     assert script.answers == []
     counters = installer.status().counters
+    # The first was made smaller before it was sent, the refused ones after.
+    repaired = [(short, script.sent[2]), (refused, script.sent[7])]
+    compressed = [(long, script.sent[0]), *repaired]
+    assert tokens(script.sent[7]) < tokens(script.sent[4]) == tokens(refused)
     assert numbers(counters) == {
         "requests": 5,
-        "compressions": 1,
-        "tokens_saved": count_tokens(long, "gpt-4o") - count_tokens(script.sent[0], "gpt-4o"),
+        "compressions": 1 + len(repaired),
+        "tokens_saved": sum(tokens(given) - tokens(sent) for given, sent in compressed),
         "overflows": 5,
         "retries_succeeded": 1,
         "friendly_errors": 1,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from nanobot_context import doctor
+from nanobot_context.guard.status import Status
 from nanobot_context.settings import NANOBOT_FIELDS, Settings, camel_case, load_settings
 
 
@@ -35,3 +37,67 @@ def test_a_setting_at_the_root_of_nanobots_file_is_a_problem(config: Path) -> No
     config.write_text(json.dumps({"contextCompression": False}))
     (finding,) = doctor._check_config(config)
     assert "nanobot refuses the whole file" in finding.problem
+
+
+@pytest.fixture
+def home(tmp_path: Path, config: Path) -> Path:
+    """nanobot's folder, with a workspace of its own in it."""
+    (tmp_path / "workspace").mkdir()
+    workspace = {"workspace": str(tmp_path / "workspace")}
+    config.write_text(json.dumps({"agents": {"defaults": workspace}}))
+    return tmp_path
+
+
+def problems(config: Path, **settings: object) -> list[str]:
+    state = Status(True, settings=Settings(**settings))  # type: ignore[arg-type]
+    findings = [*doctor._check_files(config, state), *doctor._check_events(config, state)]
+    assert all(finding.fix for finding in findings)
+    return [finding.problem for finding in findings]
+
+
+def test_files_that_can_be_written_are_no_problem(home: Path, config: Path) -> None:
+    assert problems(config, archive=True, events="events.jsonl") == []
+    assert sorted(home.iterdir()) == [config, home / "workspace"], "nothing is made"
+    assert problems(home / "nowhere" / "config.json", archive=True) == []
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "effects"),
+    [
+        ("nanobot-context", ["forgotten when nanobot ends", "does not count"]),
+        ("nanobot-context/learned.json/", ["forgotten when nanobot ends"]),
+        ("nanobot-context/counters.json/", ["does not count"]),
+        ("events.jsonl/", ["events cannot be written"]),
+        ("workspace/.nanobot-context", ["originals of tool results cannot be kept"]),
+        ("workspace/.nanobot-context/results", ["originals of tool results cannot be kept"]),
+    ],
+)
+def test_what_cannot_be_written_is_a_problem_that_names_what_is_in_the_way(
+    home: Path, config: Path, obstacle: str, effects: list[str]
+) -> None:
+    path = home / obstacle
+    path.parent.mkdir(exist_ok=True)
+    if obstacle.endswith("/"):
+        path.mkdir()
+    else:
+        path.write_text("")
+    found = problems(config, archive=True, events="events.jsonl")
+    assert len(found) == len(effects)
+    for problem, effect in zip(found, effects, strict=True):
+        assert effect in problem
+        assert f"`{path}` is in the way" in problem
+
+
+@pytest.mark.parametrize("folder", ["", "nanobot-context", "workspace/.nanobot-context/results"])
+def test_a_folder_that_cannot_be_written_is_a_problem(
+    home: Path, config: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / folder).mkdir(parents=True, exist_ok=True)
+    own = os.access
+    # The tests may run as root, who may write anywhere.
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: Path(path) != home / folder and own(path, mode)
+    )
+    found = problems(config, archive=True, events="events.jsonl")
+    assert found
+    assert all(f"`{home / folder}` is in the way" in problem for problem in found)

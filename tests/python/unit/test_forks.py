@@ -146,7 +146,7 @@ def of_jobs(_: Path) -> Case:
 
 def of_shared_sessions(_: Path) -> Case:
     files = SimpleNamespace(load=lambda key: None)
-    sessions = SharedSessions(SessionService("memory://"), files, "gateway")
+    sessions = SharedSessions(SessionService("memory://"), files, "gateway", None, Counters())
     return sessions._lock, lambda: check(sessions.load("cli:direct") is None)
 
 
