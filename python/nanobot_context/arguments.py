@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from nanobot_context._core import check_whole as check_whole
 from nanobot_context._core import format_value as format_value
@@ -15,6 +15,11 @@ def invalid(argument: str, expected: str, value: Any) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"`{argument}` must be {expected}, got {format_value(value)}", argument=argument
     )
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Return whether `value` is a number: `True` and `False` are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def check_callable(argument: str, value: Any) -> None:
@@ -43,8 +48,7 @@ def check_instance(argument: str, value: Any, kind: type, *, optional: bool = Fa
 
 def check_timeout(argument: str, value: Any) -> None:
     """Raise for what is no number of seconds to wait for, nor `None`."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and value > 0):
+    if value is not None and not (is_number(value) and value > 0):
         raise invalid(argument, "above 0 or None", value)
 
 

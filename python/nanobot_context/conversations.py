@@ -15,11 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nanobot_context._core import find_last_user_index, mask_credentials, without_credentials
-from nanobot_context.arguments import (
-    check_instance,
-    invalid,
-    text_of,
-)
+from nanobot_context.arguments import check_instance, invalid, text_of
 from nanobot_context.errors import (
     ConversationFileError,
     InvalidMessageError,
@@ -43,6 +39,7 @@ __all__ = [
     "open_store",
     "read_conversation",
     "read_objects",
+    "store_url",
     "stored_conversation",
 ]
 
@@ -137,7 +134,7 @@ def find_conversation(
     if store is None and (session == STDIN or _is_file(session)):
         return read_conversation(session)
     looked: list[str] = []
-    url = store if store or workspace else configured().settings.session_store
+    url = store_url(store, workspace)
     if url is not None:
         found = _from_store(url, session, looked)
         if found is not None:
@@ -216,6 +213,11 @@ def open_store(url: str, *, create: bool = False) -> SessionService:
     if url.startswith(_SQLITE) and path and not create and not Path(path).expanduser().exists():
         raise StoreUnavailableError(f"there is no store `{path}`")
     return SessionService(url, event_limit=0)
+
+
+def store_url(store: str | None, workspace: Path | None) -> str | None:
+    """Return the store that is meant: the one named, else the configured one; `None` for files."""
+    return store if store or workspace else configured().settings.session_store
 
 
 def configured() -> LoadedSettings:

@@ -30,6 +30,7 @@ __all__ = [
     "check_covers",
     "drop_duplicate_tail",
     "ensure_tool_responses",
+    "function_of",
     "history_ladder",
     "leading_system",
     "newest",
@@ -282,6 +283,13 @@ def _call_ids(message: Mapping[str, Any]) -> list[str]:
 def call_id(call: Any) -> str:
     """Return the id of a tool call; empty where it has none."""
     return _text(call.get("id") or call.get("call_id")) if isinstance(call, dict) else ""
+
+
+def function_of(call: Any) -> Mapping[str, Any]:
+    """Return what has the name and the arguments of a tool call; the call itself in a flat one."""
+    call = call if isinstance(call, dict) else {}
+    function = call.get("function")
+    return function if isinstance(function, dict) else call
 
 
 def _text(value: Any) -> str:

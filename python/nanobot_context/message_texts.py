@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context.arguments import check_instance
-from nanobot_context.history import call_id, tool_calls_of
+from nanobot_context.history import call_id, function_of, tool_calls_of
 
 if TYPE_CHECKING:
     from nanobot_context.types import Message
@@ -87,19 +87,13 @@ def _pieces(before: str, after: str) -> Iterator[str]:
             yield from (f"\n{line}\n" for line in text.splitlines() if line.strip())
 
 
-def _function(call: Any) -> Mapping[str, Any]:
-    call = call if isinstance(call, dict) else {}
-    function = call.get("function")
-    return function if isinstance(function, dict) else call
-
-
 def _call_name(call: Any) -> str:
-    name = _function(call).get("name")
+    name = function_of(call).get("name")
     return name if isinstance(name, str) else "?"
 
 
 def _call_text(call: Any) -> str:
-    arguments = _function(call).get("arguments", "")
+    arguments = function_of(call).get("arguments", "")
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments, ensure_ascii=False, default=repr)
     return f"{_call_name(call)}({arguments})"

@@ -13,8 +13,13 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
-from nanobot_context.arguments import check_callable, check_messages, check_whole
-from nanobot_context.errors import ContextOverflowError, InvalidArgumentError
+from nanobot_context.arguments import (
+    check_callable,
+    check_instance,
+    check_messages,
+    check_whole,
+)
+from nanobot_context.errors import ContextOverflowError
 from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
 from nanobot_context.settings import Settings
 
@@ -144,7 +149,7 @@ def replay(
     *,
     tools: list[dict[str, Any]] | None = None,
     max_output_tokens: int | None = None,
-    settings: Settings | Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
     archive: _Archive | None = None,
     on_request: Callable[[int, int], None] | None = None,
 ) -> Replay:
@@ -166,8 +171,7 @@ def replay(
 
     Raises:
         InvalidMessageError: A message is of a shape that no provider accepts.
-        InvalidArgumentError: The window is no positive number, or a setting is unknown.
-        SettingsError: The value of a setting cannot be used.
+        InvalidArgumentError: The window is not a positive number, or another argument is of no use.
     """
     check_whole("context_window", context_window, least=1)
     given = check_messages("messages", messages)
@@ -175,7 +179,9 @@ def replay(
     check_whole("max_output_tokens", max_output_tokens, optional=True)
     # An answer has at most half of the window.
     room = None if max_output_tokens is None else min(max_output_tokens, context_window // 2)
-    run = _Run(list(given), context_window, model, tools, room, _settings(settings), archive)
+    check_instance("settings", settings, Settings, optional=True)
+    settings = settings or Settings()
+    run = _Run(list(given), context_window, model, tools, room, settings, archive)
     positions = list(_positions(given))
     requests = []
     for done, position in enumerate(positions, 1):
@@ -444,12 +450,3 @@ def _freed(cut: Cut) -> int:
 def _role(message: Message) -> str:
     role: str = message["role"]
     return _INSTEAD_OF.get(role, role)
-
-
-def _settings(given: Settings | Mapping[str, Any] | None) -> Settings:
-    if isinstance(given, Settings):
-        return given
-    try:
-        return Settings(**(given or {}))
-    except TypeError as error:
-        raise InvalidArgumentError(f"`settings`: {error}", argument="settings") from error

@@ -19,6 +19,7 @@ from nanobot_context.arguments import check_mappings, check_messages, invalid
 from nanobot_context.history import (
     call_id,
     drop_duplicate_tail,
+    function_of,
     leading_system,
     summary_message,
     tool_calls_of,
@@ -124,8 +125,7 @@ def _call_item(call: Any) -> Item:
     if isinstance(custom := call.get("custom"), dict):
         name, text = custom.get("name"), custom.get("input")
         return {"type": "custom_tool_call", "call_id": id_, "name": name or "", "input": text or ""}
-    function = call.get("function")
-    function = function if isinstance(function, dict) else call
+    function = function_of(call)
     arguments = function.get("arguments")
     return {
         "type": "function_call",

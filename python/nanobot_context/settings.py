@@ -25,13 +25,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from nanobot_context._core import (
-    MAX_WHOLE,
-    format_value,
-    mask_credentials,
-    without_credentials,
-)
-from nanobot_context.arguments import check_instance
+from nanobot_context._core import MAX_WHOLE, format_value, mask_credentials, without_credentials
+from nanobot_context.arguments import check_instance, is_number
 from nanobot_context.errors import SettingsError
 
 __all__ = [
@@ -69,14 +64,6 @@ class _Kind:
     parse: Callable[[str], Any]
 
 
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _is_name(value: Any) -> bool:
     return value is None or (isinstance(value, str) and value.strip() != "")
 
@@ -102,16 +89,12 @@ def _parse_bool(text: str) -> bool:
     raise ValueError(text)
 
 
-def _parse_optional_int(text: str) -> int | None:
-    return None if text.strip().lower() in {"none", "null"} else int(text)
-
-
 def _parse_name(text: str) -> str | None:
     return None if text.strip().lower() in {"none", "null"} else text.strip()
 
 
 def _is_whole(value: Any, lowest: int = 0) -> bool:
-    return _is_int(value) and lowest <= value <= MAX_WHOLE
+    return isinstance(value, int) and is_number(value) and lowest <= value <= MAX_WHOLE
 
 
 _SWITCH = _Kind("`true` or `false`", lambda value: isinstance(value, bool), _parse_bool)
@@ -121,16 +104,16 @@ _POSITIVE = _Kind("a positive integer up to 2^53", lambda value: _is_whole(value
 _WINDOW = _Kind(
     "a non-negative integer up to 2^53",
     lambda value: value is None or _is_whole(value),
-    _parse_optional_int,
+    lambda text: None if _parse_name(text) is None else int(text),
 )
 _SECONDS = _Kind(
-    "a positive number of seconds", lambda value: _is_number(value) and 0 < value < math.inf, float
+    "a positive number of seconds", lambda value: is_number(value) and 0 < value < math.inf, float
 )
 _SHARE = _Kind(
-    "a number above 0 and at most 1", lambda value: _is_number(value) and 0 < value <= 1, float
+    "a number above 0 and at most 1", lambda value: is_number(value) and 0 < value <= 1, float
 )
 _RESERVE = _Kind(
-    "a number from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1, float
+    "a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1, float
 )
 _STORE = _Kind(
     "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`, not in memory",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from nanobot_context._core import mask_credentials, without_credentials
 from nanobot_context.conversations import (
     Conversation,
-    configured,
     nanobot_session_files,
     open_store,
     read_conversation,
+    store_url,
     stored_conversation,
 )
 from nanobot_context.errors import SessionNotFoundError
@@ -150,7 +150,7 @@ def source_of(
     Raises:
         StoreUnavailableError: There is no such SQLite file, or the store does not answer.
     """
-    url = store if store or workspace else configured().settings.session_store
+    url = store_url(store, workspace)
     if url is None:
         return Files(workspace)
     from nanobot_context.sessions.nanobot_files import APP, USER

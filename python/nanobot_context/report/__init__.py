@@ -33,7 +33,7 @@ def write_report(
     events: Iterable[Mapping[str, Any] | TelemetryEvent] | None = None,
     learned: Mapping[str, Mapping[str, Any]] | None = None,
     max_output_tokens: int | None = None,
-    settings: Settings | Mapping[str, Any] | None = None,
+    settings: Settings | None = None,
     on_request: Callable[[int, int], None] | None = None,
 ) -> Replay:
     """Replay `conversation` at a window and write the page that shows it; return the replay.
@@ -57,8 +57,7 @@ def write_report(
     Raises:
         OSError: The file cannot be written.
         InvalidMessageError: A message is of a shape that no provider accepts.
-        InvalidArgumentError: The window is no positive number, or a setting is unknown.
-        SettingsError: The value of a setting cannot be used.
+        InvalidArgumentError: The window is not a positive number, or another argument is of no use.
     """
     check_instance("conversation", conversation, Conversation)
     if not isinstance(path, str | Path):

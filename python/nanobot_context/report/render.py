@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import __version__
+from nanobot_context.arguments import is_number
 from nanobot_context.message_texts import message_text
 from nanobot_context.replay import Replay, Request
 
@@ -226,5 +227,4 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and math.isfinite(value) else None
+    return value if is_number(value) and math.isfinite(value) else None

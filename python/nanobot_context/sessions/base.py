@@ -13,13 +13,14 @@ from nanobot_context.arguments import (
     check_instance,
     check_whole,
     invalid,
+    is_number,
     text_of,
 )
 from nanobot_context.errors import SessionStoreError
 from nanobot_context.sessions.jobs import JobCounts, JobError, Jobs, Work
 from nanobot_context.sessions.operations import USER_FIRST, Operation, check_session
 from nanobot_context.sessions.records import SessionEvent, SessionHead
-from nanobot_context.sessions.summarising import Operations, SummaryRules
+from nanobot_context.sessions.summarising import Operations
 from nanobot_context.sessions.tasks import AsyncJobs
 from nanobot_context.summary import Summarizer
 
@@ -114,8 +115,15 @@ class Base:
             refresh_on_read=refresh == "read_write",
             raw_routing=routing == "raw",
         )
-        rules = SummaryRules(policy or SummaryPolicy(), trigger, placeholder)
-        self._do = Operations(self._handle, summarizer, rules, user_first)
+        policy = policy or SummaryPolicy()
+        self._do = Operations(
+            self._handle,
+            summarizer,
+            policy,
+            trigger,
+            placeholder=placeholder,
+            user_first=user_first,
+        )
         self._summarizer = summarizer
         self._is_auto = auto_summary and summarizer is not None
         limit = summarizer.timeout_seconds if summarizer else None
@@ -179,6 +187,6 @@ def _ended_turn(events: Events) -> str | None:
 
 
 def _milliseconds(name: str, seconds: float) -> int:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < 1e12:
+    if not (is_number(seconds) and 0 <= seconds < 1e12):
         raise invalid(name, "a number of seconds from 0 on", seconds)
     return round(seconds * 1_000)

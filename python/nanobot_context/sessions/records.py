@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from nanobot_context.arguments import check_flag, format_value, invalid, json_of, text_of
+from nanobot_context.arguments import (
+    check_flag,
+    format_value,
+    invalid,
+    is_number,
+    json_of,
+    text_of,
+)
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, StoreDataError
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
@@ -336,11 +343,9 @@ _LAST_SECOND = 1e12
 
 def milliseconds(argument: str, seconds: Any) -> int:
     """Return seconds since 1970 in milliseconds; raise `InvalidArgumentError` for no such time."""
-    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    if not is_number or not -_LAST_SECOND <= seconds <= _LAST_SECOND:
+    if not (is_number(seconds) and -_LAST_SECOND <= seconds <= _LAST_SECOND):
         raise invalid(argument, "seconds since 1970", seconds)
-    moment: float = seconds
-    return round(moment * 1_000)
+    return round(seconds * 1_000)
 
 
 def _refused(constant: str) -> Any:

@@ -6,7 +6,6 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -42,34 +41,28 @@ from nanobot_context.types import Message
 Due = tuple[StoredSession, SessionSummary | None, Events, str]
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRules:
-    """When a stored session is summarised.
+class Operations(SessionOperations):
+    """All operations on the sessions of one store.
 
     Attributes:
         policy: The limits where there is no trigger; all but its last messages are covered.
-        trigger: When it is due, by the events that no summary covers.
+        trigger: When a summary is due, by the events that no summary covers.
         placeholder: Whether an event is stored where a summary was made.
     """
-
-    policy: SummaryPolicy
-    trigger: Trigger | None = None
-    placeholder: bool = False
-
-
-class Operations(SessionOperations):
-    """All operations on the sessions of one store."""
 
     def __init__(
         self,
         handle: SessionStoreHandle,
         summarizer: Summarizer | None,
-        rules: SummaryRules,
+        policy: SummaryPolicy,
+        trigger: Trigger | None,
+        *,
+        placeholder: bool,
         user_first: str,
     ) -> None:
         super().__init__(handle, user_first)
         self.summarizer = summarizer
-        self.rules = rules
+        self.policy, self.trigger, self.placeholder = policy, trigger, placeholder
 
     def summary_text(self, session: SessionHead, key: str) -> Operation[str | None]:
         text_of("key", key)
@@ -162,8 +155,8 @@ class Operations(SessionOperations):
         ]
         due = summary_due(
             [event.payload for event in events],
-            policy=self.rules.policy,
-            trigger=self.rules.trigger,
+            policy=self.policy,
+            trigger=self.trigger,
             cause="force" if force else "proactive",
             idle_seconds=_idle_seconds(events),
             model=self.summarizer.model,
@@ -186,9 +179,9 @@ class Operations(SessionOperations):
         record = summary.to_dict()
         del record["text"]
         if self.summarizer is not None:
-            record |= self.summarizer.made_with | {"keep_last": self.rules.policy.keep_last}
+            record |= self.summarizer.made_with | {"keep_last": self.policy.keep_last}
         id_ = str(uuid.uuid4())
-        has_placeholder = self.rules.placeholder and not (failed or copied)
+        has_placeholder = self.placeholder and not (failed or copied)
         outcome = yield partial(
             self.handle.put_summary,
             *session.key,
@@ -220,7 +213,7 @@ class Operations(SessionOperations):
         newest = yield from self._newest_summary(head, "")
         after = newest.last_seq if newest else 0
         # What the branch's summary goes on from must be what the other one covers.
-        if after != _start_of(made):
+        if after != (made.events[0][0] - 1 if made.events else 0):
             return False
         session = yield from self.get(*head.key, after=after, user_first="off")
         if session is None or not all(
@@ -273,11 +266,6 @@ class Operations(SessionOperations):
             rounds=rounds,
             current=current,
         )
-
-
-def _start_of(made: SessionSummary) -> int:
-    """Return the position before the first event that a summary was made of."""
-    return made.events[0][0] - 1 if made.events else 0
 
 
 def _idle_seconds(events: list[SessionEvent]) -> float:

@@ -73,12 +73,7 @@ class AsyncJobs(JobLine[AsyncJob[Any]]):
         return job
 
     async def close(self, timeout_seconds: float | None = None) -> None:
-        """Cancel what waits and let what runs end; afterwards every job runs in its caller.
-
-        Args:
-            timeout_seconds: After these what still runs is cancelled, too; `None` to wait for it.
-                Not to be called by a job.
-        """
+        """See `Jobs.close`."""
         running = {job._future for job in self._begin_close()}
         try:
             if running:

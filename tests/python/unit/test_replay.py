@@ -14,7 +14,6 @@ from nanobot_context import (
     Archive,
     InvalidArgumentError,
     InvalidMessageError,
-    SettingsError,
     compress_messages,
     count_tokens,
 )
@@ -262,14 +261,10 @@ def test_the_room_for_an_answer_lowers_the_budget_by_as_much() -> None:
 
 
 def test_settings_are_those_of_nanobot() -> None:
-    loose = replay(conversation(), WINDOW, MODEL, settings={"context_reserve_ratio": 0.5})
+    loose = replay(conversation(), WINDOW, MODEL, settings=Settings(context_reserve_ratio=0.5))
     assert loose.budget_tokens == 4_000
-    same = replay(conversation(), WINDOW, MODEL, settings=Settings(context_reserve_ratio=0.5))
-    assert same == loose
-    with pytest.raises(InvalidArgumentError, match="context_reserve"):
-        replay([], WINDOW, settings={"context_reserve": 0.5})
-    with pytest.raises(SettingsError):
-        replay([], WINDOW, settings={"context_reserve_ratio": 2})
+    with pytest.raises(InvalidArgumentError, match="settings"):
+        replay([], WINDOW, settings={"context_reserve_ratio": 0.5})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("window", [0, -1, 1.5, True, None])
