@@ -48,10 +48,6 @@ current_session: ContextVar[str | None] = ContextVar("nanobot_context_session", 
 """The key of the session that the current task works for; tasks that it starts have the same."""
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryEvent:
     """What every event has.
@@ -73,7 +69,7 @@ class TelemetryEvent:
 
     model: str | None = None
     session: str | None = field(default_factory=current_session.get)
-    at: str = field(default_factory=_now)
+    at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     content: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -334,14 +330,8 @@ def emit(event: TelemetryEvent, content: Callable[[], Mapping[str, Any]] | None 
         try:
             listener.callback(shown)
         except Exception:
-            _failed(listener)
+            if not listener.has_failed:
+                listener.has_failed = True
+                from nanobot_context.guard import log  # imports this module
 
-
-def _failed(listener: _Listener) -> None:
-    """Log the exception that is handled, the first of each listener."""
-    if listener.has_failed:
-        return
-    listener.has_failed = True
-    from nanobot_context.guard import log  # imports this module
-
-    log.exception("a listener to events failed; its errors are not logged again")
+                log.exception("a listener to events failed; its errors are not logged again")

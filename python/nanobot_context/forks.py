@@ -11,7 +11,6 @@ import functools
 import os
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -36,12 +35,7 @@ class ThreadLock:
     def __enter__(self) -> None:
         self._lock.acquire()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._lock.release()
 
     def __reduce__(self) -> tuple[type[ThreadLock], tuple[()]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import compress_messages, fits
@@ -103,12 +102,7 @@ class OpenAIAgentsSession:
     async def __aenter__(self) -> OpenAIAgentsSession:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def get_items(self, limit: int | None = None) -> Items:

@@ -8,17 +8,13 @@ from __future__ import annotations
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
-from nanobot_context.arguments import (
-    check_callable,
-    check_instance,
-    check_messages,
-    check_whole,
-)
+from nanobot_context.arguments import check_callable, check_instance, check_messages, check_whole
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
 from nanobot_context.settings import Settings
@@ -268,19 +264,11 @@ class _Run:
         self._take(position)
         number, self.requests = self.requests, self.requests + 1
         before = dict(self.before + Counter(self.framing))
-        request = Request(
-            position=position,
-            turn=self.turn,
-            before=before,
-            after={},
-            tokens_before=sum(before.values()),
-            tokens_after=0,
-            reused_tokens=0,
-        )
+        made = partial(Request, position, self.turn, before, tokens_before=sum(before.values()))
         try:
             messages, cuts = self._compress()
         except ContextOverflowError as error:
-            return replace(request, over=True, error=str(error))
+            return made({}, tokens_after=0, reused_tokens=0, over=True, error=str(error))
         shared = _shared(self.sent.messages, messages)
         reused = sum(self.sent.tokens[:shared]) + self.framing.get("tools", 0) if shared else 0
         # What goes on from all of the request before has its cuts, too.
@@ -291,9 +279,8 @@ class _Run:
         self.sent.position = position
         after = dict(+self.sent.by_role + Counter(self.framing))
         tokens_after = sum(after.values())
-        return replace(
-            request,
-            after=after,
+        return made(
+            after,
             tokens_after=tokens_after,
             reused_tokens=reused,
             cuts=marks,

@@ -98,7 +98,8 @@ def to_response_items(
             calls = enumerate(tool_calls_of(message))
             items += [_call_item(call) for nth, call in calls if (at, nth) in answered]
         elif at in answers:
-            items.append(_result_item(message, _called(every, answers[at])))
+            caller, nth = answers[at]
+            items.append(_result_item(message, tool_calls_of(every[caller])[nth]))
     return items
 
 
@@ -114,10 +115,6 @@ def _answers(messages: Sequence[Message]) -> dict[int, tuple[int, int]]:
         if message.get("role") == "tool" and isinstance(id_, str) and id_ in waiting:
             answers[at] = waiting.pop(id_)
     return answers
-
-
-def _called(messages: Sequence[Message], place: tuple[int, int]) -> Any:
-    return tool_calls_of(messages[place[0]])[place[1]]
 
 
 def _call_item(call: Any) -> Item:

@@ -32,11 +32,7 @@ from nanobot_context.cli.render import (
     replay_dict,
     turns_of,
 )
-from nanobot_context.conversations import (
-    find_conversation,
-    read_conversation,
-    read_objects,
-)
+from nanobot_context.conversations import find_conversation, read_conversation, read_objects
 from nanobot_context.replay import replay
 
 

@@ -19,11 +19,7 @@ from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, sess
 from nanobot_context.cli.output import Column, labelled, line, prose
 from nanobot_context.cli.session_sources import Entry, SessionSource, Stored, source_of
 from nanobot_context.conversations import Conversation, nanobot_session_files, read_conversation
-from nanobot_context.errors import (
-    ConversationFileError,
-    InvalidArgumentError,
-    InvalidInputError,
-)
+from nanobot_context.errors import ConversationFileError, InvalidArgumentError, InvalidInputError
 from nanobot_context.replay import message_text
 
 HELP = "List, show, import, export, delete sessions."

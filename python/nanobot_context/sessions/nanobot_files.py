@@ -22,11 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nanobot_context.arguments import check_instance, text_of
-from nanobot_context.errors import (
-    ConflictError,
-    InvalidArgumentError,
-    SessionExistsError,
-)
+from nanobot_context.errors import ConflictError, InvalidArgumentError, SessionExistsError
 from nanobot_context.files import replace_file
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession, not_found
 from nanobot_context.sessions.service import SessionService

@@ -10,14 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from nanobot_context.arguments import (
-    check_flag,
-    format_value,
-    invalid,
-    is_number,
-    json_of,
-    text_of,
-)
+from nanobot_context.arguments import check_flag, format_value, invalid, is_number, json_of, text_of
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, StoreDataError
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message

@@ -8,16 +8,7 @@ with SessionService("sqlite:///sessions.db") as service:
 from __future__ import annotations
 
 import functools
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Coroutine,
-    Generator,
-    Iterable,
-    Mapping,
-    Sequence,
-)
-from types import TracebackType
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from nanobot_context.sessions.base import Base, UserFirst
@@ -54,12 +45,7 @@ class SessionService(Base):
     def __enter__(self) -> SessionService:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
@@ -327,12 +313,7 @@ class AsyncSessionService(Base):
     async def __aenter__(self) -> AsyncSessionService:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
