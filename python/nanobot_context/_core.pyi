@@ -56,8 +56,10 @@ __all__ = [
     "prevailing_script",
     "reduce_messages",
     "rolling_cut",
+    "rules_left_out",
     "select_history",
     "set_cache_limit",
+    "standing_rules",
     "static_buffer_cut",
     "summary_due",
     "summary_section",
@@ -248,6 +250,8 @@ def trim_tool_result(
     head_lines: int | None = None,
     tail_lines: int | None = None,
 ) -> str: ...
+def standing_rules(text: str) -> list[str]: ...
+def rules_left_out(rules: Sequence[str], shown: Sequence[str], max_bytes: int) -> list[str]: ...
 def prevailing_script(messages: _Messages) -> str: ...
 def get_context_window(model: str | None, override: int | None = None) -> int: ...
 def get_output_limit(model: str | None) -> int: ...

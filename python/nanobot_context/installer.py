@@ -194,6 +194,9 @@ def _parts(settings: Settings) -> list[Part]:
         parts.append("session store")
     if settings.enable_history_summarization:
         parts.append("summaries")
+    if settings.keep_rules:
+        # Behind the summaries: what these leave out may be rules, too.
+        parts.append("rules")
     return parts
 
 

@@ -7,6 +7,7 @@ use pyo3::types::{PyList, PyString};
 
 use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::Message;
+use crate::text::rules;
 use crate::tokens::{Script, TokenCounter};
 use crate::{Error, conversation, history, window};
 
@@ -421,4 +422,24 @@ pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'p
 #[pyfunction]
 pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
     Ok(window::get_output_limit(&self::model(Some(model))?.unwrap_or_default()))
+}
+
+/// Return the sentences of a text of the user's that hold from then on: rules, and facts about the user.
+#[pyfunction]
+pub fn standing_rules(text: &Bound<'_, PyString>) -> Vec<String> {
+    rules::standing(&without_surrogates(text)).into_iter().map(str::to_owned).collect()
+}
+
+/// Return the newest of `rules` that no text of `shown` has, at most `max_bytes` of UTF-8, in their order.
+#[pyfunction]
+pub fn rules_left_out(
+    rules: Vec<Bound<'_, PyString>>,
+    shown: Vec<Bound<'_, PyString>>,
+    max_bytes: usize,
+) -> Vec<String> {
+    let rules: Vec<_> = rules.into_iter().map(|rule| without_surrogates(&rule)).collect();
+    let shown: Vec<_> = shown.into_iter().map(|text| without_surrogates(&text)).collect();
+    let rules: Vec<&str> = rules.iter().map(|rule| &**rule).collect();
+    let shown: Vec<&str> = shown.iter().map(|text| &**text).collect();
+    rules::left_out(&rules, &shown, max_bytes).into_iter().map(str::to_owned).collect()
 }

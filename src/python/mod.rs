@@ -43,7 +43,7 @@ mod core_module {
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
         find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit, prevailing_script,
-        reduce_messages, select_history, trim_tool_result,
+        reduce_messages, rules_left_out, select_history, standing_rules, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error, classify_usage};

@@ -4,7 +4,7 @@
 //! person. `rules.tsv` has them by language. What was pasted (logs, code, quotations, tables) is told apart by the form of its
 //! lines and says nothing of the user.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -134,6 +134,36 @@ const MAX_RULE_BYTES: usize = 400;
 
 /// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted.
 const TYPED_BYTES: usize = 32 << 10;
+
+/// Returns the sentences of `text` that hold from then on: rules, and what the user is, has, prefers or cannot stand. O(n).
+pub fn standing(text: &str) -> Vec<&str> {
+    let holds = |claim| matches!(claim, Claim::Rule | Claim::Trait);
+    said(text)
+        .claims
+        .into_iter()
+        .filter(|(claim, _)| holds(*claim))
+        .map(|(_, sentence)| text[sentence].trim())
+        .collect()
+}
+
+/// Returns those of `rules` that no text of `shown` has, in their order, each once where it stands last: the newest that have
+/// at most `max_bytes` together. O(n) in the rules and in what is shown.
+pub fn left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -> Vec<&'r str> {
+    let shown = shown.iter().map(|text| normal(text)).collect::<Vec<_>>().join("\n");
+    let (mut seen, mut room) = (HashSet::new(), max_bytes);
+    let mut left: Vec<&str> = Vec::new();
+    for &rule in rules.iter().rev() {
+        let normal = normal(rule);
+        if normal.is_empty() || shown.contains(&normal) || !seen.insert(normal) {
+            continue;
+        }
+        let Some(rest) = room.checked_sub(rule.len()) else { break };
+        room = rest;
+        left.push(rule);
+    }
+    left.reverse();
+    left
+}
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
@@ -378,6 +408,17 @@ mod tests {
             assert_eq!(found(text), Vec::<&str>::new(), "{text}");
         }
         assert_eq!(found(&format!("always {}", "x".repeat(900))), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn what_is_shown_no_more_is_told_once_and_newest_last() {
+        let text = "My name is Ada. Call me Captain from now on. What a day! Never push to main.";
+        let rules = standing(text);
+        assert_eq!(rules, ["My name is Ada.", "Call me Captain from now on.", "Never push to main."]);
+        assert_eq!(left_out(&rules, &["never push to MAIN, as I said"], 100), rules[..2]);
+        assert_eq!(left_out(&[rules[0], rules[2], rules[0]], &[], 100), [rules[2], rules[0]]);
+        assert_eq!(left_out(&rules, &[], 30), rules[2..]);
+        assert_eq!(left_out(&["…"], &[], 30), Vec::<&str>::new());
     }
 
     /// Returns what each sentence is, in order.

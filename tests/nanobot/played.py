@@ -41,7 +41,7 @@ SMOKE = frozenset(
         *("A:on", "C:on", "C:off", "G:on", "memory:on", "readback:on", "talk-short:on"),
         *("wrong-openai:on", "cut:on", "mute:on", "sub-refused:on", "errors:off", "errors:on"),
         *("custom:on", "wrong-custom:on", "azure:on", "wrong-azure:on", "wrong-responses:on"),
-        *("idle:on", "fallback:on", "small:off", "small:on", "console"),
+        *("idle:on", "fallback:on", "small:off", "small:on", "console", "ruled:on"),
         *("switched-off:off", "switched-off:on", "switched-off:removed"),
     )
 )
@@ -118,6 +118,7 @@ def jobs(release: str) -> list[str]:
         *TOLD,
         "refused-then-500",
         "capped",
+        "ruled",
     ]
     protected += COMPARED
     plan = [f"{name}:off" for name in COMPARED]

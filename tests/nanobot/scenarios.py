@@ -31,6 +31,7 @@ from refused import (
     with_digits,
     wrong_window,
 )
+from ruled import ruled
 from scenario import WHOLE, Scenario
 from summarised import TALKS
 
@@ -81,6 +82,7 @@ SCENARIOS: dict[str, Scenario] = {
         chinese_reads(),
         parallel_reads(),
         consolidation(),
+        ruled(),
         idle_session(),
         read_back(),
         *(wrong_window(form) for form in WRONG),

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from nanobot_context._core import mask_credentials
-from nanobot_context.cli import conversation, output, protect, sessions
+from nanobot_context.cli import conversation, output, protect, rules, sessions
 from nanobot_context.errors import ContextOverflowError, NanobotContextError
 
 NAME = "nanobot-context"
@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     ),
     "Look at conversations": (
         *(conversation.count, conversation.compress, conversation.inspect, conversation.report),
+        rules.rules,
     ),
 }
 SESSION_COMMANDS: tuple[Callable[..., None], ...] = (

@@ -45,6 +45,9 @@ _CONSOLIDATION_END = (
 _ENTRY = re.compile(r"^(?=\[[^\]\n]{1,16}\] [A-Z]+(?: \[tools: [^\n]*?\])?: )", re.MULTILINE)
 _SMALLEST_ENTRY_CHARS = 120
 
+# Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
+PUBLIC = ("nanobot.runtime_context", "public_history_message")
+
 
 def lift_reflections(messages: list[Message]) -> tuple[list[Message], Message | None]:
     """Return `messages` without nanobot's reflection lines, and one of them if there was any.

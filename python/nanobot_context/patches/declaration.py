@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nanobot_context.plugins.summaries import Jobs
     from nanobot_context.settings import Settings
 
-Part = Literal["guard", "own cuts", "own window", "events", "summaries", "session store"]
+Part = Literal["guard", "own cuts", "own window", "events", "session store", "summaries", "rules"]
 """What a patch belongs to. A part works whole or not at all; what it cannot do without is `needed`.
 """
 

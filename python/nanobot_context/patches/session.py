@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import select_history
 from nanobot_context.guard.fuse import fused
-from nanobot_context.host import stored_summary
+from nanobot_context.host import stored_rules, stored_summary
 from nanobot_context.host.detect import SESSION
+from nanobot_context.host.history import History
 from nanobot_context.patches.declaration import Context, Patch, then
 from nanobot_context.plugins.shared_session import note_cleared
 from nanobot_context.types import Message
@@ -52,7 +53,7 @@ def _wrap_budget(original: GetHistory, context: Context) -> GetHistory:
 
 
 def _wrap_summarised(original: GetHistory, context: Context) -> GetHistory:
-    from nanobot_context.plugins.summaries import History, view_of
+    from nanobot_context.plugins.summaries import view_of
 
     @functools.wraps(original)
     def get_history(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
@@ -63,6 +64,23 @@ def _wrap_summarised(original: GetHistory, context: Context) -> GetHistory:
         return History(original(view, *args, **kwargs), self, summary)
 
     return get_history
+
+
+def _wrap_ruled(original: GetHistory, context: Context) -> GetHistory:
+    from nanobot_context.plugins.rules import with_rules
+
+    @functools.wraps(original)
+    def get_history(self: Any, *args: Any, **kwargs: Any) -> list[Message]:
+        history = original(self, *args, **kwargs)
+        if not context.active:
+            return history
+        return fused("keep rules", lambda: with_rules(self, history), history)
+
+    return get_history
+
+
+def _forget_rules(_: Context, session: Any, *__: Any, **___: Any) -> None:
+    stored_rules.forget(session)
 
 
 def _forget(_: Context, session: Any, *__: Any, **___: Any) -> None:
@@ -118,6 +136,22 @@ PATCHES = (
         part="session store",
         needed=True,
         since="0.3.5",
+    ),
+    Patch(
+        owner=SESSION,
+        attribute="get_history",
+        why="rules of the user outlive what nanobot leaves out",
+        wrap=_wrap_ruled,
+        part="rules",
+        needed=True,
+    ),
+    Patch(
+        owner=SESSION,
+        attribute="clear",
+        why="a cleared session has no rules",
+        wrap=then("forget rules", _forget_rules),
+        part="rules",
+        needed=True,
     ),
     *(
         Patch(

@@ -40,6 +40,18 @@ def _begin(context: Context, manager: Any, saved: Any, session: Any, *_: Any, **
         context.summaries.begin_if_due(manager, session)
 
 
+def _wrap_save(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
+    from nanobot_context.host import stored_rules
+
+    @functools.wraps(original)
+    def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
+        if context.active:
+            fused("keep rules", lambda: stored_rules.gather(session), None)
+        return original(self, session, *args, **kwargs)
+
+    return save
+
+
 PATCHES = (
     Patch(
         owner=_STORE,
@@ -68,6 +80,14 @@ PATCHES = (
         part="session store",
         needed=True,
         since="0.3.0",
+    ),
+    Patch(
+        owner=_MANAGER,
+        attribute="save",
+        parameters=("session",),
+        why="rules are saved before nanobot drops what they were said in",
+        wrap=_wrap_save,
+        part="rules",
     ),
     # Behind the store: it saves sessions, too.
     Patch(

@@ -7,9 +7,6 @@
 
 While a summary is made, the one before and everything behind it are shown. No message is ever
 removed from a session. What nanobot consolidates by itself stays out of the history as without us.
-
-The list itself says which summary belongs to it: between nanobot's two calls a newer one may be
-stored, and nanobot makes other requests, without a history, that are to have none.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ import asyncio
 import copy
 import functools
 import time
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
@@ -29,6 +25,8 @@ from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import find
+from nanobot_context.host.history import History, Section, history_of
+from nanobot_context.host.messages import PUBLIC
 from nanobot_context.settings import Settings
 from nanobot_context.summary import (
     Summarizer,
@@ -39,9 +37,6 @@ from nanobot_context.summary import (
 )
 from nanobot_context.types import Message
 
-# Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
-_PUBLIC = ("nanobot.runtime_context", "public_history_message")
-
 # What is remembered of a session: the version that its last turn was shown, and how many messages
 # it had when a summary of it failed beyond repair.
 _SHOWN, _GAVE_UP_AT = "_nanobot_context_shown", "_nanobot_context_gave_up_at"
@@ -49,17 +44,7 @@ _SHOWN, _GAVE_UP_AT = "_nanobot_context_shown", "_nanobot_context_gave_up_at"
 _TRIMMED = "_nanobot_context_trimmed"
 """Where it notes how far what `trim_if_needed` returned reaches. The same."""
 
-# The section in the system prompt of the turn that the current task works on.
-_section: ContextVar[str] = ContextVar("nanobot_context_summary_section", default="")
-
-
-class History(list[Message]):
-    """What `get_history` returns: messages, the session they are of and the summary before them."""
-
-    def __init__(self, messages: list[Message], session: Any, summary: Summary | None) -> None:
-        super().__init__(messages)
-        self.session = session
-        self.summary = summary
+_section = Section("summary_section")
 
 
 def added(settings: Settings) -> dict[str, Any]:
@@ -144,21 +129,12 @@ def _drop_stale_state(session: Any, summary: Summary | None) -> None:
 
 def show(messages: list[Message], given: Any) -> None:
     """Put the summary behind the system prompt of `messages`, which nanobot built of `given`."""
-    # In 0.3.5 a record that holds the history.
-    history = getattr(given, "history", given)
+    history = history_of(given)
     if isinstance(history, History):
         summary = history.summary
-        section = summary_section(summary.text) if summary else ""
         _notes(history.session)[_SHOWN] = summary.version if summary else None
-        _section.set(section)
-    elif not history and given is not history and given.current_message is None:
-        # The system prompt anew within a turn of 0.3.5, whose history became a checkpoint.
-        section = _section.get()
-    else:
-        section = ""
-    if section:
-        system = messages[0]
-        messages[0] = {**system, "content": system["content"] + section}
+        _section.begin(summary_section(summary.text) if summary else "")
+    _section.show(messages, given)
 
 
 @dataclass(slots=True)
@@ -296,7 +272,7 @@ class Job:
 
     def messages(self) -> list[Message]:
         """Return what was said, without the answers to commands, which no model sees either."""
-        public = find(*_PUBLIC) or dict
+        public = find(*PUBLIC) or dict
         return [public(message) for message in self._said if not message.get("_command")]
 
     def store(self, summary: Summary) -> Summary | None:

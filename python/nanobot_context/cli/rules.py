@@ -1,0 +1,61 @@
+"""`rules`: what the user said that nanobot is to keep to, and taking it back."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nanobot_context.cli import output
+from nanobot_context.cli.options import Json, SessionName, Store, Workspace
+from nanobot_context.cli.output import line, note
+from nanobot_context.conversations import find_conversation
+from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.host import stored_rules
+from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.plugins.rules import Forgotten, forgotten_file
+
+
+def rules(
+    session: SessionName,
+    forget: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", help="Take back rule N; may be given several times."),
+    ] = None,
+    workspace: Workspace = None,
+    store: Store = None,
+    as_json: Json = False,
+) -> None:
+    """List the rules and facts that the user stated in a session, or take some back.
+
+    They are repeated in the system prompt when nanobot no longer sends the messages that they were
+    said in. Who says one again has it again.
+
+    \b
+    Examples:
+      nanobot-context rules cli:direct
+      nanobot-context rules cli:direct --forget 2
+    """
+    found = find_conversation(session, workspace=workspace, store=store)
+    metadata = found.metadata.get("metadata")
+    # The first releases note no key in the file.
+    key = found.metadata.get("key") or session
+    known = stored_rules.read(found.messages, dict(metadata) if isinstance(metadata, dict) else {})
+    forgotten = Forgotten(forgotten_file(nanobot_config_path()))
+    in_force = forgotten.without(key, known)
+    texts = list(in_force)
+    if forget:
+        for number in forget:
+            if not 1 <= number <= len(texts):
+                problem = f"there is no rule {number}: `{key}` has {len(texts)}"
+                raise InvalidArgumentError(problem, argument="forget")
+        gone = [texts[number - 1] for number in dict.fromkeys(forget)]
+        forgotten.add(key, gone)
+        texts = [text for text in texts if text not in gone]
+    if as_json:
+        output.print_json([{"rule": text, "said_at": in_force[text] or None} for text in texts])
+        return
+    for number, text in enumerate(texts, 1):
+        line(f"{number:3}  {' '.join(text.split())}")
+    if not texts:
+        note(f"no rules are known of `{key}`")

@@ -1,0 +1,94 @@
+"""What the user said that holds for good, as it is kept in the metadata of nanobot's session file.
+
+    metadata["rules"]        each sentence, and when it was said, the oldest first
+    metadata["rules_state"]  how far the messages were looked through: as a summary knows its last
+
+nanobot drops messages at the front of a session; what they said stays here until the session is
+cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nanobot_context._core import standing_rules
+from nanobot_context.host.detect import find
+from nanobot_context.host.messages import PUBLIC
+from nanobot_context.host.stored_summary import mark_of, position
+from nanobot_context.message_texts import message_text
+from nanobot_context.types import Message
+
+RULES, STATE = "rules", "rules_state"
+
+# The newest ones; some kilobytes of the session's file.
+MAX_RULES = 100
+
+# What nanobot notes of messages in the user's name that no user wrote: commands, reports of
+# subagents, and where a summary of its own continues (0.3.5).
+_NOT_SAID = ("_command", "injected_event", "_hidden_history")
+
+Rules = dict[str, str]
+"""Sentences, and when each was said last: as nanobot stamps messages, or empty."""
+
+
+def gather(session: Any) -> Rules:
+    """Bring what is kept of `session` up to its last message, and return it. Saves nothing."""
+    metadata = session.metadata
+    if not isinstance(metadata, dict):
+        return {}
+    return read(session.messages, metadata)
+
+
+def read(messages: Sequence[Message], metadata: dict[str, Any]) -> Rules:
+    """Return the rules in the metadata of a session and in its messages; brings the former up."""
+    kept, state = metadata.get(RULES), metadata.get(STATE)
+    rules: Rules = {}
+    if isinstance(kept, dict):
+        rules = {str(text): said for text, said in kept.items() if isinstance(said, str)}
+    if not messages:
+        return rules
+    start = 0
+    if isinstance(state, dict) and isinstance(covers := state.get("covers"), int):
+        found = position(messages, state, covers)
+        if found is None:
+            # The talk ends earlier than it did: nanobot copies sessions up to some message.
+            end = _said_at(messages[-1])
+            rules = {text: said for text, said in rules.items() if said <= end}
+        start = found or 0
+    if start == len(messages):
+        return rules
+    for message in messages[start:]:
+        for text in _standing(message):
+            rules.pop(text, None)
+            rules[text] = _said_at(message)
+    rules = dict(list(rules.items())[-MAX_RULES:])
+    if rules or kept:
+        metadata[RULES] = rules
+    metadata[STATE] = {**mark_of(messages[-1]), "covers": len(messages)}
+    return rules
+
+
+def forget(session: Any) -> None:
+    """Take the rules out of the metadata of `session`."""
+    if isinstance(session.metadata, dict):
+        for name in (RULES, STATE):
+            session.metadata.pop(name, None)
+
+
+def said(message: Message) -> str:
+    """Return what the user says in a message of a session; empty for any other."""
+    if message.get("role") != "user" or any(message.get(name) for name in _NOT_SAID):
+        return ""
+    public = find(*PUBLIC) or dict
+    return message_text(public(message))
+
+
+def _standing(message: Message) -> list[str]:
+    text = said(message)
+    return standing_rules(text) if text else []
+
+
+def _said_at(message: Message) -> str:
+    stamp = message.get("timestamp")
+    return stamp if isinstance(stamp, str) else ""

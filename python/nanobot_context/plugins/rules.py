@@ -1,0 +1,125 @@
+"""Rules of the user, and facts about him, outlive the messages that nanobot leaves out.
+
+    save(), get_history()  what holds for good of new messages -> metadata of the session
+    get_history()          what the history does not say -> a list that knows it
+    build_messages()       such a list as `history` -> it stands at the end of the system prompt
+
+It changes when nanobot moves messages out of the history, and then the provider's prompt cache has
+to begin anew anyway. What was taken back (`nanobot-context rules --forget`) is in a file of ours,
+as nanobot writes the session's own: {session: {sentence: when}}. Who says it again has it again.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from nanobot_context._core import rules_left_out
+from nanobot_context.files import locked, replace_file
+from nanobot_context.guard import log
+from nanobot_context.guard.friendly import is_chinese
+from nanobot_context.host import stored_rules
+from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.host.history import History, Section, history_of
+from nanobot_context.types import Message
+
+_MAX_BYTES = 2_000
+"""Bytes of rules in a system prompt: some 500 tokens, of which the newest are shown."""
+
+_HEAD = {
+    False: "## Rules and Facts from the User\n\n"
+    "The user said this earlier, in messages that are no longer in the history. It still holds; of "
+    "two that contradict each other, the later one does.",
+    True: "## 用户的规则与信息\n\n"
+    "以下是用户先前说过的话，原消息已不在历史中，但仍然有效；互相矛盾时以后者为准。",
+}
+
+# Seconds that another process may take to write a small file.
+_LOCK_SECONDS = 2.0
+
+_section = Section("rules_section")
+
+
+def with_rules(session: Any, history: list[Message]) -> History:
+    """Return `history` with the rules of `session` that it does not show."""
+    if not isinstance(history, History):
+        history = History(history, session)
+    if rules := stored_rules.gather(session):
+        rules = _forgotten(forgotten_file(nanobot_config_path())).without(session.key, rules)
+        shown = [text for text in map(stored_rules.said, history) if text]
+        history.rules = rules_left_out(list(rules), shown, _MAX_BYTES)
+    return history
+
+
+def show(messages: list[Message], given: Any) -> None:
+    """Put the rules behind the system prompt of `messages`, which nanobot built of `given`."""
+    history = history_of(given)
+    if isinstance(history, History):
+        _section.begin(section(history.rules) if history.rules else "")
+    _section.show(messages, given)
+
+
+def section(rules: list[str]) -> str:
+    """Return the section for the end of a system prompt."""
+    head = _HEAD[is_chinese([{"role": "user", "content": rule} for rule in rules])]
+    return "\n\n".join(["", head, "\n".join(f"- {' '.join(rule.split())}" for rule in rules)])
+
+
+class Forgotten:
+    """What was taken back, by session; read again when the file has changed."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._stamp: tuple[int, int] | None = None
+        self._known: dict[str, stored_rules.Rules] = {}
+
+    def without(self, key: str, rules: stored_rules.Rules) -> stored_rules.Rules:
+        """Return `rules` of the session `key` without those that were taken back since."""
+        gone = self._read().get(key, {})
+        return {text: said for text, said in rules.items() if not said < gone.get(text, "")}
+
+    def add(self, key: str, texts: Sequence[str]) -> None:
+        """Take back rules of the session `key`.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        self.file.parent.mkdir(exist_ok=True)
+        lock = self.file.with_name(f"{self.file.name}.lock")
+        with locked(lock, timeout_seconds=_LOCK_SECONDS):
+            now = datetime.now().isoformat()  # local time without a zone, as nanobot stamps
+            known = self._read()
+            gone = {**known.get(key, {}), **dict.fromkeys(texts, now)}
+            known = {**known, key: dict(list(gone.items())[-stored_rules.MAX_RULES :])}
+            replace_file(self.file, (json.dumps(known, indent=2) + "\n").encode())
+
+    def _read(self) -> dict[str, stored_rules.Rules]:
+        try:
+            stat = self.file.stat()
+            stamp = stat.st_mtime_ns, stat.st_ino
+            if stamp != self._stamp:
+                given = json.loads(self.file.read_text("utf-8"))
+                self._known = {
+                    str(key): {text: when for text, when in gone.items() if isinstance(when, str)}
+                    for key, gone in given.items()
+                }
+                self._stamp = stamp
+        except FileNotFoundError:
+            self._known, self._stamp = {}, None
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
+            log.warning("`{}` cannot be read: {}", self.file, error)
+        return self._known
+
+
+def forgotten_file(config: Path) -> Path:
+    """Return where it is kept what was taken back: beside nanobot's config file."""
+    return config.parent / "nanobot-context" / "rules.json"
+
+
+@functools.cache
+def _forgotten(file: Path) -> Forgotten:
+    return Forgotten(file)
