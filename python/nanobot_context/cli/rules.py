@@ -40,7 +40,9 @@ def rules(
     metadata = found.metadata.get("metadata")
     # The first releases note no key in the file.
     key = found.metadata.get("key") or session
-    known = stored_rules.read(found.messages, dict(metadata) if isinstance(metadata, dict) else {})
+    known = stored_rules.read(
+        found.messages, dict(metadata) if isinstance(metadata, dict) else {}, {}
+    )
     forgotten = Forgotten(forgotten_file(nanobot_config_path()))
     in_force = forgotten.without(key, known)
     texts = list(in_force)

@@ -34,15 +34,18 @@ Rules = dict[str, str]
 
 def gather(session: Any) -> Rules:
     """Bring what is kept of `session` up to its last message, and return it. Saves nothing."""
-    metadata = session.metadata
-    if not isinstance(metadata, dict):
-        return {}
-    return read(session.messages, metadata)
+    metadata = getattr(session, "metadata", None)
+    return read(session.messages, metadata, vars(session)) if isinstance(metadata, dict) else {}
 
 
-def read(messages: Sequence[Message], metadata: dict[str, Any]) -> Rules:
-    """Return the rules in the metadata of a session and in its messages; brings the former up."""
-    kept, state = metadata.get(RULES), metadata.get(STATE)
+def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str, Any]) -> Rules:
+    """Return the rules in the metadata of a session and in its messages; brings the former up.
+
+    How far the messages of a session without rules were looked through is in `notes`, which are not
+    saved: the metadata of most sessions stays as it is.
+    """
+    kept = metadata.get(RULES)
+    state = metadata.get(STATE, notes.get(STATE))
     rules: Rules = {}
     if isinstance(kept, dict):
         rules = {str(text): said for text, said in kept.items() if isinstance(said, str)}
@@ -63,9 +66,11 @@ def read(messages: Sequence[Message], metadata: dict[str, Any]) -> Rules:
             rules.pop(text, None)
             rules[text] = _said_at(message)
     rules = dict(list(rules.items())[-MAX_RULES:])
+    state = {**mark_of(messages[-1]), "covers": len(messages)}
     if rules or kept:
-        metadata[RULES] = rules
-    metadata[STATE] = {**mark_of(messages[-1]), "covers": len(messages)}
+        metadata |= {RULES: rules, STATE: state}
+    else:
+        notes[STATE] = state
     return rules
 
 
@@ -74,6 +79,7 @@ def forget(session: Any) -> None:
     if isinstance(session.metadata, dict):
         for name in (RULES, STATE):
             session.metadata.pop(name, None)
+        vars(session).pop(STATE, None)
 
 
 def said(message: Message) -> str:

@@ -309,7 +309,7 @@ def test_without_the_setting_nothing_is_patched_for_it(
 
     before = attributes()
     clear = Session.clear
-    loop = nanobot(Provider(), enable_history_summarization=False)
+    loop = nanobot(Provider(), enable_history_summarization=False, keep_rules=False)
     # Events name the session of a turn.
     wrapped = {"_process_message": vars(AgentLoop)["_process_message"]}
     assert attributes() == [before[0], before[1] | wrapped, before[2]]
@@ -650,7 +650,7 @@ def test_another_nanobot_is_left_as_it_is(
     place_classes(monkeypatch, ContextBuilder)
     monkeypatch.delattr(AgentLoop, "_process_message")
     before = dict(SessionManager.__dict__)
-    state = install(replace(classes, session=Session), **SETTINGS)
+    state = install(replace(classes, session=Session), keep_rules=False, **SETTINGS)
     assert state.installed
     assert dict(SessionManager.__dict__) == before
     assert not hasattr(Session, "summary")
