@@ -149,7 +149,7 @@ def classify_message(message: Mapping[str, Any]) -> Priority:
     """Return how much `message` matters, by rules alone; takes microseconds.
 
     Raises:
-        InvalidMessageError: `message` is no dict with a known role.
+        InvalidMessageError: `message` is not a dict with a known role.
     """
     return Priority(_core.classify_message(message))
 

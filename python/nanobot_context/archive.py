@@ -74,7 +74,7 @@ class Archive:
             warn: What is told of the first failure; `None` logs it as `nanobot_context`.
 
         Raises:
-            InvalidArgumentError: The cap is no positive integer, or the path is none or cannot
+            InvalidArgumentError: The cap is not a positive integer, or the path is none or cannot
                 stand in a message: it is longer than 256 bytes, or has line breaks or quotes in it.
         """
         if not isinstance(directory, str | os.PathLike):

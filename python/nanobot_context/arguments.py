@@ -29,7 +29,7 @@ def check_callable(argument: str, value: Any) -> None:
 
 
 def check_choice(argument: str, value: Any, known: tuple[str, ...]) -> None:
-    """Raise for what is none of the words `known`."""
+    """Raise for what is not one of the words `known`."""
     if not (isinstance(value, str) and value in known):
         raise invalid(argument, f"one of {', '.join(known)}", value)
 
@@ -41,13 +41,13 @@ def check_flag(argument: str, value: Any) -> None:
 
 
 def check_instance(argument: str, value: Any, kind: type, *, optional: bool = False) -> None:
-    """Raise for what is no `kind`, nor `None` where that is `optional`."""
+    """Raise for what is not a `kind`, nor `None` where that is `optional`."""
     if not (isinstance(value, kind) or (optional and value is None)):
         raise invalid(argument, f"a `{kind.__name__}`" + " or None" * optional, value)
 
 
 def check_timeout(argument: str, value: Any) -> None:
-    """Raise for what is no number of seconds to wait for, nor `None`."""
+    """Raise for what is not a number of seconds to wait for, nor `None`."""
     if value is not None and not (is_number(value) and value > 0):
         raise invalid(argument, "above 0 or None", value)
 
@@ -69,7 +69,7 @@ def check_messages(argument: str, value: Any) -> list[Any]:
 
 
 def check_mappings(argument: str, value: Any) -> None:
-    """Raise for what is no sequence of mappings."""
+    """Raise for what is not a sequence of mappings."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise invalid(argument, "a list of dicts", value)
     for index, one in enumerate(value):
@@ -100,7 +100,7 @@ def json_of(argument: str, value: Any) -> str:
 
 
 def text_of(argument: str, value: Any) -> str:
-    """Return `value`; raise where it is no text that can be stored or sent."""
+    """Return `value`; raise where it is not a text that can be stored or sent."""
     if not isinstance(value, str):
         raise InvalidArgumentError(
             f"`{argument}` must be a string, got {type(value).__name__}", argument=argument

@@ -126,7 +126,7 @@ def find_conversation(
         ConversationFileError: The file holds something else.
         OSError: The file cannot be read.
         SessionStoreError: The store cannot be read.
-        InvalidArgumentError: `store` is no URL of a store.
+        InvalidArgumentError: `store` is not the URL of a store.
     """
     text_of("session", session)
     check_instance("workspace", workspace, Path, optional=True)
@@ -204,7 +204,7 @@ def open_store(url: str, *, create: bool = False) -> SessionService:
     Raises:
         StoreUnavailableError: There is none, and it is not to be made; or it does not answer.
         SessionStoreError: It cannot be opened.
-        InvalidArgumentError: `url` is no URL of a store.
+        InvalidArgumentError: `url` is not the URL of a store.
     """
     from nanobot_context.sessions.service import SessionService
 

@@ -1,4 +1,4 @@
-"""What happens inside a protected nanobot, told as it happens.
+"""What happens inside a protected nanobot, reported as it happens.
 
     import nanobot_context
 
@@ -184,7 +184,7 @@ class AnsweredEvent(TelemetryEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaveUpEvent(TelemetryEvent):
-    """Nothing that is small enough was left to send: the user is told in plain words.
+    """Nothing that is small enough was left to send: the user reads so in plain words.
 
     Attributes:
         needed_tokens: Tokens of what must stay, or of the last request that was refused.

@@ -70,9 +70,9 @@ def assemble_history(
             they are not doubled: see `drop_duplicate_tail`.
 
     Raises:
-        InvalidArgumentError: A limit is no positive integer, `mode` is none of the two, `current`
-            is no list of messages, or the summary covers more messages than there are, and so is of
-            another conversation.
+        InvalidArgumentError: A limit is not a positive integer, `mode` is neither of the two,
+            `current` is not a list of messages, or the summary covers more messages than there
+            are, and so is of another conversation.
     """
     check_choice("mode", mode, ("summary", "recent"))
     given = check_messages("messages", messages)
@@ -97,8 +97,8 @@ def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return how many messages with instructions are in front.
 
     Raises:
-        InvalidMessageError: A message is no dict.
-        InvalidArgumentError: `messages` is no sequence.
+        InvalidMessageError: A message is not a dict.
+        InvalidArgumentError: `messages` is not a sequence.
     """
     check_messages("messages", messages)
     others = (at for at, message in enumerate(messages) if message.get("role") not in _SYSTEM)
@@ -106,7 +106,7 @@ def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def check_summary(summary: Any) -> None:
-    """Raise `InvalidArgumentError` for what is no `Summary`, as far as it is read here."""
+    """Raise `InvalidArgumentError` for what is not a `Summary`, as far as it is read here."""
     covers, text = getattr(summary, "covers", None), getattr(summary, "text", None)
     if not (isinstance(covers, int) and isinstance(text, str)):
         raise invalid("summary", "a `Summary`", summary)
@@ -174,7 +174,7 @@ def drop_duplicate_tail(
     """Return `history` without the messages of `current`, where it ends with all of them.
 
     Messages are equal when role, content, calls and the answered call are. Texts are compared as
-    such, whether they come as one string or in parts; parts that are no text must be equal, too.
+    such, whether they come as one string or in parts; parts that are not text must be equal, too.
     Where both have an `id` or `message_id`, these must be the same.
 
     What cannot be told apart: a request that repeats word for word the last message of the
@@ -253,7 +253,7 @@ def tool_calls_of(message: Mapping[str, Any]) -> list[Any]:
     """Return the tool calls of an assistant's message, wherever it keeps them.
 
     Those of `metadata.toolCalls` go before `tool_calls`; each may be a JSON text. What cannot be
-    read is no call.
+    read is not a call.
 
     Source: document 003, where both columns of a stored message were used.
     """

@@ -1,4 +1,4 @@
-"""JSON of files that anybody may have written: strict, and a mistake is told with its place."""
+"""JSON of files that anybody may have written: strict, and a mistake is reported with its place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def position_of(text: str, at: int, *path: str | int) -> int:
 
 
 def skip_blank(text: str, at: int) -> int:
-    """Return where the next thing begins that is no white space."""
+    """Return where the next thing begins that is not white space."""
     match = _BLANK.match(text, at)
     assert match is not None
     return match.end()

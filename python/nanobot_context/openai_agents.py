@@ -70,7 +70,7 @@ class OpenAIAgentsSession:
         model: The model that tokens are counted for.
 
     Raises:
-        InvalidArgumentError: `max_tokens` is no positive integer.
+        InvalidArgumentError: `max_tokens` is not a positive integer.
         SessionStoreError: The store cannot be opened; its classes say why.
     """
 
@@ -210,7 +210,7 @@ class OpenAIAgentsSession:
 
     async def _newest(self) -> tuple[StoredSession, SessionEvent] | None:
         """Return the session and its newest item."""
-        # All are read where the newest event is no item, but stands for a summary.
+        # All are read where the newest event is not an item, but stands for a summary.
         for last in (1, None):
             stored = await self._service.get(*self._key, last=last, user_first="off")
             if stored is None:

@@ -39,7 +39,7 @@ class InForce:
         """Return what stands in the file of the setting `events` and in older ones, oldest first.
 
         Raises:
-            ConversationFileError: A line of them is no event.
+            ConversationFileError: A line of them is not an event.
             OSError: One cannot be read.
         """
         if self.settings.events is None:

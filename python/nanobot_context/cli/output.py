@@ -141,7 +141,7 @@ def json_bytes(value: Any) -> bytes:
 def write(path: str, content: bytes) -> None:
     """Put `content` into a file at once, readable by its owner alone; `-` is standard output.
 
-    What is no regular file, such as `/dev/null` or a FIFO, is written to as it is.
+    What is not a regular file, such as `/dev/null` or a FIFO, is written to as it is.
 
     Raises:
         OSError: It cannot be written; a file that was there is as it was.

@@ -163,5 +163,5 @@ def source_of(
 def _count(path: Path) -> int:
     """Return how many messages a session file has; reads all of it, and parses nothing."""
     lines = path.read_bytes().split(b"\n")
-    # As every release writes what is no message.
+    # As every release writes what is not a message.
     return sum(line.strip() != b"" and not line.startswith(b'{"_type"') for line in lines)

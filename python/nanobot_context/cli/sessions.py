@@ -343,7 +343,7 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _refuse_other_forms(path: Path) -> None:
-    """Refuse what is no session file: it would be stored as something that nobody said."""
+    """Refuse what is not a session file: it would be stored as something that nobody said."""
     from nanobot_context.sessions.nanobot_files import SessionFile
 
     conversation = read_conversation(path)

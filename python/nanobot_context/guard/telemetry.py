@@ -1,6 +1,6 @@
-"""What the guard tells of: counted always, and an event for those who listen.
+"""What the guard reports: counted always, and an event for those who listen.
 
-Nothing here may cost a model call: what goes wrong in telling is logged once.
+Nothing here may cost a model call: what goes wrong here is logged once.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
 
 P = ParamSpec("P")
-Tell = Callable[Concatenate["Telemetry", P], None]
+Report = Callable[Concatenate["Telemetry", P], None]
 
 
-def _harmless(tell: Tell[P]) -> Tell[P]:
-    """Let `tell` fail without a trace but one in the log."""
+def _harmless(report: Report[P]) -> Report[P]:
+    """Let `report` fail without a trace but one in the log."""
 
-    @functools.wraps(tell)
+    @functools.wraps(report)
     def harmless(self: Telemetry, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        fused("tell of an event", lambda: tell(self, *args, **kwargs), None)
+        fused("report an event", lambda: report(self, *args, **kwargs), None)
 
     return harmless
 
 
 @dataclass(slots=True)
 class Telemetry:
-    """Where what happens is counted and told.
+    """Where what happens is counted and reported.
 
     Attributes:
         counters: The counts.
@@ -89,7 +89,7 @@ class Telemetry:
     def compressed(
         self, request: Request, sent: list[Message], budget_tokens: int, seconds: float
     ) -> None:
-        """Tell that `sent` goes out in place of the messages of `request`."""
+        """Report that `sent` goes out in place of the messages of `request`."""
         before = count_tokens(request.messages, request.model, tools=request.tools)
         after = count_tokens(sent, request.model, tools=request.tools)
         self.counters.add(compressions=1, tokens_saved=max(before - after, 0))
@@ -115,7 +115,7 @@ class Telemetry:
     def overflowed(
         self, request: Request, overflow: Overflow, refusal: Any, sent_tokens: int
     ) -> None:
-        """Tell that the provider gave `refusal` to a request of so many tokens."""
+        """Report that the provider gave `refusal` to a request of so many tokens."""
         self.counters.add(overflows=int(overflow.kind != "reasoning"))
         if not is_wanted(OverflowEvent):
             return
@@ -141,7 +141,7 @@ class Telemetry:
         max_tokens: int | None,
         count: Callable[[], int],
     ) -> None:
-        """Tell that attempt number `attempt` of a request goes out; `count` counts it.
+        """Report that attempt number `attempt` of a request goes out; `count` counts it.
 
         Sent are the messages `sent`, and last time were those `before`. A request counts as
         compressed once, and what it got smaller by in all.
@@ -159,7 +159,7 @@ class Telemetry:
 
     @_harmless
     def answered(self, request: Request, response: Any, attempts: int) -> None:
-        """Tell that attempt number `attempts` was answered, if it was: an error is no answer."""
+        """Report that attempt number `attempts` was answered, if it was: an error is no answer."""
         if getattr(response, "finish_reason", None) == "error":
             return
         usage = Usage.of(response)
@@ -187,7 +187,7 @@ class Telemetry:
 
     @_harmless
     def gave_up(self, request: Request, error: ContextOverflowError) -> None:
-        """Tell that the user is told that nothing helps."""
+        """Report that nothing helps, which the user reads."""
         self.counters.add(friendly_errors=1)
         if not is_wanted(GaveUpEvent):
             return
@@ -207,7 +207,7 @@ class Telemetry:
         seconds: float,
         is_stored: bool,
     ) -> None:
-        """Tell how the summary of `session` went: made, stored, or neither because of `failure`."""
+        """Report how the summary of `session` went: made, stored, or neither because of `failure`."""
         made = None if failure else summary
         status = "failed" if made is None else "stored" if is_stored else "outdated"
         reason = str(failure) if made is None else made.error

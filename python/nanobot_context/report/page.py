@@ -1,8 +1,8 @@
 """The page: template, styles, scripts and data in one file that runs nothing else.
 
 The content security policy allows the page's own scripts and styles, by their hashes, and no
-connection at all. The data is JSON in an element that is no script, with every `<` escaped: no text
-of a conversation is ever markup, and scripts put it on the page as text only.
+connection at all. The data is JSON in an element that is not a script, with every `<` escaped: no
+text of a conversation is ever markup, and scripts put it on the page as text only.
 """
 
 from __future__ import annotations

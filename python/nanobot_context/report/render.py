@@ -181,7 +181,7 @@ def _summaries(
 def _learned(
     learned: Mapping[str, Mapping[str, Any]], events: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is known of each model, then what the events told, with their time."""
+    """Yield what is known of each model, then what the events say, with their time."""
     for model, lesson in learned.items():
         for what in ("window_tokens", "output_tokens"):
             if lesson.get(what) is not None:

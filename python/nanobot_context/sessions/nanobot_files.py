@@ -38,7 +38,7 @@ APP, USER = "nanobot", "default"
 META = "nanobot"
 METADATA, PROVIDER_STATE = "metadata", "provider_state"
 
-# The payload of a line that is no chat message, or of one that says nothing: stores take neither.
+# The payload of a line that is not a chat message, or of an empty one: stores take neither.
 _WRAPPED = "line"
 # The core reads JSON with this much nesting. Source: serde_json's recursion limit.
 _NESTING = 127
@@ -214,7 +214,7 @@ def export_nanobot_folder(
 
 
 def _check(service: object, argument: str, path: object) -> None:
-    """Raise `InvalidArgumentError` for what is no service or no path."""
+    """Raise `InvalidArgumentError` for what is not a service or a path."""
     check_instance("service", service, SessionService)
     check_instance(argument, path, Path)
 

@@ -69,7 +69,7 @@ def parse_structured_summary(raw: str) -> dict[str, Any]:
     """Return the fields of a summary that a model wrote.
 
     JSON alone, in a fence or in prose, cut off at its end, with trailing commas, or with a text
-    where a list belongs. What is no such JSON is free text: `{"context": raw}`.
+    where a list belongs. Anything else is free text: `{"context": raw}`.
     """
     check_instance("raw", raw, str)
     fields: dict[str, Any] = json.loads(parse_structured(raw))
@@ -105,7 +105,7 @@ def wrap_summary(text: str) -> str:
     """Return a summary's text as the content of a system message, behind the system prompt.
 
     Raises:
-        InvalidArgumentError: It is no text.
+        InvalidArgumentError: It is not a text.
     """
     check_instance("text", text, str)
     return _wrap_summary(text)
@@ -115,7 +115,7 @@ def summary_section(text: str) -> str:
     """Return a summary's text as the section for the end of a system prompt.
 
     Raises:
-        InvalidArgumentError: It is no text.
+        InvalidArgumentError: It is not a text.
     """
     check_instance("text", text, str)
     return _summary_section(text)

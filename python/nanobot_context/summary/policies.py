@@ -207,7 +207,7 @@ async def call_with_summary(
         current: The messages of the present request; they are sent whole.
 
     Raises:
-        Exception: What `chat` raised last, where nothing was accepted, or what is no overflow.
+        Exception: What `chat` raised last, where nothing was accepted, or what is not an overflow.
 
     Source: document 003, sections 1.4 and 1.5.
     """

@@ -1,4 +1,4 @@
-"""What a summary is, what a model is asked for one, and what a user interface is told."""
+"""A summary, the request for one, and the events that a user interface gets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Summary:
         text: What the model of the conversation is shown, not wrapped: see `wrap_summary`.
         covers: Messages from the start of the conversation that it covers; those behind are shown.
         version: 1 for the first of a conversation, one more for each that follows.
-        made_by: "model", or "local": told by rules, without a model.
+        made_by: "model", or "local": written by rules, without a model.
         data: Its fields, by which the next summary is checked: the user's rules, names, files and
             so on. JSON values.
         error: Why it is local although a model was asked.

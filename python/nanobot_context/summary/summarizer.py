@@ -41,7 +41,7 @@ class Summarizer:
     `call` is how the model is asked: a function of a `SummaryRequest` that returns the text, or an
     iterator of its pieces, plain or async. An exception that says that the request was too long
     makes it ask for halves; any other one, an empty answer or the timeout ends in the summary that
-    is told by rules, with the error in it. Whoever wrote the text: rules of the user and exact
+    is written by rules, with the error in it. Whoever wrote the text: rules of the user and exact
     names that it dropped are added back.
 
     Args:
@@ -55,7 +55,7 @@ class Summarizer:
             Chinese.
         model: The model, for its tokens and for `SummaryRequest`.
         window_tokens: The model's window; what is longer is summarised in chunks. `None`: the first
-            refusal tells.
+            refusal says it.
         max_result_tokens: Tokens of a tool result that the model is shown, shortened by its content
             with marks; 0 for all of it.
         timeout_seconds: Seconds for all calls of one summary together; `None` for no limit.
@@ -126,7 +126,7 @@ class Summarizer:
             InvalidMessageError: A message is of a shape that no provider accepts.
         """
         job = self._start(messages, previous, reason)
-        job.tell("started")
+        job.report("started")
         deadline = None if self.timeout_seconds is None else time.monotonic() + self.timeout_seconds
         while (request := job.next_request()) is not None:
             with job.asking():
@@ -148,7 +148,7 @@ class Summarizer:
         """
         # Long conversations are read and counted for half a second: not in the event loop.
         job = await asyncio.to_thread(self._start, list(messages), previous, reason)
-        job.tell("started")
+        job.report("started")
         loop = asyncio.get_running_loop()
         deadline = None if self.timeout_seconds is None else loop.time() + self.timeout_seconds
         while (request := await asyncio.to_thread(job.next_request)) is not None:
@@ -239,11 +239,11 @@ class _Job:
         if not isinstance(piece, str):
             raise TypeError(f"`call` must yield texts, got `{type(piece).__name__}`")
         if request.depth == 0:
-            self.tell("text", text=piece)
+            self.report("text", text=piece)
         return piece
 
     def ended(self, draft: SummaryDraft) -> Summary:
-        """Return the summary that was drafted, and tell of it."""
+        """Return the summary that was drafted, and report it."""
         previous = self.previous
         summary = Summary(
             text=draft.text,
@@ -261,11 +261,11 @@ class _Job:
             output_tokens=draft.output_tokens,
         )
         if summary.error is not None:
-            self.tell("failed", error=summary.error)
-        self.tell("ended", text=summary.text[:_PREVIEW_CHARS], summary=summary)
+            self.report("failed", error=summary.error)
+        self.report("ended", text=summary.text[:_PREVIEW_CHARS], summary=summary)
         return summary
 
-    def tell(self, kind: Literal["started", "text", "failed", "ended"], **more: Any) -> None:
+    def report(self, kind: Literal["started", "text", "failed", "ended"], **more: Any) -> None:
         if self.on_event is None:
             return
         trigger = _TRIGGERS.get(self.reason, "proactive")

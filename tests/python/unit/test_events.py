@@ -582,7 +582,7 @@ def test_a_fault_of_ours_in_telling_costs_no_call(
     monkeypatch.setattr(telemetry, "count_tokens", fail)
     for answer in answers:
         assert call(provider, messages=conversation(20, 300)) is answer
-    assert caplog.text.count("could not tell of an event") == 1
+    assert caplog.text.count("could not report an event") == 1
 
 
 def test_uninstalling_ends_the_file_and_not_the_listeners(

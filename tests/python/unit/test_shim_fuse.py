@@ -223,7 +223,7 @@ def test_a_failure_is_logged_once(
     provider = make_provider(classes, Script(*[ANSWER] * 3))
     for _ in range(3):
         assert call(provider, messages=conversation(1, 1)) is ANSWER
-    assert sorted(logged) == ["read an answer", "tell of an event"]
+    assert sorted(logged) == ["read an answer", "report an event"]
 
 
 def test_a_log_that_fails_costs_nothing(
