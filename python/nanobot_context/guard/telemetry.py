@@ -207,7 +207,7 @@ class Telemetry:
         seconds: float,
         is_stored: bool,
     ) -> None:
-        """Report how the summary of `session` went: made, stored, or neither because of `failure`."""
+        """Report what became of a summary of `session`: made, stored, or neither for `failure`."""
         made = None if failure else summary
         status = "failed" if made is None else "stored" if is_stored else "outdated"
         reason = str(failure) if made is None else made.error
