@@ -138,6 +138,11 @@ impl<'r> Request<'r> {
         self.tools.map_or(0, |tools| self.counter().tools(tools))
     }
 
+    /// Returns a bound that the tokens of the tool schemas do not exceed; counts none.
+    pub fn tools_bound(&self) -> u64 {
+        self.tools.map_or(0, |tools| self.counter().tools_bound(tools))
+    }
+
     /// Returns the tokens that one tool result may have when something is cut.
     pub fn single_tokens(&self) -> u64 {
         Tokens(self.window_tokens).share(self.limits.tool_result_soft_limit).0

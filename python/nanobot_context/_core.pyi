@@ -49,6 +49,7 @@ __all__ = [
     "get_context_window",
     "get_output_limit",
     "keep_last_cut",
+    "loaded_vocabularies",
     "lock_file",
     "mask_credentials",
     "merge_structured",
@@ -63,6 +64,7 @@ __all__ = [
     "static_buffer_cut",
     "summary_due",
     "summary_section",
+    "token_bound",
     "trim_tool_result",
     "without_credentials",
     "wrap_summary",
@@ -233,6 +235,13 @@ def fits(
     *,
     tools: _Tools | None = None,
 ) -> bool: ...
+def token_bound(
+    messages: _Messages,
+    model: str | None = None,
+    *,
+    tools: _Tools | None = None,
+) -> int | None: ...
+def loaded_vocabularies() -> list[str]: ...
 def select_history(
     messages: _Messages, max_tokens: int, model: str | None = None
 ) -> list[Message]: ...

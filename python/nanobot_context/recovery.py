@@ -10,7 +10,7 @@ import inspect
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from nanobot_context._core import (
@@ -25,6 +25,7 @@ from nanobot_context._core import (
     fits,
     get_output_limit,
     reduce_messages,
+    token_bound,
 )
 from nanobot_context.arguments import (
     check_callable,
@@ -413,13 +414,25 @@ class _Call:
             if overflow is None:
                 raise
             return Refused(overflow, error)
-        # The provider may know more shapes than we do, and its answer is paid for.
-        counted_tokens = _counted(self, attempt) or 0
-        usage = Usage.of(response, window_tokens=self.window_tokens, counted_tokens=counted_tokens)
+        usage = Usage.of(response, window_tokens=self.window_tokens)
+        if not self._is_settled(usage, attempt):
+            usage = replace(usage, counted_tokens=_counted(self, attempt) or 0)
         overflow = detect_overflow(None, usage=usage)
         if overflow is None or is_answer(usage, overflow):
             return response
         return Refused(overflow, response)
+
+    def _is_settled(self, usage: Usage, attempt: Attempt) -> bool:
+        """Return whether our own count would say nothing of what the provider used."""
+        if usage.input_tokens is None:
+            return detect_overflow(None, usage=usage) is None
+        try:
+            bound = token_bound(attempt.messages, self.model, tools=self.tools)
+        except InvalidMessageError:
+            # The provider may know more shapes than we do, and its answer is paid for.
+            return True
+        theirs = usage.input_tokens + usage.cache_tokens
+        return says_nothing(theirs, bound, self.window_tokens)
 
     def count(self, messages: list[Message]) -> int:
         return count_tokens(messages, self.model, tools=self.tools)
@@ -443,6 +456,21 @@ class _Call:
             except Exception:
                 # Who listens must not cost the call.
                 _log.exception("`on_overflow` failed")
+
+
+# A text has seldom fewer than three bytes a token, and a prompt that was cut has lost half of it:
+# see `detect_silent` of the core.
+_BYTES_READ = 6
+
+
+def says_nothing(read_tokens: int, bound: int | None, window_tokens: int) -> bool:
+    """Return whether a prompt of at most `bound` tokens, of which a provider read so many, fits.
+
+    Up to half the window it does, however the provider counts. `window_tokens` is 0 where that is
+    not known, and `bound` `None` where none decides.
+    """
+    most = read_tokens * _BYTES_READ
+    return bound is not None and bound <= min(most, window_tokens // 2 or most)
 
 
 def is_answer(usage: Usage, overflow: Overflow) -> bool:
@@ -522,7 +550,7 @@ async def call_with_recovery(
         check_instance(f"tools[{index}]", tool, dict)
     if model is None and compressor is not None:
         model = compressor.model
-    count_tokens([], model, tools=tools)  # what cannot be used is said before anything is paid for
+    token_bound([], model, tools=tools)  # what cannot be used is said before anything is paid for
     settings = settings or Settings()
     first, limit = given, max_output_tokens
     if context_window:

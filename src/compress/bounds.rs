@@ -37,6 +37,12 @@ impl Bounds {
 
     /// Returns whether a request of these messages is within its budget and calls and results are sound.
     pub fn fits(&self, request: &Request<'_>) -> bool {
-        self.is_sound && self.tokens + request.tools_tokens() <= request.budget_tokens()
+        self.are_within(request, request.budget_tokens())
+    }
+
+    /// As [`Self::fits`], within `max_tokens`. Tool schemas are counted only where a bound of them does not decide.
+    pub fn are_within(&self, request: &Request<'_>, max_tokens: u64) -> bool {
+        let within = |tools_tokens: u64| self.tokens + tools_tokens <= max_tokens;
+        self.is_sound && (within(request.tools_bound()) || within(request.tools_tokens()))
     }
 }

@@ -75,9 +75,14 @@ pub fn compress(view: &[Message<'_>], request: &Request<'_>) -> Result<Option<Pl
 
 /// Returns whether bounds and the counts that are known show that nothing is to be done. Counts nothing.
 pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
+    is_within(view, request, request.budget_tokens())
+}
+
+/// As [`is_settled`], for [`fit`].
+pub fn is_within(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> bool {
     let mut bounds = Bounds::default();
     bounds.add(view, &request.counter());
-    bounds.fits(request)
+    bounds.are_within(request, max_tokens)
 }
 
 /// Returns the plan for a request that was rejected as too long: below `emergency_ratio` of the window.

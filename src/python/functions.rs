@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyString};
 use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::Message;
 use crate::text::rules;
-use crate::tokens::{Script, TokenCounter};
+use crate::tokens::{Encoding, Script, TokenCounter};
 use crate::{Error, conversation, history, window};
 
 use super::apply::apply;
@@ -61,6 +61,14 @@ impl<'py> Call<'py> {
         Ok(result)
     }
 
+    /// Returns the tokens of the messages as a prompt.
+    pub fn tokens(&self) -> PyResult<u64> {
+        self.with_view(|view, counter| {
+            view.count(self.messages.py(), counter)?;
+            Ok(counter.prompt(&view.messages, self.tools.as_deref()).tokens)
+        })?
+    }
+
     /// Plans with everything counted.
     pub fn planned(
         &self,
@@ -80,7 +88,6 @@ impl<'py> Call<'py> {
         plan.keeps_calls(&view.messages).or_raise(self.messages.py())?;
         let messages = apply(&self.messages, &view.originals, plan)?;
         Ok(Fitted {
-            tokens: plan.receipt.tokens_after.unwrap_or_default(),
             receipt: Py::new(messages.py(), Receipt::new(&plan.receipt, &self.messages, &messages))?,
             messages: messages.unbind(),
         })
@@ -140,11 +147,35 @@ impl<'py> Call<'py> {
 #[pyfunction]
 #[pyo3(signature = (messages, model=None, *, tools=None))]
 pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tools: Any<'_, 'py>) -> PyResult<u64> {
+    Call::new(messages, model, tools)?.tokens()
+}
+
+/// Return a bound that `count_tokens` does not exceed, from lengths alone.
+///
+/// `None` where the vocabulary of `model` has been loaded, so that counting costs little, and where there
+/// is no bound.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+///     InvalidArgumentError: Another argument cannot be used.
+#[pyfunction]
+#[pyo3(signature = (messages, model=None, *, tools=None))]
+pub fn token_bound<'py>(
+    messages: &Bound<'py, PyAny>,
+    model: Any<'_, 'py>,
+    tools: Any<'_, 'py>,
+) -> PyResult<Option<u64>> {
     let call = Call::new(messages, model, tools)?;
     call.with_view(|view, counter| {
-        view.count(messages.py(), counter)?;
-        Ok(counter.prompt(&view.messages, call.tools.as_deref()).tokens)
-    })?
+        let is_loaded = counter.family().encoding.is_loaded();
+        if is_loaded { None } else { counter.prompt_bound(&view.messages, call.tools.as_deref()) }
+    })
+}
+
+/// Return the names of the vocabularies that this process has loaded.
+#[pyfunction]
+pub fn loaded_vocabularies() -> Vec<&'static str> {
+    Encoding::loaded().map(Encoding::name).collect()
 }
 
 /// Return whether a request has at most `max_tokens`, as `count_tokens` counts it.
@@ -264,6 +295,9 @@ pub fn fit_messages<'py>(
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, compress::Limits::default());
+    if call.with_view(|view, _| compress::is_within(&view.messages, &request, max_tokens))? {
+        return Fitted::whole(&call);
+    }
     call.planned(&request, |view, request| compress::fit(view, request, max_tokens))
 }
 

@@ -11,17 +11,16 @@ use crate::compress;
 use crate::tokens::{Source, TokenCounter};
 
 use super::convert::{Strings, View, snapshot};
+use super::functions::Call;
 
 /// What was cut, and how large the request was and is.
-#[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context")]
+#[pyclass(frozen, skip_from_py_object, module = "nanobot_context")]
 pub struct Receipt {
-    /// Tokens of the request before.
-    #[pyo3(get)]
-    tokens_before: Option<u64>,
-    /// Tokens of the request now.
-    #[pyo3(get)]
-    tokens_after: Option<u64>,
-    /// How they were counted: `exact` or `estimated`.
+    /// Tokens of the request before and now; nothing where they have not been counted yet.
+    tokens: OnceLock<(Option<u64>, Option<u64>)>,
+    /// Model and tool schemas of a request in which nothing was cut, for what bounds have shown: to count it when asked.
+    counted_for: (Option<String>, Option<String>),
+    /// How tokens are counted: `exact` or `estimated`.
     #[pyo3(get)]
     source: Option<Cow<'static, str>>,
     /// Everything that was cut or changed.
@@ -32,23 +31,13 @@ pub struct Receipt {
     lost: OnceLock<Vec<Lost>>,
 }
 
-impl PartialEq for Receipt {
-    fn eq(&self, other: &Self) -> bool {
-        let numbers = |receipt: &Self| (receipt.tokens_before, receipt.tokens_after);
-        numbers(self) == numbers(other) && self.source == other.source && self.cuts == other.cuts
-    }
-}
-
 impl Receipt {
     /// Returns the receipt of a plan that made `after` of `before`.
     pub fn new(receipt: &compress::Receipt, before: &Bound<'_, PyList>, after: &Bound<'_, PyList>) -> Self {
         Self {
-            tokens_before: receipt.tokens_before,
-            tokens_after: receipt.tokens_after,
-            source: receipt.source.map(|source| match source {
-                Source::Exact => "exact".into(),
-                Source::Estimated => "estimated".into(),
-            }),
+            tokens: (receipt.tokens_before, receipt.tokens_after).into(),
+            counted_for: (None, None),
+            source: receipt.source.map(name_of),
             cuts: receipt.cuts.iter().map(Cut::from).collect(),
             before: before.clone().unbind(),
             // The caller's to change.
@@ -56,10 +45,44 @@ impl Receipt {
             lost: OnceLock::new(),
         }
     }
+
+    /// Returns the tokens before and now, of messages as they are when this is asked for the first time.
+    fn tokens(&self, py: Python<'_>) -> PyResult<(Option<u64>, Option<u64>)> {
+        if let Some(tokens) = self.tokens.get() {
+            return Ok(*tokens);
+        }
+        let (model, tools) = self.counted_for.clone();
+        let tokens = Call { messages: self.before.bind(py).clone(), model, tools, archive: None }.tokens()?;
+        Ok(*self.tokens.get_or_init(|| (Some(tokens), Some(tokens))))
+    }
+}
+
+fn name_of(source: Source) -> Cow<'static, str> {
+    match source {
+        Source::Exact => "exact".into(),
+        Source::Estimated => "estimated".into(),
+    }
 }
 
 #[pymethods]
 impl Receipt {
+    /// Tokens of the request before.
+    #[getter]
+    fn tokens_before(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.tokens(py).map(|(before, _)| before)
+    }
+
+    /// Tokens of the request now.
+    #[getter]
+    fn tokens_after(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.tokens(py).map(|(_, after)| after)
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<bool> {
+        let other = other.get();
+        Ok(self.source == other.source && self.cuts == other.cuts && self.tokens(py)? == other.tokens(py)?)
+    }
+
     /// Names and error lines that came in and stand nowhere in the request, in the order of the messages.
     ///
     /// Looked for when asked for the first time, in the messages as they are then: some 10 ms for 100,000 tokens.
@@ -75,20 +98,22 @@ impl Receipt {
         Ok(self.lost.get_or_init(|| lost).clone())
     }
 
-    fn __repr__(&self) -> String {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
-        format!(
+        let (before, after) = self.tokens(py)?;
+        Ok(format!(
             "Receipt(tokens_before={}, tokens_after={}, cuts=<{}>)",
-            number(self.tokens_before),
-            number(self.tokens_after),
+            number(before),
+            number(after),
             self.cuts.len()
-        )
+        ))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
-        let Self { tokens_before, tokens_after, source, cuts, before, after, lost: _ } = slf.get();
-        let (before, after) = (before.bind(slf.py()).clone(), after.bind(slf.py()).clone());
-        reduced(slf, (*tokens_before, *tokens_after, source.clone(), cuts.clone(), before, after))
+        let (py, this) = (slf.py(), slf.get());
+        let (tokens_before, tokens_after) = this.tokens(py)?;
+        let (before, after) = (this.before.bind(py).clone(), this.after.bind(py).clone());
+        reduced(slf, (tokens_before, tokens_after, this.source.clone(), this.cuts.clone(), before, after))
     }
 
     #[staticmethod]
@@ -103,7 +128,8 @@ impl Receipt {
     ) -> Self {
         let cuts = cuts.iter().map(|cut| cut.get().clone()).collect();
         let source = source.map(Cow::Owned);
-        Self { tokens_before, tokens_after, source, cuts, before, after, lost: OnceLock::new() }
+        let (tokens, counted_for) = ((tokens_before, tokens_after).into(), (None, None));
+        Self { tokens, counted_for, source, cuts, before, after, lost: OnceLock::new() }
     }
 
     /// A message may hold the receipt that holds it. The lists in between clear themselves.
@@ -204,26 +230,47 @@ impl Lost {
 pub struct Fitted {
     /// The messages.
     pub messages: Py<PyList>,
-    /// Their tokens, tool schemas included.
-    pub tokens: u64,
     /// What was cut.
     pub receipt: Py<Receipt>,
 }
 
+impl Fitted {
+    /// Returns all the messages of a call, of which bounds have shown that they fit; they are counted when that is asked for.
+    pub fn whole(call: &Call<'_>) -> PyResult<Self> {
+        let py = call.messages.py();
+        let receipt = Receipt {
+            tokens: OnceLock::new(),
+            counted_for: (call.model.clone(), call.tools.clone()),
+            source: Some(name_of(TokenCounter::new(call.model.as_deref()).source())),
+            cuts: Vec::new(),
+            before: call.messages.clone().unbind(),
+            after: call.messages.clone().unbind(),
+            lost: OnceLock::new(),
+        };
+        Ok(Self { messages: snapshot(&call.messages).unbind(), receipt: Py::new(py, receipt)? })
+    }
+}
+
 #[pymethods]
 impl Fitted {
-    fn __repr__(&self, py: Python<'_>) -> String {
-        format!("Fitted(messages=<{}>, tokens={})", self.messages.bind(py).len(), self.tokens)
+    /// Their tokens, tool schemas included.
+    #[getter]
+    fn tokens(&self, py: Python<'_>) -> PyResult<u64> {
+        self.receipt.get().tokens(py).map(|(_, after)| after.unwrap_or_default())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Fitted(messages=<{}>, tokens={})", self.messages.bind(py).len(), self.tokens(py)?))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
-        let (py, Self { messages, tokens, receipt }) = (slf.py(), slf.get());
-        reduced(slf, (messages.clone_ref(py), *tokens, receipt.clone_ref(py)))
+        let (py, Self { messages, receipt }) = (slf.py(), slf.get());
+        reduced(slf, (messages.clone_ref(py), receipt.clone_ref(py)))
     }
 
     #[staticmethod]
-    fn _restored(messages: Py<PyList>, tokens: u64, receipt: Py<Receipt>) -> Self {
-        Self { messages, tokens, receipt }
+    fn _restored(messages: Py<PyList>, receipt: Py<Receipt>) -> Self {
+        Self { messages, receipt }
     }
 
     #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -103,15 +103,25 @@ pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
     if text.len() < MIN_HASHED_BYTES {
         return count();
     }
-    let key = xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(u64::from(salt)));
-    // A panic elsewhere cannot leave a map of plain numbers half-changed, so a poisoned lock is still good.
-    let cache = || CONTENT.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(tokens) = cache().get(key) {
-        return tokens;
-    }
-    let tokens = count();
-    cache().put(key, tokens);
-    tokens
+    known(text, salt).unwrap_or_else(|| {
+        let tokens = count();
+        contents().put(content_key(text, salt), tokens);
+        tokens
+    })
+}
+
+/// Returns the count of `text`, where the content cache has it.
+pub fn known(text: &str, salt: u8) -> Option<u32> {
+    contents().get(content_key(text, salt))
+}
+
+fn content_key(text: &str, salt: u8) -> u128 {
+    xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(u64::from(salt)))
+}
+
+/// A panic elsewhere cannot leave a map of plain numbers half-changed, so a poisoned lock is still good.
+fn contents() -> MutexGuard<'static, ContentCache<u32>> {
+    CONTENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was made of texts, by their content.

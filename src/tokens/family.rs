@@ -178,6 +178,12 @@ impl Family {
         self.factors.map(|factors| factors[classify(text) as usize] * SAFETY_FACTOR)
     }
 
+    /// Returns the most tokens that a byte of any text counts as: a byte-level vocabulary spends at least one on a token.
+    pub fn tokens_per_byte(&self) -> f32 {
+        self.factors
+            .map_or(1.0, |factors| factors.iter().fold(1.0, |most: f32, &factor| most.max(factor * SAFETY_FACTOR)))
+    }
+
     /// Returns whether counts of text are those of the family's own vocabulary.
     pub fn is_exact(&self) -> bool {
         self.factors.is_none()

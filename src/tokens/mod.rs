@@ -150,10 +150,14 @@ impl TokenCounter {
     ///
     /// Reads no text where bounds show it, and no further than to where it is decided.
     pub fn prompt_fits(&self, messages: &[Message<'_>], tools: Option<&str>, max_tokens: u64) -> bool {
+        let bound: Option<u64> = messages.iter().map(|message| self.upper_bound(message)).sum();
+        let within = |overhead: u64| bound.is_some_and(|bound| bound + overhead <= max_tokens);
+        if within(REPLY + tools.map_or(0, |tools| self.tools_bound(tools))) {
+            return true;
+        }
         let overhead = REPLY + tools.map_or(0, |tools| self.tools(tools));
         let Some(mut left) = max_tokens.checked_sub(overhead) else { return false };
-        let bound: Option<u64> = messages.iter().map(|message| self.upper_bound(message)).sum();
-        if bound.is_some_and(|bound| bound <= left) {
+        if within(overhead) {
             return true;
         }
         for message in messages {
@@ -175,6 +179,12 @@ impl TokenCounter {
         true
     }
 
+    /// Returns a bound that no count of a request exceeds, without reading any text of its messages; `None` where there is none.
+    pub fn prompt_bound(&self, messages: &[Message<'_>], tools: Option<&str>) -> Option<u64> {
+        let messages: Option<u64> = messages.iter().map(|message| self.upper_bound(message)).sum();
+        messages.map(|messages| messages + REPLY + tools.map_or(0, |tools| self.tools_bound(tools)))
+    }
+
     /// Returns the tokens of `text`, or `None` as soon as they are more than `max_tokens`.
     fn text_within(&self, text: &str, max_tokens: u64) -> Option<u32> {
         /// Bytes between two looks at the limit.
@@ -191,22 +201,21 @@ impl TokenCounter {
     }
 
     /// Returns a bound that no count of `message` exceeds, without reading any text of it; `None` where there is none.
-    ///
-    /// A byte-level vocabulary spends at least a byte on a token; a factor scales that.
     pub fn upper_bound(&self, message: &Message<'_>) -> Option<u64> {
-        /// The largest factor of any family and class, safety included, rounded up.
-        const MAX_FACTOR: u64 = 2;
-        let factor = if self.family.is_exact() { 1 } else { MAX_FACTOR };
         let mut bound = Some(Self::framing(message));
         message.each_text(|text, media| {
             let tokens = match (text.facts().tokens, media) {
                 (Some(tokens), _) => Some(u64::from(tokens)),
-                (None, None) => Some(factor * text.len() as u64),
+                (None, None) => Some(self.text_bound(text.as_str())),
                 (None, Some(_)) => None,
             };
             bound = bound.zip(tokens).map(|(sum, tokens)| sum + tokens);
         });
         bound
+    }
+
+    fn text_bound(&self, text: &str) -> u64 {
+        u64::from(scaled(text.len(), Some(self.family.tokens_per_byte())))
     }
 }
 
@@ -290,5 +299,20 @@ mod tests {
             ..Message::empty(Role::User)
         };
         assert_eq!(TokenCounter::new(None).upper_bound(&image), None);
+    }
+
+    #[test]
+    fn the_bound_of_tool_schemas_is_never_below_their_count() {
+        let long = format!(r#"[{{"name": "f", "description": "{}"}}]"#, "Reads. ".repeat(30));
+        let enums = r#"[{"function": {"name": "f", "parameters": {"properties": {
+            "a": {"type": "integer", "enum": [1, 2, 3, "", "four"]}, "b": {}, "c": {"type": "array", "items": [1e300]}}}}}]"#;
+        for model in ["gpt-4o", "gpt-4", "claude-opus-4-7", "deepseek-chat", "no-such-model"] {
+            let counter = TokenCounter::new(Some(model));
+            for schemas in ["[]", "no json", r#"[{"name": "x"}]"#, r#"[{"no": "name"}]"#, enums, &long] {
+                let bound = counter.tools_bound(schemas);
+                assert!(bound >= counter.tools(schemas), "{model} {schemas}");
+            }
+            assert_eq!(counter.tools_bound(&long), counter.tools(&long), "a count that is known is the bound");
+        }
     }
 }

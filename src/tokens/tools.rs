@@ -13,6 +13,10 @@ const ENUM: i64 = -3;
 const ENUM_ITEM: u64 = 3;
 const TOOLS_END: u64 = 12;
 
+// What tells counts of schemas, and bounds of them, from counts of texts.
+const TOOLS: u8 = 0x80;
+const TOOLS_BOUND: u8 = 0x40;
+
 impl TokenCounter {
     /// Returns the tokens of tool schemas, given as the JSON text of a list of OpenAI tools.
     ///
@@ -22,14 +26,30 @@ impl TokenCounter {
     ///
     /// Cached by content: an agent sends the same schemas with every request.
     pub fn tools(&self, schemas: &str) -> u64 {
-        const TOOLS: u8 = 0x80;
-        let count = || u32::try_from(self.tools_now(schemas)).unwrap_or(u32::MAX);
-        u64::from(cache::by_content(schemas, self.family.id | TOOLS, count))
+        self.by_content(schemas, TOOLS, |text| u64::from(self.text(text)))
     }
 
-    fn tools_now(&self, schemas: &str) -> u64 {
+    /// Returns a bound that [`Self::tools`] does not exceed, which is that count where it is known. Counts no text.
+    pub fn tools_bound(&self, schemas: &str) -> u64 {
+        cache::known(schemas, self.family.id | TOOLS)
+            .map_or_else(|| self.by_content(schemas, TOOLS_BOUND, |text| self.text_bound(text)), u64::from)
+    }
+
+    fn by_content(&self, schemas: &str, salt: u8, text: impl Fn(&str) -> u64) -> u64 {
+        let count = || u32::try_from(Schemas { text }.all(schemas)).unwrap_or(u32::MAX);
+        u64::from(cache::by_content(schemas, self.family.id | salt, count))
+    }
+}
+
+/// What tool schemas cost where `text` says what a text does.
+struct Schemas<F> {
+    text: F,
+}
+
+impl<F: Fn(&str) -> u64> Schemas<F> {
+    fn all(&self, schemas: &str) -> u64 {
         let Ok(Value::Array(tools)) = serde_json::from_str(schemas) else {
-            return u64::from(self.text(schemas));
+            return (self.text)(schemas);
         };
         if tools.is_empty() {
             return 0;
@@ -43,7 +63,7 @@ impl TokenCounter {
             return self.json(tool);
         };
         let description = function.get("description").and_then(Value::as_str).unwrap_or_default();
-        let head = FUNCTION + u64::from(self.text(&format!("{name}:{}", description.trim_end_matches('.'))));
+        let head = FUNCTION + (self.text)(&format!("{name}:{}", description.trim_end_matches('.')));
         let rest = function.iter().filter(|(key, _)| !["name", "description", "parameters", "type"].contains(&&***key));
         head + rest.map(|(key, value)| self.entry(key, value)).sum::<u64>()
             + function.get("parameters").map_or(0, |parameters| self.schema(parameters))
@@ -65,7 +85,7 @@ impl TokenCounter {
         let Some(fields) = property.as_object() else { return self.entry(name, property) };
         let field = |key| fields.get(key).and_then(Value::as_str).unwrap_or_default();
         let line = format!("{name}:{}:{}", field("type"), field("description").trim_end_matches('.'));
-        let mut tokens = i64::from(self.text(&line));
+        let mut tokens = (self.text)(&line).cast_signed();
         for (key, value) in fields {
             tokens += match (key.as_str(), value) {
                 ("type" | "description", Value::String(_)) => 0,
@@ -79,13 +99,13 @@ impl TokenCounter {
     }
 
     fn entry(&self, key: &str, value: &Value) -> u64 {
-        u64::from(self.text(key)) + self.json(value)
+        (self.text)(key) + self.json(value)
     }
 
     fn json(&self, value: &Value) -> u64 {
         match value {
-            Value::String(text) => u64::from(self.text(text)),
-            other => u64::from(self.text(&other.to_string())),
+            Value::String(text) => (self.text)(text),
+            other => (self.text)(&other.to_string()),
         }
     }
 }

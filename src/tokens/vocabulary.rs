@@ -43,17 +43,37 @@ pub enum Encoding {
     Tekken,
 }
 
-const ENCODINGS: usize = 10;
+const ENCODINGS: [Encoding; 10] = [
+    Encoding::O200kBase,
+    Encoding::Cl100kBase,
+    Encoding::DeepSeekV3,
+    Encoding::Qwen2,
+    Encoding::Qwen35,
+    Encoding::Glm4,
+    Encoding::Glm5,
+    Encoding::KimiK2,
+    Encoding::MiniMaxM2,
+    Encoding::Tekken,
+];
+
+static LOADED: [OnceLock<Box<dyn Vocabulary>>; ENCODINGS.len()] = [const { OnceLock::new() }; ENCODINGS.len()];
 
 impl Encoding {
+    /// Returns the vocabularies that this process has loaded.
+    pub fn loaded() -> impl Iterator<Item = Self> {
+        ENCODINGS.into_iter().filter(|encoding| encoding.is_loaded())
+    }
+
+    /// Returns whether counting costs no load.
+    pub fn is_loaded(self) -> bool {
+        LOADED[self as usize].get().is_some()
+    }
+
     /// Returns the vocabulary; the first call of a process loads it (40 to 470 ms), later ones cost nothing.
     pub fn load(self) -> &'static dyn Vocabulary {
-        static LOADED: [OnceLock<Box<dyn Vocabulary>>; ENCODINGS] = [const { OnceLock::new() }; ENCODINGS];
         LOADED[self as usize]
             .get_or_init(|| match self {
-                Self::O200kBase => openai("o200k_base"),
-                Self::Cl100kBase => openai("cl100k_base"),
-                Self::Qwen35 => openai("qwen3.5"),
+                Self::O200kBase | Self::Cl100kBase | Self::Qwen35 => openai(self.name()),
                 other => family(other.tiktoken_name()),
             })
             .as_ref()
@@ -62,6 +82,11 @@ impl Encoding {
     /// Returns whether the count of every text is the sum of those of its segments: see [`cut`].
     pub(super) fn adds_up(self) -> bool {
         matches!(self, Self::O200kBase | Self::Cl100kBase)
+    }
+
+    /// Returns a name that no other has.
+    pub fn name(self) -> &'static str {
+        if self == Self::Qwen35 { "qwen3.5" } else { self.tiktoken_name() }
     }
 
     /// Returns the vocabulary's name in the `tiktoken` crate.
@@ -162,8 +187,8 @@ mod tests {
 
     #[test]
     fn every_vocabulary_loads() {
-        use Encoding::*;
-        for encoding in [O200kBase, Cl100kBase, DeepSeekV3, Qwen2, Qwen35, Glm4, Glm5, KimiK2, MiniMaxM2, Tekken] {
+        for (place, encoding) in ENCODINGS.into_iter().enumerate() {
+            assert_eq!(encoding as usize, place);
             assert_eq!(encoding.load().count(""), 0, "{encoding:?}");
             assert!((2..=4).contains(&encoding.load().count("hello world")), "{encoding:?}");
         }

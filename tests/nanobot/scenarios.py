@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from faulty import PAST, faulty, refused_then_faulty
+from first_call import first_words
 from large import (
     announcement,
     chinese_reads,
@@ -123,6 +124,7 @@ SCENARIOS: dict[str, Scenario] = {
         refused_then_faulty("500"),
         switched_off(),
         small_talk(),
+        first_words(),
         tells(),
         *TALKS,
     )

@@ -6,12 +6,19 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import Overflow, count_tokens, reduce_messages
+from nanobot_context._core import Overflow, count_tokens, reduce_messages, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.fuse import fused
 from nanobot_context.overflow import Usage, detect_overflow
-from nanobot_context.recovery import Attempt, Refused, is_answer, never_cut, with_reasoning
+from nanobot_context.recovery import (
+    Attempt,
+    Refused,
+    is_answer,
+    never_cut,
+    says_nothing,
+    with_reasoning,
+)
 
 if TYPE_CHECKING:
     from nanobot_context.guard.fitting import Fitter
@@ -149,6 +156,23 @@ class Exchange:
         state = self.request.state if self.request.goes_on(attempt.messages) else None
         return self.fitter.state_tokens(self.request, state) if state else message_tokens
 
+    def _worth_counting(self, attempt: Attempt, theirs: int, window_tokens: int) -> int | None:
+        """Return our count of what was sent, of which the provider read `theirs`.
+
+        `None` where counting would load a vocabulary, and nothing can be learned.
+        """
+        request = self.request
+        state = request.state if request.goes_on(attempt.messages) else None
+        if state is None:
+            bound = token_bound(attempt.messages, request.model, tools=request.tools)
+        else:
+            bound = token_bound(state.pending, request.model)
+        if bound is not None and state is not None:
+            bound += state.tokens
+        if says_nothing(theirs, bound, window_tokens):
+            return None
+        return self._sent_tokens(attempt, self.count(attempt.messages))
+
     def _learn_output(self) -> None:
         """Remember the limit for the answer that was accepted after a longer one was refused."""
         if self._cap:
@@ -177,19 +201,18 @@ class Exchange:
         if getattr(response, "provider_compaction_applied", False):
             # What was counted is not what was sent: the provider made a summary of it (0.3.5).
             return None
-        ours = self._sent_tokens(attempt, self.count(attempt.messages))
         theirs = usage.input_tokens + usage.cache_tokens
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
+        window_tokens = windows.smallest(request.models, request.endpoint).tokens
+        ours = self._worth_counting(attempt, theirs, window_tokens)
         usage = replace(
-            usage,
-            window_tokens=windows.smallest(request.models, request.endpoint).tokens,
-            counted_tokens=ours if could_cut else 0,
+            usage, window_tokens=window_tokens, counted_tokens=(ours or 0) if could_cut else 0
         )
         overflow = detect_overflow(None, usage=usage)
         if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
             # The prompt was cut: that says nothing of how the provider counts.
             windows.assume(request.model, theirs, request.endpoint)
-        else:
+        elif ours is not None:
             windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
         if overflow is None or is_answer(usage, overflow):
             windows.accepted(request.model, theirs, request.endpoint)

@@ -73,7 +73,7 @@ class Fitter:
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
         budget = self._budget(window.tokens, max_tokens)
-        state_fits = request.state is None or self.state_tokens(request, request.state) <= budget
+        state_fits = request.state is None or self._state_fits(request, request.state, budget)
         if request.state and state_fits and not request.fallbacks:
             # The messages are not what goes out; another model would get them.
             return request.messages, budget
@@ -139,8 +139,9 @@ class Fitter:
             return restore_reflections(shorter, reflection)
         lifted, asked = lift_prompts(request.messages, self.prompts)
         if asked:
-            prompts = [prompt for _, prompt in asked]
-            shorter = shorten(lifted, count_tokens(prompts, request.model))
+            is_whole = fits(request.messages, budget, request.model, tools=request.tools)
+            prompts = [] if is_whole else [prompt for _, prompt in asked]
+            shorter = shorten(lifted, count_tokens(prompts, request.model) if prompts else 0)
             if is_same(shorter, lifted):
                 return request.messages
             return restore_prompts(shorter, asked, lifted[-1])
@@ -176,6 +177,10 @@ class Fitter:
         """Return the tokens of a request that goes on from a state, in our own counting."""
         tokens = int(state.tokens / self._ratio(request))
         return tokens + count_tokens(state.pending, request.model)
+
+    def _state_fits(self, request: Request, state: State, budget: int) -> bool:
+        left = budget - int(state.tokens / self._ratio(request))
+        return left >= 0 and fits(state.pending, left, request.model)
 
     def _ratio(self, request: Request) -> float:
         return self.windows.ratio(request.model, request.messages, request.endpoint)
