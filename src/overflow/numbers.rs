@@ -30,6 +30,7 @@ const LIMITS: &[&str] = &[
     r"(?:>|<=|≤) ?(\d+)",
     r"\bmax(?:imum)?(?: \w+){0,4}?(?: (?:is|of|for|at|to))?(?: only)?:? ?[(\[]?(\d+)",
     r"limit(?: (?:is|of|to))?:? ?\(?(\d+)",
+    r"limit for this model is (\d+)",
     r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)",
     r"\bslot context:? (\d+)",
     r"\bn_ctx\w*\W{1,4}(\d+)",
@@ -63,6 +64,8 @@ static CONTEXT_LIMIT: LazyLock<Regex> =
     LazyLock::new(|| compile(r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)"));
 static LIMIT: LazyLock<Vec<Regex>> = LazyLock::new(|| LIMITS.iter().map(|p| compile(p)).collect());
 static USE: LazyLock<Vec<Regex>> = LazyLock::new(|| USED.iter().map(|p| compile(p)).collect());
+/// By how much the limit was exceeded: Cohere.
+static EXCEEDED_BY: LazyLock<Regex> = LazyLock::new(|| compile(r"exceeded by (\d+) tokens"));
 /// Inclusive in the first group, exclusive in the second.
 static ROOM: LazyLock<Regex> = LazyLock::new(|| {
     compile(
@@ -108,7 +111,8 @@ fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
         rest[range].fill(b' ');
         value
     });
-    let used = input_tokens(&rest);
+    let beyond = || limit?.checked_add(value(EXCEEDED_BY.captures(&rest)?.get(1)?.as_bytes())?);
+    let used = beyond().or_else(|| input_tokens(&rest));
     ((limit, used), rest)
 }
 

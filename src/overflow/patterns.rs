@@ -190,6 +190,8 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Output, r"@=\d+ (?:cannot be|must be|is above|is too|exceed)|@ > \d+ must"),
     // Mistral, NVIDIA: a validator's list of places and messages.
     (Output, r"@\W*\n[^\n]*less than or equal"),
+    // Cohere.
+    (Output, r"max tokens must be…maximum output"),
     (Output, r"range (?:of|for) max_?(?:\w+_)?tokens|maximum value (?:for|of) max_?(?:\w+_)?tokens"),
     (Output, r"(?:at most|maximum|up to)[^\n]*\b(?:completion|output) tokens\b|maximum tokens you requested exceeds"),
     (
