@@ -141,16 +141,17 @@ fn append(store: &Sqlite, key: &SessionKey, id: &str) -> Result<(), StoreError> 
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_is_deleted_or_replaced_while_it_is_open_takes_nothing_any_more() {
+fn a_file_that_is_deleted_renamed_or_replaced_while_it_is_open_takes_nothing_any_more() {
     let folder = Folder::new("replaced");
     let key = SessionKey::new("a", "u", "s");
     let remove = |path: &Path| std::fs::remove_file(path).unwrap();
+    let rename = |path: &Path| std::fs::rename(path, path.with_extension("other")).unwrap();
     let replace = |path: &Path| {
         std::fs::copy(path, path.with_extension("new")).unwrap();
         std::fs::rename(path.with_extension("new"), path).unwrap();
     };
     let remove: &dyn Fn(&Path) = &remove;
-    let changes = [("s.db", remove), ("s.db", &replace), ("s.db-wal", remove), ("s.db-shm", remove)];
+    let changes = [("s.db", remove), ("s.db", &rename), ("s.db", &replace), ("s.db-wal", remove), ("s.db-shm", remove)];
     for (number, (name, change)) in changes.into_iter().enumerate() {
         let within = folder.file(&number.to_string());
         let store = opened(&within.join("s.db"));
@@ -161,6 +162,24 @@ fn a_file_that_is_deleted_or_replaced_while_it_is_open_takes_nothing_any_more() 
             assert!(matches!(error, Err(StoreError::Replaced { .. })), "{name}: {error:?}");
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_renamed_while_it_was_open_has_all_of_it_once_it_has_its_name_again() {
+    let folder = Folder::new("renamed");
+    let key = SessionKey::new("a", "u", "s");
+    let (path, other) = (folder.file("s.db"), folder.file("other.db"));
+    let store = opened(&path);
+    store.create(&key, &Create::default()).unwrap();
+    append(&store, &key, "1").unwrap();
+    std::fs::rename(&path, &other).unwrap();
+    assert!(matches!(append(&store, &key, "2"), Err(StoreError::Replaced { .. })));
+    drop(store);
+    // The newest events are in the log beside the old name.
+    std::fs::rename(&other, &path).unwrap();
+    let found = opened(&path).load(&key, &Window::default()).unwrap().unwrap();
+    assert_eq!(found.events.len(), 1);
 }
 
 #[cfg(unix)]

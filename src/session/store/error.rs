@@ -85,7 +85,9 @@ pub enum StoreError {
         problem: String,
     },
     /// Another file is there by now, or none: what is written here would be found by nobody.
-    #[error("{store} was deleted or replaced while it was open\nhint: open it again")]
+    #[error(
+        "{store} was deleted, renamed or replaced while it was open\nhint: close it, put the file back, then open it again"
+    )]
     Replaced {
         /// What is used.
         store: String,

@@ -254,7 +254,7 @@ def test_a_file_that_was_replaced_while_it_was_open_is_told(tmp_path: Path) -> N
         service.append(session, [said("1")])
         path.with_name("copy.db").write_bytes(path.read_bytes())
         path.with_name("copy.db").replace(path)
-        with pytest.raises(StoreDataError, match="replaced while it was open\nhint: open it again"):
+        with pytest.raises(StoreDataError, match="replaced while it was open\nhint: close it"):
             service.append(session, [said("2")])
         with pytest.raises(StoreDataError, match="replaced"):
             service.get("app", "me", "s")
