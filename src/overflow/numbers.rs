@@ -21,7 +21,7 @@ const SMALLEST: u64 = 256;
 const BODY_BYTES: std::ops::RangeInclusive<f64> = 8_192.0..=1e12;
 
 /// Codes that zhipu and `MiniMax` print behind the message, as "context window exceeds limit (2013)".
-const ERROR_CODES: &[u64] = &[1210, 1213, 1214, 1261, 2013];
+const ERROR_CODES: &[u64] = &[1039, 1210, 1213, 1214, 1261, 2013];
 
 /// `limit_tokens` and `used_tokens`.
 pub(super) type Numbers = (Option<u64>, Option<u64>);
