@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from nanobot_context._core import mask_credentials, without_credentials
-from nanobot_context.conversations import (
-    Conversation,
-    nanobot_session_files,
-    open_store,
-    read_conversation,
-    store_url,
-    stored_conversation,
-)
-from nanobot_context.errors import SessionNotFoundError
+from nanobot_context.conversations import nanobot_session_files, open_store, store_url
 
 if TYPE_CHECKING:
     from nanobot_context.sessions import SessionHead, SessionService
@@ -61,14 +53,6 @@ class Files:
         ]
         return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
-    def read(self, key: str) -> Conversation:
-        paths = nanobot_session_files(self._workspace).get(key)
-        if paths is None:
-            raise SessionNotFoundError(
-                f"there is no session `{mask_credentials(key)}` among {self.shown}"
-            )
-        return read_conversation(paths[0])
-
     def delete(self, key: str) -> bool:
         # All of them: nanobot would take up an older one that is left.
         paths = nanobot_session_files(self._workspace).get(key, [])
@@ -93,7 +77,6 @@ class Stored:
 
     def __init__(self, service: SessionService, shown: str, app: str, user: str) -> None:
         self.service = service
-        self._source = shown
         self.shown = f"`{shown}`"
         self.app = app
         self.user = user
@@ -108,15 +91,6 @@ class Stored:
     def heads(self) -> list[SessionHead]:
         """Return every session without its events."""
         return self.service.list_sessions(self.app, self.user)
-
-    def read(self, key: str) -> Conversation:
-        """Return a session; raise `SessionNotFoundError` where there is none."""
-        session = self.service.get(self.app, self.user, key, user_first="off")
-        if session is None:
-            raise SessionNotFoundError(
-                f"there is no session `{mask_credentials(key)}` in {self.shown}"
-            )
-        return stored_conversation(session, self._source)
 
     def delete(self, key: str) -> bool:
         """Delete a session with all that belongs to it; return whether there was one."""

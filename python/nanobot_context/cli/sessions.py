@@ -18,7 +18,12 @@ from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
 from nanobot_context.cli.output import Column, labelled, line, prose
 from nanobot_context.cli.session_sources import Entry, SessionSource, Stored, source_of
-from nanobot_context.conversations import Conversation, nanobot_session_files, read_conversation
+from nanobot_context.conversations import (
+    Conversation,
+    find_conversation,
+    nanobot_session_files,
+    read_conversation,
+)
 from nanobot_context.errors import ConversationFileError, InvalidArgumentError, InvalidInputError
 from nanobot_context.replay import message_text
 
@@ -91,7 +96,11 @@ def show(
       nanobot-context sessions show cli:direct --last 4
       nanobot-context sessions show cli:direct --json > session.json
     """
-    conversation = source_of(store, workspace, app, user).read(session)
+    if app or user:
+        from nanobot_context.sessions.nanobot_files import APP, USER
+
+        session = f"{app or APP}/{user or USER}/{session}"
+    conversation = find_conversation(session, workspace=workspace, store=store)
     if as_json:
         output.print_json(
             {
