@@ -26,10 +26,11 @@ def rules(
     store: Store = None,
     as_json: Json = False,
 ) -> None:
-    """List the rules and facts that the user stated in a session, or take some back.
+    """List a session's rules, or take some back.
 
-    They are repeated in the system prompt when nanobot no longer sends the messages that they were
-    said in. Who says one again has it again.
+    Rules are what the user stated to hold, facts included. They are repeated in the system prompt
+    when nanobot no longer sends the messages that they were said in. Who says one again has it
+    again.
 
     \b
     Examples:
