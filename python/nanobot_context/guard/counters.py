@@ -7,17 +7,15 @@ thread of its own, at most every few seconds, and when it ends. The file holds n
 from __future__ import annotations
 
 import atexit
-import json
 import threading
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nanobot_context._core import format_value
-from nanobot_context.files import locked, replace_file
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
+from nanobot_context.guard.state_file import read_state, state_file, update_state
 
 _SAVE_SECONDS = 3.0
 # Another process holds the lock for as long as it writes a small file. What waits two seconds at
@@ -140,12 +138,9 @@ class Counters:
 
     def _write(self, file: Path, new: Counts) -> None:
         try:
-            # Not its parents: without nanobot's folder there is no nanobot to tell anything of.
-            file.parent.mkdir(exist_ok=True)
-            lock = file.with_name(f"{file.name}.lock")
-            with locked(lock, timeout_seconds=_LOCK_SECONDS):
-                text = json.dumps(_read(file).plus(new).to_dict(), indent=2) + "\n"
-                replace_file(file, text.encode())
+            update_state(
+                file, lambda: _read(file).plus(new).to_dict(), timeout_seconds=_LOCK_SECONDS
+            )
         except OSError as error:
             with self._lock:
                 self._since = new.since
@@ -168,26 +163,20 @@ class Counters:
 
 def counters_file(config: Path) -> Path:
     """Return where counts are kept: beside nanobot's config file."""
-    return config.parent / "nanobot-context" / "counters.json"
+    return state_file(config, "counters.json")
 
 
 def _read(file: Path) -> Counts:
-    try:
-        given = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(given, dict):
-            raise ValueError(f"it must hold an object of counts, got {format_value(given)}")
-        # A later version may count more.
-        known = {name: given[name] for name in ("since", *_NUMBERS) if name in given}
-        counts = Counts(**known)
-        if not isinstance(counts.since, str | None):
-            raise ValueError(f"{counts.since!r} is not a date")
-        for name in _NUMBERS:
-            number = getattr(counts, name)
-            if not (isinstance(number, int) and number >= 0):
-                raise ValueError(f"{number!r} is not a count")
-    except FileNotFoundError:
-        return Counts()
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        log.warning("`{}` cannot be read and is made anew: {}", file, error)
-        return Counts()
+    return read_state(file, _counts, Counts())
+
+
+def _counts(given: dict[str, Any]) -> Counts:
+    # A later version may count more.
+    counts = Counts(**{name: given[name] for name in ("since", *_NUMBERS) if name in given})
+    if not isinstance(counts.since, str | None):
+        raise ValueError(f"{counts.since!r} is not a date")
+    for name in _NUMBERS:
+        number = getattr(counts, name)
+        if not (isinstance(number, int) and number >= 0):
+            raise ValueError(f"{number!r} is not a count")
     return counts

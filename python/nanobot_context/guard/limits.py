@@ -8,7 +8,6 @@ addresses of servers, and nothing of any conversation. Without it everything is 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import re
 import time
@@ -19,9 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nanobot_context.events import LearnedEvent, emit, is_wanted
-from nanobot_context.files import locked, replace_file
 from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard import log
+from nanobot_context.guard.state_file import read_state, state_file, update_state
 
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
@@ -222,20 +221,17 @@ class ProviderLimits:
         if self.file is None:
             return
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            lock = self.file.with_name(f"{self.file.name}.lock")
-            with locked(lock, timeout_seconds=_LOCK_SECONDS):
-                self._write(self.file)
+            self.file.parent.parent.mkdir(parents=True, exist_ok=True)
+            update_state(self.file, self._merged, timeout_seconds=_LOCK_SECONDS)
+            self._written = {name: one.accepted_tokens for name, one in self.lessons.items()}
         except OSError as error:
             log.warning("`{}` cannot be written: {}", self.file, error)
 
-    def _write(self, file: Path) -> None:
-        """Write what is known here, and what others have written since."""
-        for name, lesson in _read(file).items():
+    def _merged(self) -> dict[str, Any]:
+        """Return what is known here, and what others have written since, as JSON values."""
+        for name, lesson in _read(self.file).items() if self.file else ():
             self._own(name).merge(lesson)
-        models = {name: asdict(lesson) for name, lesson in sorted(self.lessons.items())}
-        replace_file(file, (json.dumps({"models": models}, indent=2) + "\n").encode())
-        self._written = {name: lesson.accepted_tokens for name, lesson in self.lessons.items()}
+        return {"models": {name: asdict(one) for name, one in sorted(self.lessons.items())}}
 
 
 # What paths of addresses are made of. Anything else may be an account, or the key of a gateway that
@@ -273,7 +269,7 @@ def _without_key(name: str) -> str:
 
 def learned_file(config: Path) -> Path:
     """Return where lessons are kept: beside nanobot's config file."""
-    return config.parent / "nanobot-context" / "learned.json"
+    return state_file(config, "learned.json")
 
 
 def _tell(name: str, what: str, value: float, script: str | None = None) -> None:
@@ -282,17 +278,11 @@ def _tell(name: str, what: str, value: float, script: str | None = None) -> None
 
 
 def _read(file: Path) -> dict[str, Lesson]:
-    try:
-        given = json.loads(file.read_text(encoding="utf-8"))
-        models = given.get("models") if isinstance(given, dict) else None
-        if not isinstance(models, dict):
-            raise ValueError("it must hold an object with `models`")
-        return {_without_key(name): _lesson(**known) for name, known in models.items()}
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        log.warning("`{}` cannot be read and is made anew: {}", file, error)
-        return {}
+    def parse(given: dict[str, Any]) -> dict[str, Lesson]:
+        return {_without_key(name): _lesson(**known) for name, known in given["models"].items()}
+
+    empty: dict[str, Lesson] = {}
+    return read_state(file, parse, empty)
 
 
 def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:

@@ -12,16 +12,14 @@ as nanobot writes the session's own: {session: {sentence: when}}. Who says it ag
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from nanobot_context._core import rules_left_out
-from nanobot_context.files import locked, replace_file
-from nanobot_context.guard import log
 from nanobot_context.guard.friendly import is_chinese
+from nanobot_context.guard.state_file import read_state, state_file, update_state
 from nanobot_context.host import stored_rules
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.host.history import History, Section, history_of
@@ -88,36 +86,36 @@ class Forgotten:
         Raises:
             OSError: The file cannot be written.
         """
-        self.file.parent.mkdir(exist_ok=True)
-        lock = self.file.with_name(f"{self.file.name}.lock")
-        with locked(lock, timeout_seconds=_LOCK_SECONDS):
+
+        def changed() -> dict[str, stored_rules.Rules]:
             now = datetime.now().isoformat()  # local time without a zone, as nanobot stamps
             known = self._read()
             gone = {**known.get(key, {}), **dict.fromkeys(texts, now)}
-            known = {**known, key: dict(list(gone.items())[-stored_rules.MAX_RULES :])}
-            replace_file(self.file, (json.dumps(known, indent=2) + "\n").encode())
+            return {**known, key: dict(list(gone.items())[-stored_rules.MAX_RULES :])}
+
+        update_state(self.file, changed, timeout_seconds=_LOCK_SECONDS)
 
     def _read(self) -> dict[str, stored_rules.Rules]:
         try:
             stat = self.file.stat()
             stamp = stat.st_mtime_ns, stat.st_ino
-            if stamp != self._stamp:
-                given = json.loads(self.file.read_text("utf-8"))
-                self._known = {
-                    str(key): {text: when for text, when in gone.items() if isinstance(when, str)}
-                    for key, gone in given.items()
-                }
-                self._stamp = stamp
-        except FileNotFoundError:
-            self._known, self._stamp = {}, None
-        except (OSError, ValueError, AttributeError, RecursionError) as error:
-            log.warning("`{}` cannot be read: {}", self.file, error)
+        except OSError:
+            stamp = None
+        if stamp is None or stamp != self._stamp:
+            self._known, self._stamp = read_state(self.file, _gone, {}), stamp
         return self._known
+
+
+def _gone(given: dict[str, Any]) -> dict[str, stored_rules.Rules]:
+    return {
+        key: {text: when for text, when in gone.items() if isinstance(when, str)}
+        for key, gone in given.items()
+    }
 
 
 def forgotten_file(config: Path) -> Path:
     """Return where it is kept what was taken back: beside nanobot's config file."""
-    return config.parent / "nanobot-context" / "rules.json"
+    return state_file(config, "rules.json")
 
 
 @functools.cache

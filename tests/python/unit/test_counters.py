@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_file_is_said(
     file.parent.mkdir()
     file.write_text(text)
     assert Counters(file).total() == Counts()
-    assert "it must hold an object of counts, got " in caplog.text
+    assert "it must hold a JSON object, got " in caplog.text
 
 
 def test_what_a_later_version_counts_does_not_void_the_rest(file: Path) -> None:

@@ -1,0 +1,51 @@
+"""Small JSON files beside nanobot's config, which all processes that use it share.
+
+Each is there whole or not at all, and its owner's only; one process at a time writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nanobot_context._core import format_value
+from nanobot_context.files import locked, replace_file
+from nanobot_context.guard import log
+
+State = TypeVar("State")
+
+
+def state_file(config: Path, name: str) -> Path:
+    """Return where the file `name` is, for a config file of nanobot's."""
+    return config.parent / "nanobot-context" / name
+
+
+def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: State) -> State:
+    """Return what `parse` makes of the object in `file`; `empty` where there is no such file.
+
+    A file that is damaged counts as empty, too, and a warning says so.
+    """
+    try:
+        given = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(given, dict):
+            raise ValueError(f"it must hold a JSON object, got {format_value(given)}")
+        return parse(given)
+    except FileNotFoundError:
+        return empty
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        log.warning("`{}` cannot be read and is made anew: {}", file, error)
+        return empty
+
+
+def update_state(file: Path, change: Callable[[], Any], *, timeout_seconds: float) -> None:
+    """Write what `change` returns, which reads what others have written until now.
+
+    Raises:
+        OSError: The file cannot be written, or another process writes it all the while.
+    """
+    # Not its parents: without nanobot's folder there is no nanobot that the file is of.
+    file.parent.mkdir(exist_ok=True)
+    with locked(file.with_name(f"{file.name}.lock"), timeout_seconds=timeout_seconds):
+        replace_file(file, (json.dumps(change(), indent=2) + "\n").encode())
