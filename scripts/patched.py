@@ -13,7 +13,7 @@ from pathlib import Path
 # With every setting that a part of the table waits for.
 CODE = """
 from nanobot_context import Settings, install
-from nanobot_context.plugins.session_store import is_supported
+from nanobot_context.plugins.opened_store import is_supported
 store = "sqlite:///unused.db" if is_supported() else None
 state = install(Settings(enable_history_summarization=True, session_store=store))
 print(state.nanobot_version, state.generation, state.reason, *state.unguarded)

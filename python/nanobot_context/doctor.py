@@ -25,7 +25,7 @@ from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.installer import install
-from nanobot_context.plugins import session_store
+from nanobot_context.plugins import opened_store
 from nanobot_context.sessions.service import SessionService
 from nanobot_context.settings import (
     NANOBOT_FIELDS,
@@ -278,8 +278,8 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
     if not state.installed:
         problem = "`sessionStore` has no effect, sessions stay files: nanobot is not patched"
         return [Finding(problem, "correct what is said above, or remove that setting")]
-    if not session_store.is_supported():
-        return [Finding(session_store.NO_EFFECT, remove)]
+    if not opened_store.is_supported():
+        return [Finding(opened_store.NO_EFFECT, remove)]
     try:
         SessionService(url).close()
     except (SessionStoreError, InvalidArgumentError) as error:

@@ -227,7 +227,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
 
         context.summaries = Jobs(windows, settings, telemetry)
     if store_url is not None:
-        from nanobot_context.plugins.session_store import Opened
+        from nanobot_context.plugins.opened_store import Opened
 
         context.store = Opened(store_url, telemetry.counters)
     return context
@@ -236,7 +236,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
 def _warn(plan: Plan, settings: Settings) -> None:
     """Log what was asked for and cannot be done with this nanobot."""
     if "session store" in plan.lacking:
-        from nanobot_context.plugins.session_store import NO_EFFECT
+        from nanobot_context.plugins.opened_store import NO_EFFECT
 
         log.warning("{}", NO_EFFECT)
     if lacking := plan.lacking.get("summaries"):

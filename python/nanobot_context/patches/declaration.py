@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nanobot_context.guard.guard import Guard
     from nanobot_context.guard.telemetry import Telemetry
     from nanobot_context.guard.windows import WindowResolver
-    from nanobot_context.plugins.session_store import Opened
+    from nanobot_context.plugins.opened_store import Opened
     from nanobot_context.plugins.summaries import Jobs
     from nanobot_context.settings import Settings
 

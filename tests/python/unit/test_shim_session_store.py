@@ -16,7 +16,7 @@ from nanobot_context._core import without_credentials
 from nanobot_context.errors import InvalidArgumentError, SettingsError
 from nanobot_context.guard import log
 from nanobot_context.host.detect import NanobotClasses
-from nanobot_context.plugins import session_store
+from nanobot_context.plugins import opened_store
 from nanobot_context.plugins.shared_session import merged
 from nanobot_context.settings import Settings, load_settings
 
@@ -152,7 +152,7 @@ def test_a_nanobot_without_stores_stays_as_it_is_and_status_says_so(
     assert status.installed
     missing = {point.name: point.state for point in status.points if "session" in point.name}
     assert missing["nanobot.session.manager.SessionStore"] == "missing"
-    assert warnings == [session_store.NO_EFFECT]
+    assert warnings == [opened_store.NO_EFFECT]
     assert status.settings.session_store == "redis://cache.example:6379/2"
     assert "s3cr" not in json.dumps(status.to_dict()) + repr(status)
 
@@ -173,10 +173,10 @@ def test_doctor_says_what_keeps_the_store_from_being_used(
     assert doctor._check_store(config, status) == []
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": SECRET}))
     (finding,) = doctor._check_store(config, status)
-    assert finding.problem == session_store.NO_EFFECT
+    assert finding.problem == opened_store.NO_EFFECT
     (finding,) = doctor._check_store(config, installer.Status(False, "switched off"))
     assert finding.problem.endswith("nanobot is not patched")
-    monkeypatch.setattr(session_store, "is_supported", lambda: True)
+    monkeypatch.setattr(opened_store, "is_supported", lambda: True)
     url = f"sqlite:///{tmp_path}"
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": url}))
     (finding,) = doctor._check_store(config, status)

@@ -1,0 +1,76 @@
+"""The store that the setting `sessionStore` names, opened for this process."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from nanobot_context._core import without_credentials
+from nanobot_context.errors import InvalidArgumentError, SessionStoreError
+from nanobot_context.guard import log
+from nanobot_context.guard.counters import Counters
+from nanobot_context.host.detect import find
+from nanobot_context.plugins.session_store import SharedSessions
+from nanobot_context.plugins.shared_session import MODULE
+from nanobot_context.sessions.service import SessionService
+
+NO_EFFECT = (
+    "`sessionStore` has no effect, sessions stay files: nanobot has stores from release 0.3.5 on"
+)
+
+
+def is_supported() -> bool:
+    """Return whether this release of nanobot takes sessions from a store. Imports nanobot's."""
+    manager = find(MODULE, "SessionManager")
+    own = getattr(manager, "__dict__", {})
+    return find(MODULE, "SessionStore") is not None and "_cached" in own
+
+
+class Opened:
+    """The store of this process: opened with the first session manager, or given up once."""
+
+    def __init__(self, url: str, counters: Counters) -> None:
+        self._url = url
+        self._counters = counters
+        self._service: SessionService | None = None
+        self._is_tried = False
+        self._gateways: dict[Path, tuple[str, Any]] = {}
+
+    def service(self) -> SessionService | None:
+        """Return the service, or `None`, with one warning, where it cannot be opened."""
+        if not self._is_tried:
+            self._is_tried = True
+            try:
+                # nanobot's files have no limit either.
+                self._service = SessionService(self._url, event_limit=0)
+            except (SessionStoreError, InvalidArgumentError) as error:
+                shown = without_credentials(self._url)
+                log.warning("sessions stay files, `{}` cannot be opened: {}", shown, error)
+        return self._service
+
+    def take(self, manager: Any) -> None:
+        """Have a session manager of nanobot's keep its sessions here, if it has no other store."""
+        if manager._store is not manager._jsonl_store:
+            return
+        if service := self.service():
+            name, lease = self.gateway(manager.sessions_dir)
+            manager._store = SharedSessions(
+                service, manager._jsonl_store, name, lease, self._counters
+            )
+
+    def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
+        """Return what this process is called, also after a restart, and what keeps the name for it.
+
+        The name is the workspace's, and where several processes share that, a number that is free.
+        """
+        if sessions_dir not in self._gateways:
+            lock_class, timeout = find("filelock", "FileLock"), find("filelock", "Timeout")
+            for number in itertools.count():
+                lock = lock_class(str(sessions_dir / f".gateway-{number}.lock"))
+                with suppress(timeout):
+                    lock.acquire(timeout=0)  # the system gives it back when the process ends
+                    self._gateways[sessions_dir] = f"{sessions_dir.name}-{number}", lock
+                    break
+        return self._gateways[sessions_dir]
