@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from nanobot_context import activation
-from nanobot_context._core import get_context_window, without_credentials
+from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DEFAULT_WORKSPACE, DIRECTORY
 from nanobot_context.guard.counters import counters_file
@@ -254,12 +254,12 @@ def _check_window(state: Status) -> list[Finding]:
     """Look for a window that is set larger than the model's own."""
     if not state.installed or state.model is None or state.window_tokens is None:
         return []
-    listed = get_context_window(state.model)
-    if state.window_source.startswith("model table") or state.window_tokens <= listed:
+    listed = listed_window(state.model)
+    if listed is None or state.window_tokens <= listed:
         return []
     return [
         Finding(
-            f"`{state.window_source}` is {state.window_tokens:,} tokens, but the model table knows "
+            f"{state.window_source} is {state.window_tokens:,} tokens, but the model table knows "
             f"{listed:,} for `{state.model}`: requests would be refused and sent a second time",
             "lower or remove that setting, unless the table is wrong about the model",
         )

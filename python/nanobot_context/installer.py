@@ -152,8 +152,8 @@ def status() -> Status:
     if current is None:
         return _last_refusal
     context, version = current.context, nanobot_version()
-    model = current.loaded.agent_defaults.get("model")
-    window = context.windows.of(model) if isinstance(model, str) else None
+    model = context.windows.told.file.model
+    window = context.windows.of(model) if model is not None else None
     patched = (PatchPoint(name, "patched", why) for name, why in context.patches.named())
     return Status(
         installed=True,
@@ -168,7 +168,7 @@ def status() -> Status:
         problems=current.loaded.problems,
         window_tokens=window.tokens if window else None,
         window_source=window.source if window else "each request's model",
-        model=model if isinstance(model, str) else None,
+        model=model,
         learned=context.windows.learned.to_dict(),
         counters=context.telemetry.counters.total(),
         caches=cache_sizes(),

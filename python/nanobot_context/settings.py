@@ -210,6 +210,7 @@ class LoadedSettings:
         nanobot_config: nanobot's config file, whether it exists or not.
         settings_file: `nanobot-context.json` beside it, whether it exists or not.
         agent_defaults: `agents.defaults` of nanobot's file as it stands there.
+        model_presets: `modelPresets` of nanobot's file (0.2.0 and later).
         problems: What `load_usable_settings` has left out, and what is wrong with each.
     """
 
@@ -218,6 +219,7 @@ class LoadedSettings:
     nanobot_config: Path = Path()
     settings_file: Path = Path()
     agent_defaults: dict[str, Any] = field(default_factory=dict)
+    model_presets: dict[str, Any] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
 
@@ -261,7 +263,8 @@ def _load(
     """Read all places; without `problems` a wrong setting raises, else it is noted there."""
     config = nanobot_config or Path.home() / ".nanobot" / "config.json"
     settings_file = config.parent / SETTINGS_FILE
-    agent_defaults = _agent_defaults(config)
+    own = read_json_object(config)
+    agent_defaults = _agent_defaults(own, config)
     variables = os.environ if environ is None else environ
     places = (
         _Place(
@@ -304,6 +307,7 @@ def _load(
         nanobot_config=config,
         settings_file=settings_file,
         agent_defaults=agent_defaults,
+        model_presets=_model_presets(own),
     )
 
 
@@ -340,8 +344,13 @@ def camel_case(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _agent_defaults(config: Path) -> dict[str, Any]:
-    section: Any = read_json_object(config)
+def _model_presets(own: Mapping[str, Any]) -> dict[str, Any]:
+    presets = own.get("modelPresets", own.get("model_presets"))
+    return dict(presets) if isinstance(presets, dict) else {}
+
+
+def _agent_defaults(own: Mapping[str, Any], config: Path) -> dict[str, Any]:
+    section: Any = own
     path: list[str] = []
     for key in ("agents", "defaults"):
         path.append(key)

@@ -449,6 +449,15 @@ pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'p
     Ok(window::get_context_window(&name, optional_whole(r#override, "override")?))
 }
 
+/// Return the window that the model table has for `model`, or `None` for a model that is not in it.
+///
+/// Raises:
+///     InvalidArgumentError: `model` is no string.
+#[pyfunction]
+pub fn listed_window(model: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    Ok(window::context_window(&self::model(Some(model))?.unwrap_or_default()))
+}
+
 /// Return the tokens that one answer of `model` may have at most.
 ///
 /// Raises:

@@ -58,10 +58,10 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
     """
     loaded = configured()
     learned = ProviderLimits.load(learned_file(nanobot_config_path()))
-    named = model or conversation.model or loaded.agent_defaults.get("model")
-    model = named if isinstance(named, str) else None
+    windows = WindowResolver(loaded, learned=learned)
+    model = model or conversation.model or windows.told.file.model
     # 0 says that none is known.
-    known = window or WindowResolver(loaded, learned=learned).of(model).tokens
+    known = window or windows.of(model).tokens
     return InForce(
         model=model,
         window_tokens=known or get_context_window(model),

@@ -44,6 +44,8 @@ class Exchange:
     _sent: list[Message] = field(default_factory=list, init=False)
     _capped: bool = field(default=False, init=False)
     _cap: int | None = field(default=None, init=False)
+    _refused_tokens: int | None = field(default=None, init=False)
+    _read_tokens: int | None = field(default=None, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
         telemetry = self.telemetry
@@ -75,7 +77,7 @@ class Exchange:
         if overflow is not None:
             self.last = Refused(overflow, response)
             return self.last
-        fused("learn from an answer", self._learn_output, None)
+        fused("learn from an answer", lambda: self._learn_from_answer(attempt), None)
         telemetry.answered(self.request, response, self.attempts)
         return response
 
@@ -136,11 +138,17 @@ class Exchange:
         )
         model, endpoint = request.model, request.endpoint
         self._capped |= overflow.kind == "output_cap" and used is None
+        if overflow.kind == "rate_ceiling" and limit:
+            # However long one waits, no request may be larger.
+            windows.learn(model, limit, endpoint)
         if overflow.kind in ("input", "output_cap"):
             if used:
                 windows.counted(
                     model, attempt.messages, prompt_tokens, used, endpoint, refused=True
                 )
+            theirs = used or self.fitter.theirs(request, prompt_tokens)
+            if overflow.kind == "input":
+                windows.refused(model, theirs + (attempt.max_tokens or 0), endpoint)
             # Of an output cap the window, which only a text states that adds prompt and answer up.
             if limit:
                 windows.learn(model, limit, endpoint)
@@ -148,8 +156,9 @@ class Exchange:
                 # A cap of the model's own, not what one prompt happens to leave free.
                 if overflow.output_tokens:
                     windows.learn_output(model, overflow.output_tokens, endpoint)
-            elif not used:
-                windows.assume(model, prompt_tokens, endpoint)
+            else:
+                self._refused_tokens = theirs
+                windows.assume(model, theirs, endpoint)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens of what an attempt sends: of the messages, or of a state instead."""
@@ -173,11 +182,17 @@ class Exchange:
             return None
         return self._sent_tokens(attempt, self.count(attempt.messages))
 
-    def _learn_output(self) -> None:
-        """Remember the limit for the answer that was accepted after a longer one was refused."""
+    def _learn_from_answer(self, attempt: Attempt) -> None:
+        """Remember what was accepted after more was refused and no limit was stated."""
+        request, windows = self.request, self.fitter.windows
         if self._cap:
-            model, endpoint = self.request.model, self.request.endpoint
-            self.fitter.windows.learn_output(model, self._cap, endpoint)
+            windows.learn_output(request.model, self._cap, request.endpoint)
+        if self._refused_tokens is not None:
+            ours = self._sent_tokens(attempt, self.count(attempt.messages))
+            theirs = self._read_tokens or self.fitter.theirs(request, ours)
+            # Between the two nobody knows: the next request is to be no larger than this one.
+            window = self.fitter.window_for(theirs, attempt.max_tokens)
+            windows.assume(request.model, min(window, self._refused_tokens), request.endpoint)
 
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
@@ -203,7 +218,7 @@ class Exchange:
             return None
         theirs = usage.input_tokens + usage.cache_tokens
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
-        window_tokens = windows.smallest(request.models, request.endpoint).tokens
+        window_tokens = windows.smallest(request.models, request.endpoint, request.asked).tokens
         ours = self._worth_counting(attempt, theirs, window_tokens)
         usage = replace(
             usage, window_tokens=window_tokens, counted_tokens=(ours or 0) if could_cut else 0
@@ -216,6 +231,7 @@ class Exchange:
             windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
         if overflow is None or is_answer(usage, overflow):
             windows.accepted(request.model, theirs, request.endpoint)
+            self._read_tokens = theirs
             return None
         # What the user has seen on the screen cannot be taken back.
         return None if request.is_shown and getattr(response, "content", None) else overflow

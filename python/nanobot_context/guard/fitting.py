@@ -72,18 +72,21 @@ class Fitter:
     def _compressed(
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
-        budget = self._budget(window.tokens, max_tokens)
+        window_tokens = window.tokens
+        if window.prompt_tokens is not None:
+            window_tokens = min(window_tokens, self.window_for(window.prompt_tokens, max_tokens))
+        budget = self._budget(window_tokens, max_tokens)
         state_fits = request.state is None or self._state_fits(request, request.state, budget)
         if request.state and state_fits and not request.fallbacks:
             # The messages are not what goes out; another model would get them.
             return request.messages, budget
 
         def first(messages: list[Message], reserved: int) -> list[Message]:
-            step = max(window.tokens // _RESERVE_STEPS, 1)
-            kept_free = min(-(-reserved // step) * step, window.tokens)
+            step = max(window_tokens // _RESERVE_STEPS, 1)
+            kept_free = min(-(-reserved // step) * step, window_tokens)
             return compress(
                 messages,
-                window.tokens - kept_free,
+                window_tokens - kept_free,
                 request.model,
                 tools=request.tools,
                 max_output_tokens=max_tokens,
@@ -170,8 +173,19 @@ class Fitter:
 
     def window(self, request: Request) -> Window:
         """Return the window of a request, in our own counting."""
-        window = self.windows.smallest(request.models, request.endpoint)
-        return replace(window, tokens=int(window.tokens / self._ratio(request)))
+        window = self.windows.smallest(request.models, request.endpoint, request.asked)
+        ratio = self._ratio(request)
+        prompt_tokens = None if window.prompt_tokens is None else int(window.prompt_tokens / ratio)
+        return replace(window, tokens=int(window.tokens / ratio), prompt_tokens=prompt_tokens)
+
+    def theirs(self, request: Request, tokens: int) -> int:
+        """Return what the provider counts where we count `tokens`."""
+        return int(tokens * self._ratio(request))
+
+    def window_for(self, prompt_tokens: int, max_tokens: int | None) -> int:
+        """Return the window of which a prompt may have `prompt_tokens`, and the answer the rest."""
+        share = 1 - self.settings.context_reserve_ratio
+        return max(prompt_tokens + (max_tokens or 0), int(prompt_tokens / share))
 
     def state_tokens(self, request: Request, state: State) -> int:
         """Return the tokens of a request that goes on from a state, in our own counting."""

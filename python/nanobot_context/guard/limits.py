@@ -38,8 +38,12 @@ _TOO_HIGH = 0.15
 # A limit that was stated is tried again after a day: servers are started anew with other windows,
 # and a number may have been misread. Where it still holds, that costs one refusal.
 _LIMIT_SECONDS = 24 * 3600.0
+# What nobody stated is tried again after an hour: it says less than a number.
+_ASSUMED_SECONDS = 3600.0
 # nanobot's own prompt and tools take as much: a number below was misread.
 _LEAST_WINDOW = 4_096
+# No model has a smaller one: hermes, `agent/model_metadata.py`.
+SMALLEST_WINDOW = 1_024
 _LEAST_OUTPUT = 256
 # What is accepted grows with every request; it is written when it has grown by a quarter.
 _GROWN = 1.25
@@ -87,9 +91,10 @@ class Lesson:
     """What is known of one model at one provider.
 
     Attributes:
-        window_tokens: The smallest window that an error stated; `None` where none did, or where a
-            longer prompt has been accepted since.
+        window_tokens: The smallest window that was learned; `None` without one, or where a longer
+            prompt has been accepted since.
         window_at: When that was, in seconds since the epoch.
+        is_stated: Whether an error stated it; else it follows from what was refused.
         output_tokens: The smallest limit for an answer that was stated or worked.
         output_at: When that was.
         accepted_tokens: The longest prompt that was accepted, as the provider counted it.
@@ -98,6 +103,7 @@ class Lesson:
 
     window_tokens: int | None = None
     window_at: float = 0.0
+    is_stated: bool = True
     output_tokens: int | None = None
     output_at: float = 0.0
     accepted_tokens: int = 0
@@ -107,6 +113,7 @@ class Lesson:
         """Take in what another process has learned meanwhile: of each limit the newer."""
         if other.window_at > self.window_at:
             self.window_tokens, self.window_at = other.window_tokens, other.window_at
+            self.is_stated = other.is_stated
         if other.output_at > self.output_at:
             self.output_tokens, self.output_at = other.output_tokens, other.output_at
         self.accepted_tokens = max(self.accepted_tokens, other.accepted_tokens)
@@ -127,6 +134,7 @@ class ProviderLimits:
     lessons: dict[str, Lesson] = field(default_factory=dict)
     now: Callable[[], float] = time.time
     _written: dict[str, int] = field(default_factory=dict)
+    _forgotten: set[str] = field(default_factory=set)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     @classmethod
@@ -140,22 +148,25 @@ class ProviderLimits:
         """Return what is known of a model."""
         return self.lessons.get(name) or Lesson()
 
-    def window_of(self, name: str) -> int | None:
-        """Return the window that was stated, as long as it is believed."""
+    def window_of(self, name: str) -> tuple[int, bool] | None:
+        """Return the window that is believed, and whether it was stated."""
         lesson = self.of(name)
-        return lesson.window_tokens if self._is_recent(lesson.window_at) else None
+        seconds = _LIMIT_SECONDS if lesson.is_stated else _ASSUMED_SECONDS
+        if lesson.window_tokens is None or not self._is_recent(lesson.window_at, seconds):
+            return None
+        return lesson.window_tokens, lesson.is_stated
 
     def output_of(self, name: str) -> int | None:
         """Return the limit for answers that was stated or worked, as long as it is believed."""
         lesson = self.of(name)
-        return lesson.output_tokens if self._is_recent(lesson.output_at) else None
+        return lesson.output_tokens if self._is_recent(lesson.output_at, _LIMIT_SECONDS) else None
 
     @alone
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return what is used of each lesson, as JSON values."""
         return {
             name: {
-                "window_tokens": self.window_of(name),
+                "window_tokens": (self.window_of(name) or (None,))[0],
                 "output_tokens": self.output_of(name),
                 "ratios": {script: ratio.used for script, ratio in sorted(lesson.ratios.items())},
             }
@@ -163,18 +174,33 @@ class ProviderLimits:
         }
 
     @alone
-    def window(self, name: str, limit_tokens: int) -> None:
+    def window(self, name: str, limit_tokens: int, *, is_stated: bool = True) -> None:
         """Remember a window; as long as it is believed it only gets lower.
 
-        It is never below what was accepted before, nor below what nanobot itself needs.
+        It is never below what was accepted before. A number below what nanobot itself needs was
+        misread.
         """
         lesson, known = self._own(name), self.window_of(name)
-        limit_tokens = max(limit_tokens, lesson.accepted_tokens, _LEAST_WINDOW)
-        if known is None or limit_tokens <= known:
+        least = _LEAST_WINDOW if is_stated else SMALLEST_WINDOW
+        limit_tokens = max(limit_tokens, lesson.accepted_tokens, least)
+        if known is None or limit_tokens <= known[0]:
+            changed = known != (limit_tokens, is_stated)
             lesson.window_tokens, lesson.window_at = limit_tokens, self.now()
+            lesson.is_stated = is_stated
             self._save()
-            if limit_tokens != known:
+            if changed:
                 _tell(name, "window_tokens", limit_tokens)
+
+    @alone
+    def refused(self, name: str, request_tokens: int) -> None:
+        """Remember that a request, answer included, was refused as too long.
+
+        Where longer prompts were accepted, that was before the server was started anew.
+        """
+        lesson = self._own(name)
+        if request_tokens <= lesson.accepted_tokens:
+            lesson.accepted_tokens = 0
+            self._forgotten.add(name)
 
     @alone
     def output(self, name: str, limit_tokens: int) -> None:
@@ -209,9 +235,9 @@ class ProviderLimits:
             self._save()
             _tell(name, "ratio", ratio.used, script)
 
-    def _is_recent(self, at: float) -> bool:
+    def _is_recent(self, at: float, seconds: float) -> bool:
         # A clock that was put back makes no lesson last.
-        return abs(self.now() - at) < _LIMIT_SECONDS
+        return abs(self.now() - at) < seconds
 
     def _own(self, name: str) -> Lesson:
         return self.lessons.setdefault(name, Lesson())
@@ -230,7 +256,10 @@ class ProviderLimits:
     def _merged(self) -> dict[str, Any]:
         """Return what is known here, and what others have written since, as JSON values."""
         for name, lesson in _read(self.file).items() if self.file else ():
+            if name in self._forgotten:
+                lesson.accepted_tokens = 0
             self._own(name).merge(lesson)
+        self._forgotten.clear()
         return {"models": {name: asdict(one) for name, one in sorted(self.lessons.items())}}
 
 

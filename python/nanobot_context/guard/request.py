@@ -50,6 +50,8 @@ class Request:
     """The provider's address, where it has been given one."""
     is_shown: bool = False
     """Whether the answer is shown as it comes in."""
+    asked: Any = None
+    """nanobot's provider, by which is known who asks."""
     state: State | None = None
     """What goes out instead of the messages as long as they are the caller's own list."""
 
@@ -136,6 +138,7 @@ class Call:
             fallbacks=_fallbacks(provider),
             endpoint=_text(getattr(provider, "api_base", None)) or "",
             is_shown=self.get("on_content_delta") is not None,
+            asked=provider,
             state=_state(self.get("provider_context"), provider, self.get("model")),
         )
 

@@ -4,95 +4,121 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nanobot_context._core import get_context_window, prevailing_script
+from nanobot_context._core import listed_window, prevailing_script
 from nanobot_context.forks import ThreadLock, alone
-from nanobot_context.guard.limits import ProviderLimits, name_of
+from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
+from nanobot_context.guard.told import Told
 from nanobot_context.settings import LoadedSettings
 
-UNKNOWN_MODEL_TOKENS = 128_000  # what the model table answers for a model that it does not know
+# Of a model in no table, where nanobot has no number of its own: nanobot compression plan V3.1.
+UNKNOWN_MODEL_TOKENS = 128_000
 
-# Defaults of nanobot's own `contextWindowTokens` (0.1.4.post5 and 0.2.2). `nanobot onboard`
-# writes the default into the config file, so these two values there are no choice of the user's.
-NANOBOT_DEFAULT_WINDOWS = frozenset({65_536, 200_000})
-
-
-# No model has a smaller one: hermes, `agent/model_metadata.py`.
-_SMALLEST_WINDOW = 1_024
-
-# What was refused without a number is tried again after an hour: it says less than a number.
-_ASSUMED_SECONDS = 3600.0
+# More than this is only used where somebody has written it: every token of a prompt is paid for.
+_MOST_UNWRITTEN = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window in tokens and its source; 0 tokens means that none is known."""
+    """A window in tokens and its source; 0 tokens means that none is known.
+
+    Attributes:
+        prompt_tokens: The most of it that a prompt may have, where somebody has written that.
+    """
 
     tokens: int
     source: str
+    prompt_tokens: int | None = None
 
 
 @dataclass(slots=True)
 class WindowResolver:
-    """The window of every model: a setting, else a limit learned from an error, else the table."""
+    """The window of every model: the smallest of what is told, known and learned.
+
+    Told is what stands in nanobot's config file, in code, or in the setting, which replaces all but
+    what was learned. Where nothing is told, a model of the table has its window up to 200,000, and
+    one that is in no table has nanobot's own number.
+    """
 
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
     learned: ProviderLimits = field(default_factory=ProviderLimits)
-    _assumed: dict[str, tuple[int, float]] = field(default_factory=dict)
+    told: Told = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
     _wants_reasoning: set[str] = field(default_factory=set)
-    _defaults: dict[int, int] = field(
-        default_factory=lambda: {window: window for window in NANOBOT_DEFAULT_WINDOWS}
-    )
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
-    def of(self, model: str | None, endpoint: str = "") -> Window:
-        """Return the window for requests to `model` at a provider's address."""
+    def __post_init__(self) -> None:
+        self.told = Told.by(self.loaded)
+
+    def of(self, model: str | None, endpoint: str = "", provider: Any = None) -> Window:
+        """Return the window for requests to `model` at a provider's address.
+
+        Args:
+            model: The model's name.
+            endpoint: The provider's address.
+            provider: nanobot's provider, by which is known who asks.
+        """
         override = self.loaded.settings.context_window_override
         if override is not None:
-            source = self.loaded.sources.get("context_window_override", "context_window_override")
-            return Window(override, source)
-        defaults = self.loaded.agent_defaults
-        for key in ("contextWindowTokens", "context_window_tokens"):
-            value = defaults.get(key)
-            if isinstance(value, int) and value > 0 and value not in NANOBOT_DEFAULT_WINDOWS:
-                return Window(value, f"agents.defaults.{key}")
-        listed = self._listed(model or "")
-        name = name_of(model, endpoint)
-        stated, assumed = self.learned.window_of(name), self._assumption(name)
-        if stated is not None and stated < min(listed.tokens, assumed or stated + 1):
-            return Window(stated, "learned from the provider's error")
-        if assumed is not None and assumed < listed.tokens:
-            return Window(assumed, "more was refused without a number")
-        return listed
+            key = self.loaded.sources.get("context_window_override", "contextWindowOverride")
+            # 0 says that none is known.
+            first = Window(override, f"your setting `{key}`")
+            learned = self._learned(model, endpoint) if override else []
+            return min([first, *learned], key=_size)
+        known, told = self._listed(model or ""), self.told.window(model, provider)
+        found = [*self._learned(model, endpoint)]
+        if told is not None:
+            found.insert(0, Window(told[0], f"your setting {_shown(told[1])}"))
+        if known is not None:
+            found.append(
+                known if told else replace(known, tokens=min(known.tokens, _MOST_UNWRITTEN))
+            )
+        elif told is None:
+            own = self.told.own(model, provider) or UNKNOWN_MODEL_TOKENS
+            found.append(Window(own, "assumed: this model is in no table"))
+        window = min(found, key=_size)
+        limit = self.told.block_limit(model, provider)
+        if limit is None or limit[0] >= window.tokens:
+            return window
+        at_most = f"{window.source}; prompts at most {limit[0]:,}: your setting {_shown(limit[1])}"
+        return replace(window, source=at_most, prompt_tokens=limit[0])
 
-    def smallest(self, models: Sequence[str | None], endpoint: str = "") -> Window:
+    def _learned(self, model: str | None, endpoint: str) -> list[Window]:
+        learned = self.learned.window_of(name_of(model, endpoint))
+        if learned is None:
+            return []
+        tokens, is_stated = learned
+        said = "the server said so" if is_stated else "the server refused more"
+        return [Window(tokens, said)]
+
+    def smallest(
+        self, models: Sequence[str | None], endpoint: str = "", provider: Any = None
+    ) -> Window:
         """Return the smallest window that is known of `models`, which all get the same messages.
 
         Only the first is at `endpoint`.
         """
-        windows = [self.of(model, "" if n else endpoint) for n, model in enumerate(models)]
+        windows = [self.of(models[0], endpoint, provider)]
+        windows += [self.of(model, "", provider) for model in models[1:]]
         known = [window for window in windows if window.tokens]
-        return min(known, key=lambda window: window.tokens) if known else windows[0]
+        return min(known, key=_size) if known else windows[0]
 
     @alone
     def in_place_of(self, own: Any, model: str | None, endpoint: str = "") -> Any:
         """Return the window that nanobot is to go by instead of its `own`: never a smaller one.
 
-        Only a default of nanobot's is replaced. nanobot copies what it reads into new records, also
-        for other models, so a number that was returned here stands for the same default.
+        Only a default that nobody has written is replaced, and only for a model of the table.
+        nanobot copies what it reads into new records, also for other models, so a number that was
+        returned here stands for the same default.
         """
-        default = self._defaults.get(own)
+        default = self.told.default_of(own)
         if default is None:
             return own
         window = self.of(model, endpoint).tokens
-        if window <= default:
-            return default
-        self._defaults.setdefault(window, default)
-        return window
+        return self.told.stand_in(window, default) if window > default else default
 
     def ratio(self, model: str | None, messages: list[Any], endpoint: str = "") -> float:
         """Return how many tokens the provider counts where we count one of `messages`."""
@@ -122,26 +148,17 @@ class WindowResolver:
         """Remember that `model` stated a limit: see `ProviderLimits.window`."""
         self.learned.window(name_of(model, endpoint), limit_tokens)
 
-    @alone
-    def assume(self, model: str | None, refused_tokens: int, endpoint: str = "") -> None:
-        """Remember for this process that so many tokens were refused, and no limit was stated."""
-        name = name_of(model, endpoint)
-        known = self._assumption(name)
-        assumed = refused_tokens if known is None else min(refused_tokens, known)
-        assumed = max(assumed, self.learned.of(name).accepted_tokens, _SMALLEST_WINDOW)
-        self._assumed[name] = assumed, self.learned.now()
+    def refused(self, model: str | None, request_tokens: int, endpoint: str = "") -> None:
+        """Remember that a request was refused, which the provider counted so, answer included."""
+        self.learned.refused(name_of(model, endpoint), request_tokens)
 
-    @alone
+    def assume(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
+        """Remember a limit that nobody stated: what was refused or cut is larger."""
+        self.learned.window(name_of(model, endpoint), limit_tokens, is_stated=False)
+
     def accepted(self, model: str | None, prompt_tokens: int, endpoint: str = "") -> None:
         """Remember that a prompt was accepted whole, which the provider counted so."""
-        name = name_of(model, endpoint)
-        self.learned.accepted(name, prompt_tokens)
-        if (assumed := self._assumption(name)) is not None and assumed < prompt_tokens:
-            del self._assumed[name]
-
-    def _assumption(self, name: str) -> int | None:
-        tokens, at = self._assumed.get(name, (None, 0.0))
-        return tokens if abs(self.learned.now() - at) < _ASSUMED_SECONDS else None
+        self.learned.accepted(name_of(model, endpoint), prompt_tokens)
 
     @alone
     def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:
@@ -152,7 +169,7 @@ class WindowResolver:
         """
         name = name_of(model, endpoint)
         most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
-        return read_tokens >= max(most // 2, _SMALLEST_WINDOW)
+        return read_tokens >= max(most // 2, SMALLEST_WINDOW)
 
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:
         """Return the output limit learned for `model`, or `None`."""
@@ -170,12 +187,11 @@ class WindowResolver:
         """Return whether `model` has refused messages without their reasoning."""
         return name_of(model, endpoint) in self._wants_reasoning
 
-    def _listed(self, model: str) -> Window:
+    def _listed(self, model: str) -> Window | None:
         for name in self._spellings(model):
-            tokens = get_context_window(name)
-            if tokens != UNKNOWN_MODEL_TOKENS:
+            if (tokens := listed_window(name)) is not None:
                 return Window(tokens, f"model table (`{name}`)")
-        return Window(UNKNOWN_MODEL_TOKENS, "model table")
+        return None
 
     def _spellings(self, model: str) -> Iterable[str]:
         """Yield `model`, then without the provider names that nanobot puts before it."""
@@ -185,3 +201,11 @@ class WindowResolver:
             if re.sub(r"[-.]", "_", prefix.lower()) not in self.provider_prefixes:
                 return
             yield model
+
+
+def _size(window: Window) -> int:
+    return window.tokens
+
+
+def _shown(place: str) -> str:
+    return place if place.startswith("`") else f"`{place}`"

@@ -1,13 +1,84 @@
-"""Where the running nanobot has its config file, and the provider names it puts before a model."""
+"""Where the running nanobot has its config file, what stands there of the model, and its names."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from nanobot_context.settings import LoadedSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What nanobot's config file says of the model that it starts with; `None` where it is silent.
+
+    Attributes:
+        model: Its name.
+        window: The tokens of its window, and the key that says so.
+        block_limit: The most tokens that a prompt may have, and the key.
+    """
+
+    model: str | None = None
+    window: tuple[int, str] | None = None
+    block_limit: tuple[int, str] | None = None
+
+
+def configured(loaded: LoadedSettings) -> Configured:
+    """Return what stands in nanobot's config file of the model that it starts with.
+
+    A preset that is active stands for model and window of `agents.defaults`, as in nanobot itself.
+    """
+    defaults, section = loaded.agent_defaults, "agents.defaults"
+    name = defaults.get("modelPreset", defaults.get("model_preset"))
+    preset = loaded.model_presets.get(name) if isinstance(name, str) else None
+    in_force = defaults
+    if isinstance(preset, dict):
+        in_force, section = preset, f"modelPresets.{name}"
+    model = in_force.get("model")
+    return Configured(
+        model if isinstance(model, str) else None,
+        _tokens(in_force, "contextWindowTokens", section),
+        _tokens(defaults, "contextBlockLimit", "agents.defaults"),
+    )
+
+
+def _tokens(section: Mapping[str, Any], key: str, where: str) -> tuple[int, str] | None:
+    for name in (key, re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", key)):
+        value: Any = section.get(name)
+        if is_tokens(value):
+            return value, f"{where}.{name}"
+    return None
+
+
+def is_tokens(value: Any) -> bool:
+    """Return whether `value` is a number of tokens, and says of a window more than "none"."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def default_windows() -> tuple[int, ...]:
+    """Return nanobot's own windows where nobody has written one; none before 0.1.4.post5.
+
+    The very objects, for a reason: see `guard.told`.
+    """
+    found: list[Any] = []
+    for name in ("AgentDefaults", "ModelPresetConfig"):
+        try:
+            schema = importlib.import_module("nanobot.config.schema")
+            found.append(getattr(schema, name).model_fields["context_window_tokens"].default)
+        except (ImportError, AttributeError, KeyError):
+            continue
+    # To 0.1.4.post6 the loop has a default of its own.
+    loop = getattr(sys.modules.get("nanobot.agent.loop"), "AgentLoop", None)
+    if loop is not None:
+        own = inspect.signature(loop.__init__).parameters.get("context_window_tokens")
+        found.append(getattr(own, "default", None))
+    return tuple(filter(is_tokens, found))
 
 
 def nanobot_config_path(argv: Sequence[str] | None = None) -> Path:

@@ -221,7 +221,9 @@ class Jobs:
         settings, runtime = self.settings, job.runtime()
         model = settings.summary_model or settings.compression_model or runtime.model
         endpoint = getattr(runtime.provider, "api_base", None)
-        window = self.windows.of(model, endpoint if isinstance(endpoint, str) else "")
+        window = self.windows.of(
+            model, endpoint if isinstance(endpoint, str) else "", runtime.provider
+        )
         summarizer = Summarizer(
             functools.partial(_ask, runtime.provider, model),
             model=model,

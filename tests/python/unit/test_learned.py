@@ -198,7 +198,7 @@ def test_a_window_is_never_below_what_was_accepted() -> None:
     learned = ProviderLimits()
     learned.accepted(NAME, 30_000)
     learned.window(NAME, 8_000)
-    assert learned.window_of(NAME) == 30_000
+    assert learned.window_of(NAME) == (30_000, True)
 
 
 def test_what_is_accepted_is_written_when_it_has_grown_by_a_quarter(tmp_path: Path) -> None:
@@ -210,14 +210,45 @@ def test_what_is_accepted_is_written_when_it_has_grown_by_a_quarter(tmp_path: Pa
         written.add(ProviderLimits.load(file).of(NAME).accepted_tokens)
     assert written == {10_000, 12_600, 15_800, 19_800}
     learned.window(NAME, 8_000)
-    assert learned.window_of(NAME) == 19_900
+    assert learned.window_of(NAME) == (19_900, True)
+
+
+def test_a_server_that_was_started_anew_is_believed() -> None:
+    learned = ProviderLimits()
+    learned.accepted(NAME, 100_000)
+    learned.refused(NAME, 110_000)
+    learned.window(NAME, 40_000)
+    assert learned.window_of(NAME) == (100_000, True), "a number that was misread"
+    learned.refused(NAME, 90_000)
+    learned.window(NAME, 40_000)
+    assert learned.window_of(NAME) == (40_000, True)
+
+
+def test_what_was_accepted_before_a_new_start_does_not_come_back_from_the_file(
+    tmp_path: Path,
+) -> None:
+    file = learned_file(tmp_path / "config.json")
+    learned = ProviderLimits.load(file)
+    learned.accepted(NAME, 100_000)
+    learned.refused(NAME, 90_000)
+    learned.window(NAME, 40_000)
+    assert ProviderLimits.load(file).of(NAME).accepted_tokens == 0
+
+
+def test_what_nobody_stated_is_tried_again_after_an_hour() -> None:
+    clock = Clock()
+    learned = ProviderLimits(now=clock)
+    learned.window(NAME, 60_000, is_stated=False)
+    assert learned.window_of(NAME) == (60_000, False)
+    clock.seconds += 3_600
+    assert learned.window_of(NAME) is None
 
 
 def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
     learned = ProviderLimits()
     learned.window(NAME, 8_000)
     learned.accepted(NAME, 8_000)
-    assert learned.window_of(NAME) == 8_000
+    assert learned.window_of(NAME) == (8_000, True)
     learned.accepted(NAME, 8_001)
     assert learned.window_of(NAME) is None
 
@@ -225,7 +256,7 @@ def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
 def test_a_window_has_a_floor() -> None:
     learned = ProviderLimits()
     learned.window(NAME, 1_024)
-    assert learned.window_of(NAME) == 4_096
+    assert learned.window_of(NAME) == (4_096, True)
     learned.output(NAME, 16)
     assert learned.output_of(NAME) is None
 
@@ -237,11 +268,11 @@ def test_limits_are_tried_again_after_a_day(passed: float) -> None:
     learned.window(NAME, 8_000)
     learned.output(NAME, 1_000)
     clock.seconds += passed * 0.99
-    assert (learned.window_of(NAME), learned.output_of(NAME)) == (8_000, 1_000)
+    assert (learned.window_of(NAME), learned.output_of(NAME)) == ((8_000, True), 1_000)
     clock.seconds += passed * 0.01
     assert (learned.window_of(NAME), learned.output_of(NAME)) == (None, None)
     learned.window(NAME, 9_000)
-    assert learned.window_of(NAME) == 9_000, "what is stated anew may be more"
+    assert learned.window_of(NAME) == (9_000, True), "what is stated anew may be more"
 
 
 def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
@@ -251,7 +282,7 @@ def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
     clock.seconds += 20 * 3600
     learned.window(NAME, 8_000)
     clock.seconds += 20 * 3600
-    assert learned.window_of(NAME) == 8_000
+    assert learned.window_of(NAME) == (8_000, True)
 
 
 def test_what_was_disproved_stays_so_for_other_processes(tmp_path: Path) -> None:
@@ -267,7 +298,7 @@ def test_what_was_disproved_stays_so_for_other_processes(tmp_path: Path) -> None
     assert first.window_of(NAME) is None
     assert ProviderLimits.load(file).of(NAME).accepted_tokens == 20_000
     first.window(NAME, 8_000)
-    assert first.window_of(NAME) == 20_000
+    assert first.window_of(NAME) == (20_000, True)
 
 
 def test_gateways_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:

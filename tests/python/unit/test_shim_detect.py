@@ -176,6 +176,9 @@ def test_status_names_the_window_and_its_source(
 ) -> None:
     (tmp_path / "config.json").write_text('{"agents": {"defaults": {"model": "gpt-4o"}}}')
     state = install(classes)
-    assert (state.window_tokens, state.window_source) == (WINDOW, "install(settings=...)")
+    assert (state.window_tokens, state.window_source) == (
+        WINDOW,
+        "your setting `install(settings=...)`",
+    )
     assert state.model == "gpt-4o"
     assert state.to_dict()["settings"]["context_window_override"] == WINDOW

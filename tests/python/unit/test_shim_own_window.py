@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from nanobot_context import installer
+from nanobot_context.guard import told
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.settings import LoadedSettings, Settings
 
 LARGE, SMALL = "gemini-2.5-pro", "gpt-4"
-LARGE_WINDOW = 1_048_576
+MOST = 200_000
+DEFAULT = int("65536")
+"""As in nanobot's schema: an object of its own, by which it is known."""
 
 
 @dataclass
@@ -54,39 +57,47 @@ def make(
     for depth in range(1, len(parts) + 1):
         monkeypatch.setitem(sys.modules, ".".join(parts[:depth]), ModuleType(module))
     setattr(sys.modules[module], name, request.param)
+    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
     install(classes, context_window_override=None)
     made: type = request.param
     return made
 
 
-@pytest.mark.parametrize("default", [65_536, 200_000])
-def test_the_default_follows_a_larger_model(make: type, default: int) -> None:
-    assert make(LARGE, default).context_window_tokens == LARGE_WINDOW
-    assert make(SMALL, default).context_window_tokens == default
-    assert make(LARGE, 32_000).context_window_tokens == 32_000, "what the user has set"
-    assert make(LARGE, 0).context_window_tokens == 0, "off"
+def test_a_default_that_nobody_wrote_follows_a_larger_model_up_to_200_000(make: type) -> None:
+    assert make(LARGE, DEFAULT).context_window_tokens == MOST
+    assert make(SMALL, DEFAULT).context_window_tokens == DEFAULT
+    assert make("nobody-knows-this", DEFAULT).context_window_tokens == DEFAULT
+
+
+@pytest.mark.parametrize("written", ["65536", "200000", "32000", "0"])
+def test_a_number_that_was_written_stays(make: type, written: str) -> None:
+    assert make(LARGE, int(written)).context_window_tokens == int(written)
 
 
 def test_uninstalling_leaves_the_own_value(make: type) -> None:
-    made = make(LARGE, 200_000)
-    assert made.context_window_tokens == LARGE_WINDOW
+    made = make(LARGE, DEFAULT)
+    assert made.context_window_tokens == MOST
     installer.uninstall()
-    assert made.context_window_tokens == 200_000
-    assert make(LARGE, 200_000).context_window_tokens == 200_000
+    assert made.context_window_tokens is DEFAULT
+    assert make(LARGE, DEFAULT).context_window_tokens is DEFAULT
 
 
 def test_a_copy_for_another_model_has_that_ones_window(make: type) -> None:
-    made = make(LARGE, 200_000)
-    assert replace(made, model=SMALL).context_window_tokens == 200_000
+    made = make(LARGE, DEFAULT)
+    following = made.context_window_tokens
+    assert replace(made, model=SMALL).context_window_tokens == DEFAULT
+    assert make(SMALL, following).context_window_tokens == DEFAULT
     assert replace(made, model=SMALL, context_window_tokens=9_000).context_window_tokens == 9_000
 
 
-def test_a_window_that_was_learned_counts() -> None:
+def test_a_window_that_was_learned_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
     windows = WindowResolver(LoadedSettings(Settings()))
-    assert windows.in_place_of(65_536, LARGE) == LARGE_WINDOW
+    assert windows.in_place_of(DEFAULT, LARGE) == MOST
     windows.learn(LARGE, 90_000)
-    assert windows.in_place_of(65_536, LARGE) == 90_000
-    assert windows.in_place_of(200_000, LARGE) == 200_000
+    assert windows.in_place_of(DEFAULT, LARGE) == 90_000
+    windows.learn(LARGE, 30_000)
+    assert windows.in_place_of(DEFAULT, LARGE) == DEFAULT, "never smaller"
 
 
 def test_status_names_it(make: type) -> None:

@@ -9,26 +9,129 @@ from typing import Any
 
 import pytest
 
-from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.guard import told
+from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
 
+DEFAULT = int("65536")
+"""As in nanobot's schema: an object of its own, by which it is known."""
 
-def windows(agent_defaults: dict[str, Any] | None = None, **settings: Any) -> WindowResolver:
-    loaded = LoadedSettings(Settings(**settings), agent_defaults=agent_defaults or {})
+
+def windows(
+    agent_defaults: dict[str, Any] | None = None,
+    model_presets: dict[str, Any] | None = None,
+    **settings: Any,
+) -> WindowResolver:
+    loaded = LoadedSettings(
+        Settings(**settings),
+        agent_defaults=agent_defaults or {},
+        model_presets=model_presets or {},
+    )
     return WindowResolver(loaded, frozenset({"custom", "openai_codex"}))
 
 
-def test_an_override_wins_over_everything() -> None:
+def test_an_override_stands_for_all_but_what_was_learned() -> None:
     found = windows({"contextWindowTokens": 5_000}, context_window_override=7_000)
-    found.learn("gpt-4", 1_000)
-    assert found.of("gpt-4").tokens == 7_000
+    assert found.of("gpt-4") == Window(7_000, "your setting `contextWindowOverride`")
+    assert windows(context_window_override=900_000).of("gpt-4").tokens == 900_000
+    found.learn("gpt-4", 6_000)
+    assert found.of("gpt-4") == Window(6_000, "the server said so")
+    none = windows(context_window_override=0)
+    none.learn("gpt-4", 6_000)
+    assert none.of("gpt-4").tokens == 0
 
 
-@pytest.mark.parametrize(("value", "taken"), [(65_536, False), (200_000, False), (50_000, True)])
-def test_nanobots_default_window_is_not_taken_for_a_setting(value: int, taken: bool) -> None:
-    found = windows({"contextWindowTokens": value}).of("gpt-4")
-    assert (found.tokens == value) is taken
+@pytest.mark.parametrize("key", ["contextWindowTokens", "context_window_tokens"])
+@pytest.mark.parametrize("written", [50_000, 65_536, 200_000])
+def test_a_number_in_nanobots_config_is_a_cap(key: str, written: int) -> None:
+    found = windows({key: written})
+    setting = f"your setting `agents.defaults.{key}`"
+    assert found.of("gemini-2.5-pro") == Window(written, setting)
+    assert found.of("nobody-knows-this") == Window(written, setting)
+    assert found.of("gpt-4").source == "model table (`gpt-4`)", "what is known is a cap, too"
+
+
+@pytest.mark.parametrize("value", [0, -1, None, True, "65536"])
+def test_what_is_no_number_of_tokens_says_nothing(value: object) -> None:
+    assert windows({"contextWindowTokens": value}).of("gpt-4o").tokens == 128_000
+
+
+def test_without_a_word_a_known_model_has_its_window_up_to_200_000() -> None:
+    found = windows()
+    assert found.of("gpt-4o") == Window(128_000, "model table (`gpt-4o`)")
+    assert found.of("gemini-2.5-pro") == Window(200_000, "model table (`gemini-2.5-pro`)")
+
+
+def test_an_unknown_model_has_nanobots_own_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    assumed = "assumed: this model is in no table"
+    assert windows().of("nobody-knows-this") == Window(128_000, assumed)
+    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
+    assert windows().of("nobody-knows-this") == Window(65_536, assumed)
+    assert windows().of(None) == Window(65_536, assumed)
+
+
+def test_the_active_preset_stands_for_the_defaults() -> None:
+    presets = {"small": {"model": "m", "contextWindowTokens": 32_000}, "bare": {"model": "gpt-4o"}}
+    defaults = {"model": "n", "contextWindowTokens": 65_536, "modelPreset": "small"}
+    found = windows(defaults, presets)
+    assert found.of("m") == Window(32_000, "your setting `modelPresets.small.contextWindowTokens`")
+    assert found.told.file.model == "m"
+    bare = windows({**defaults, "modelPreset": "bare"}, presets)
+    assert bare.of("gpt-4o") == Window(128_000, "model table (`gpt-4o`)")
+    implicit = windows({**defaults, "modelPreset": "default"}, presets)
+    assert (implicit.of("m").tokens, implicit.told.file.model) == (65_536, "n")
+
+
+def test_a_block_limit_caps_prompts_and_not_answers() -> None:
+    found = windows({"contextBlockLimit": 15_000}).of("gpt-4o")
+    assert (found.tokens, found.prompt_tokens) == (128_000, 15_000)
+    assert found.source == (
+        "model table (`gpt-4o`); prompts at most 15,000: "
+        "your setting `agents.defaults.contextBlockLimit`"
+    )
+
+
+class Provider:
+    """Whatever nanobot asks."""
+
+
+def test_a_number_in_code_is_a_cap_for_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(told, "default_windows", lambda: (DEFAULT,))
+    found, provider, other = windows(), Provider(), Provider()
+    found.told.know(provider, "gpt-4o", int("65536"), 9_000)
+    window = found.of("gpt-4o", provider=provider)
+    assert (window.tokens, window.prompt_tokens) == (65_536, 9_000)
+    assert window.source == (
+        "your setting `context_window_tokens=` in code; prompts at most 9,000: "
+        "your setting `context_block_limit=` in code"
+    )
+    assert found.of("a-title-model", provider=provider).tokens == 65_536, "asked beside it"
+    assert found.of("gpt-4o", provider=other).tokens == 128_000
+    found.told.know(provider, "gpt-4o", DEFAULT)
+    assert found.of("gpt-4o", provider=provider).tokens == 128_000, "nobody wrote that"
+    assert found.of("nobody-knows-this", provider=provider).tokens == 65_536
+
+
+def test_a_number_that_stands_in_the_config_and_reaches_the_loop_is_the_configs() -> None:
+    found, provider = windows({"contextWindowTokens": 65_536}), Provider()
+    found.told.know(provider, "gpt-4o", int("65536"))
+    source = found.of("gpt-4o", provider=provider).source
+    assert source == "your setting `agents.defaults.contextWindowTokens`"
+
+
+def test_a_provider_that_cannot_be_remembered_has_the_configs_number() -> None:
+    found = windows({"contextWindowTokens": 50_000})
+    found.told.know({}, "gpt-4o", 9_000)
+    assert found.of("gpt-4o", provider={}).tokens == 50_000
+
+
+def test_what_was_learned_lowers_what_was_told() -> None:
+    found = windows({"contextWindowTokens": 131_072})
+    found.learn("m", 40_000)
+    assert found.of("m") == Window(40_000, "the server said so")
+    found.assume("m", 30_000)
+    assert found.of("m") == Window(30_000, "the server refused more")
 
 
 def test_a_learned_limit_only_lowers_the_table() -> None:
@@ -39,14 +142,13 @@ def test_a_learned_limit_only_lowers_the_table() -> None:
     found.learn("gpt-4", 5_000)
     found.learn("gpt-4", 6_000)
     assert found.of("gpt-4").tokens == 5_000
-    assert found.of("gpt-4-turbo").tokens != 4_000
+    assert found.of("gpt-4-turbo").tokens != 5_000
 
 
 def test_provider_names_of_nanobots_are_no_part_of_a_model() -> None:
     listed = windows().of("gpt-4").tokens
     assert windows().of("custom/gpt-4").tokens == listed
     assert windows().of("openai-codex/gpt-4").tokens == listed
-    assert windows().of("nobody-knows-this").tokens == 128_000
 
 
 @pytest.mark.parametrize(
@@ -75,15 +177,6 @@ def test_the_config_file_that_nanobot_was_told_comes_first(
     loader._current_config_path = Path("/told.json")  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nanobot.config.loader", loader)
     assert nanobot_config_path(["nanobot", "-c", "/argv.json"]) == Path("/told.json")
-
-
-def test_what_was_refused_without_a_number_is_tried_again_after_an_hour() -> None:
-    found, seconds = windows(), [0.0]
-    found.learned.now = lambda: seconds[0]
-    found.assume("gpt-4-turbo", 60_000)
-    assert found.of("gpt-4-turbo").tokens == 60_000
-    seconds[0] = 3_600.0
-    assert found.of("gpt-4-turbo").tokens == 128_000
 
 
 def test_what_was_refused_without_a_number_is_not_below_what_was_accepted() -> None:

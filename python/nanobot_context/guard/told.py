@@ -1,0 +1,100 @@
+"""What nanobot has been told of a model's window: in its config file, or in code.
+
+nanobot has one number for it, `context_window_tokens`, and passes its default on like any other.
+Whether somebody has written the number is known by identity: nanobot hands the very int of its
+schema from one object to the next (so do pydantic's models, and `min`), while a number of a file
+or a program is an object of its own. Where that fails, a default counts as written: it is a cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from nanobot_context.host.config import Configured, configured, default_windows, is_tokens
+from nanobot_context.settings import LoadedSettings
+
+IN_CODE = "`{}=` in code"
+
+
+@dataclass(slots=True)
+class Told:
+    """The numbers of nanobot's config file, and those that running loops go by."""
+
+    file: Configured = field(default_factory=Configured)
+    _live: MutableMapping[Any, dict[str, tuple[Any, Any]]] = field(
+        default_factory=WeakKeyDictionary
+    )
+    _stand_ins: list[tuple[int, int]] = field(default_factory=list)
+    _defaults: tuple[int, ...] | None = None
+
+    @classmethod
+    def by(cls, loaded: LoadedSettings) -> Told:
+        """Return what nanobot's config file says."""
+        return cls(configured(loaded))
+
+    def know(self, provider: Any, model: Any, window: Any, block_limit: Any = None) -> None:
+        """Remember what whoever asks `provider` for `model` goes by."""
+        # What a fallback is behind sends the requests itself in 0.3.5.
+        for one in (provider, getattr(provider, "_primary", None)):
+            try:
+                known = self._live.setdefault(one, {})
+            except TypeError:
+                continue
+            if isinstance(model, str):
+                before = known.get(model, (None, None))[1]
+                known[model] = window, block_limit if block_limit is not None else before
+
+    def window(self, model: str | None, provider: Any) -> tuple[int, str] | None:
+        """Return the window that somebody has written, and where; `None` where nobody has."""
+        window = self._of(model, provider)[0]
+        if not is_tokens(window) or self.default_of(window) is not None:
+            return self.file.window
+        if self.file.window is not None and self.file.window[0] == window:
+            return self.file.window
+        return window, IN_CODE.format("context_window_tokens")
+
+    def block_limit(self, model: str | None, provider: Any) -> tuple[int, str] | None:
+        """Return the most tokens that a prompt may have where somebody has written that."""
+        limit = self._of(model, provider)[1]
+        if not is_tokens(limit) or (self.file.block_limit and self.file.block_limit[0] == limit):
+            return self.file.block_limit
+        return limit, IN_CODE.format("context_block_limit")
+
+    def own(self, model: str | None, provider: Any) -> int | None:
+        """Return nanobot's own number where nobody has written one; `None` before 0.1.4.post5."""
+        default = self.default_of(self._of(model, provider)[0])
+        return next(iter(self._own()), None) if default is None else default
+
+    def default_of(self, window: Any) -> int | None:
+        """Return the default that a number is or stands for; `None` for one that was written."""
+        for one, default in [*((own, own) for own in self._own()), *self._stand_ins]:
+            if window is one:
+                return default
+        return None
+
+    def stand_in(self, window: int, default: int) -> int:
+        """Return a number of this size that is known to stand for nanobot's default."""
+        for one, for_default in self._stand_ins:
+            if (one, for_default) == (window, default):
+                return one
+        self._stand_ins.append((window, default))
+        return window
+
+    def _own(self) -> tuple[int, ...]:
+        if self._defaults is None:
+            self._defaults = default_windows()
+        return self._defaults
+
+    def _of(self, model: str | None, provider: Any) -> tuple[Any, Any]:
+        """Return window and block limit of who asks `provider`: those of the model, or smallest."""
+        try:
+            known = self._live.get(provider) or {}
+        except TypeError:
+            known = {}
+        if model in known:
+            return known[model]
+        # A model that nanobot asks beside its own, for a title or a summary.
+        return min(known.values(), default=(None, None), key=lambda one: one[0] or 0)
