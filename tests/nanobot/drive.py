@@ -140,7 +140,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
         factor=scenario.factor,
         windows=dict([scenario.fallback]) if scenario.fallback else {},
     )
-    defaults: dict[str, Any] = {}
+    defaults: dict[str, Any] = {**scenario.defaults}
     if scenario.override is not None:
         defaults["contextWindowOverride"] = scenario.override
     if mode == "disabled":
@@ -151,6 +151,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             server,
             scenario.model,
             defaults=defaults,
+            presets=scenario.presets,
             memory_window=scenario.memory_window,
             nanobot_window=scenario.override,
             provider=scenario.provider,

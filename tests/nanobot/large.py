@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from scenario import ANNOUNCED, DONE, Scenario, reads, script, then_ping
-from server import Answer, Call, Request, Script
+from scenario import ANNOUNCED, DONE, WHOLE, Scenario, reads, script, then_ping
+from server import SILENT, Answer, Call, Request, Script
 from stage import Stage
 from texts import log_lines, planted, planted_chinese, prose
 
@@ -24,6 +25,39 @@ def many_reads(name: str, count: int, tokens: int, **fields: Any) -> Scenario:
         await then_ping(stage)
 
     return Scenario(name, play, lambda stage: script([*reads(stage.paths(names)), DONE]), **fields)
+
+
+def told() -> list[Scenario]:
+    """Windows that stand in nanobot's config: larger than the server's, the same, and others."""
+    reads_of = partial(many_reads, count=20, tokens=4_000, known=None, result_chars=WHOLE)
+    preset = {"model": "openai/house-preset", "contextWindowTokens": 32_000, "maxTokens": 4_096}
+    return [
+        *(
+            reads_of(
+                name,
+                window=40_000,
+                form=form,
+                model=f"openai/house-{name}",
+                defaults={"contextWindowTokens": 131_072},
+            )
+            for name, form in (("told-more", "openai"), ("told-unsaid", "minimax"))
+        ),
+        reads_of(
+            "told-65536",
+            window=65_536,
+            form=SILENT,
+            model="openai/house-65536",
+            defaults={"contextWindowTokens": 65_536},
+        ),
+        reads_of(
+            "told-preset",
+            window=32_000,
+            model="openai/house-preset",
+            defaults={"modelPreset": "small", "contextWindowTokens": 200_000},
+            presets={"small": preset, "large": {**preset, "contextWindowTokens": 200_000}},
+        ),
+        reads_of("told-block", window=128_000, defaults={"contextBlockLimit": 15_000}),
+    ]
 
 
 def long_chat(name: str, turns: int, tokens: int, **fields: Any) -> Scenario:

@@ -41,6 +41,7 @@ SMOKE = frozenset(
         *("A:on", "C:on", "C:off", "G:on", "memory:on", "readback:on", "talk-short:on"),
         *("wrong-openai:on", "cut:on", "mute:on", "sub-refused:on", "errors:off", "errors:on"),
         *("custom:on", "wrong-custom:on", "azure:on", "wrong-azure:on", "wrong-responses:on"),
+        *("told-more:on", "told-65536:on", "told-preset:on", "told-block:on"),
         *("idle:on", "fallback:on", "small:off", "small:on", "console", "ruled:on"),
         *("switched-off:off", "switched-off:on", "switched-off:removed"),
     )
@@ -132,8 +133,10 @@ def jobs(release: str) -> list[str]:
         protected += ["idle"]
     if release == GOES_ON:
         protected += ["thinking"]
+    protected += ["told-more", "told-unsaid", "told-65536", "told-block"]
     if release in FALL_BACK:
-        protected += ["fallback"]
+        # Presets of models came with fallbacks.
+        protected += ["fallback", "told-preset"]
     if release in KEEP_NAMES:
         protected += ["uncountable"]
         plan += ["uncountable:off"]

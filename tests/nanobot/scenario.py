@@ -46,6 +46,10 @@ class Scenario:
     result_chars: int | None = None
     """`max_tool_result_chars` of nanobot's loop. Of longer results (16,000 if this is not said) the
     model sees a preview only, from 0.1.5 to 0.2.1; later releases except what `read_file` reads."""
+    defaults: dict[str, Any] = field(default_factory=dict)
+    """What stands in `agents.defaults` of nanobot's config beside what all scenarios have."""
+    presets: dict[str, Any] = field(default_factory=dict)
+    """`modelPresets` of nanobot's config, for releases that have them (0.2.0 and later)."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What stands in nanobot-context.json."""
     stopped: bool = False

@@ -14,6 +14,7 @@ from large import (
     one_huge_result,
     parallel_reads,
     subagent,
+    told,
 )
 from live import tells
 from readback import read_back
@@ -67,6 +68,7 @@ SCENARIOS: dict[str, Scenario] = {
             )
             for form in MISCOUNTED
         ),
+        *told(),
         long_chat("B", 60, 600, window=32_000),
         long_chat(
             "B-table",

@@ -55,6 +55,7 @@ class Stage:
         model: str,
         *,
         defaults: dict[str, Any],
+        presets: dict[str, Any] | None = None,
         memory_window: int | None = None,
         nanobot_window: int | None = None,
         provider: str = "litellm",
@@ -70,7 +71,7 @@ class Stage:
         self.workspace.mkdir(parents=True, exist_ok=True)
         (self.workspace / "AGENTS.md").write_text("\n".join(RULES), encoding="utf-8")
         os.environ["HOME"] = str(home)
-        write_config(home, server.base, model, defaults)
+        write_config(home, server.base, model, defaults, presets)
         write_settings(home, settings or {})
         set_package(package)
         self.server = server
@@ -101,7 +102,8 @@ class Stage:
             "model": model,
             "max_iterations": 40,
             "memory_window": memory_window,
-            "context_window_tokens": nanobot_window or default_window(),
+            "context_window_tokens": nanobot_window or configured_window(home),
+            "context_block_limit": defaults.get("contextBlockLimit"),
             "max_tool_result_chars": result_chars,
             "restrict_to_workspace": restricted,
         }
@@ -276,10 +278,12 @@ def with_fallback(primary: Any, base: str, model: str) -> Any:
     return provider_class(primary, [preset], lambda _: fallback)
 
 
-def default_window() -> int | None:
-    """Return the window of a config that names none, as nanobot's commands pass it to the loop."""
-    defaults = import_module("nanobot.config.schema").AgentDefaults()
-    window: int | None = getattr(defaults, "context_window_tokens", None)
+def configured_window(home: Path) -> int | None:
+    """Return the window of the config file, as nanobot's commands pass it to the loop."""
+    config = import_module("nanobot.config.loader").load_config(home / ".nanobot" / "config.json")
+    has_presets = hasattr(config, "resolve_preset")
+    in_force = config.resolve_preset() if has_presets else config.agents.defaults
+    window: int | None = getattr(in_force, "context_window_tokens", None)
     return window
 
 
@@ -325,7 +329,13 @@ def write_settings(home: Path, settings: dict[str, Any]) -> None:
         path.write_text(json.dumps(settings), encoding="utf-8")
 
 
-def write_config(home: Path, base: str, model: str, defaults: dict[str, Any]) -> None:
+def write_config(
+    home: Path,
+    base: str,
+    model: str,
+    defaults: dict[str, Any],
+    presets: dict[str, Any] | None = None,
+) -> None:
     """Write nanobot's config.json into `home`."""
     config = {
         "agents": {
@@ -338,6 +348,8 @@ def write_config(home: Path, base: str, model: str, defaults: dict[str, Any]) ->
             }
         },
         "providers": {"openai": {"apiKey": "sk-not-a-key", "apiBase": base}},
+        # At the root earlier releases take no key that they do not know.
+        **({"modelPresets": presets} if presets else {}),
     }
     path = home / ".nanobot" / "config.json"
     path.parent.mkdir(parents=True, exist_ok=True)
