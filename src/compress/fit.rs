@@ -273,14 +273,16 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             (PINNED_SHARE, 1)
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
-        for claim in [Claim::Rule, Claim::Trait, Claim::Wish, Claim::Told] {
+        for claim in [Claim::Rule, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
             // What every other sentence is like tells nothing apart.
             claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
-            let share = match claim {
+            let pinned = room(PINNED_SHARE + (RARE_SHARE - PINNED_SHARE) * rare);
+            let limit = match claim {
                 Claim::Told if !says_little => continue,
-                Claim::Told => own_share,
-                _ => PINNED_SHARE + (RARE_SHARE - PINNED_SHARE) * rare,
+                Claim::Told => room(own_share),
+                Claim::Wish | Claim::Trait => pinned,
+                Claim::Rule | Claim::Fact => pinned.max(few),
             };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
                 if !seen.insert(&pin.normal) {
@@ -288,7 +290,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
                 let before = selector.taken();
                 pin.take(selector);
-                if selector.used() > room(share).max(if claim == Claim::Told { 0.0 } else { few }) {
+                if selector.used() > limit {
                     selector.back_to(before);
                 }
             }

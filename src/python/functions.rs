@@ -7,7 +7,6 @@ use pyo3::types::{PyList, PyString};
 
 use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::Message;
-use crate::text::rules;
 use crate::tokens::{Encoding, Script, TokenCounter};
 use crate::{Error, conversation, history, window};
 
@@ -470,7 +469,7 @@ pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
 /// Return the sentences of a text of the user's that hold from then on: rules, and facts about the user.
 #[pyfunction]
 pub fn standing_rules(text: &Bound<'_, PyString>) -> Vec<String> {
-    rules::standing(&without_surrogates(text)).into_iter().map(str::to_owned).collect()
+    crate::standing_rules(&without_surrogates(text)).into_iter().map(str::to_owned).collect()
 }
 
 /// Return the newest of `rules` that no text of `shown` has, at most `max_bytes` of UTF-8, in their order.
@@ -484,5 +483,5 @@ pub fn rules_left_out(
     let shown: Vec<_> = shown.into_iter().map(|text| without_surrogates(&text)).collect();
     let rules: Vec<&str> = rules.iter().map(|rule| &**rule).collect();
     let shown: Vec<&str> = shown.iter().map(|text| &**text).collect();
-    rules::left_out(&rules, &shown, max_bytes).into_iter().map(str::to_owned).collect()
+    crate::rules_left_out(&rules, &shown, max_bytes).into_iter().map(str::to_owned).collect()
 }

@@ -19,8 +19,10 @@ pub enum Claim {
     Told,
     /// Asks for something, maybe once.
     Wish,
-    /// What the user is, has, prefers or cannot stand.
+    /// What the user is, has, needs or cannot do, maybe for now.
     Trait,
+    /// Who the user is, lives and works as, what the user prefers or cannot stand.
+    Fact,
     /// Holds for good.
     Rule,
 }
@@ -63,6 +65,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
         let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
         let sign = match kind {
             "rule" => Sign::Claims(Claim::Rule),
+            "fact" => Sign::Claims(Claim::Fact),
             "trait" => Sign::Claims(Claim::Trait),
             "wish" => Sign::Claims(Claim::Wish),
             "tells" => Sign::Claims(Claim::Told),
@@ -135,9 +138,10 @@ const MAX_RULE_BYTES: usize = 400;
 /// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted.
 const TYPED_BYTES: usize = 32 << 10;
 
-/// Returns the sentences of `text` that hold from then on: rules, and what the user is, has, prefers or cannot stand. O(n).
-pub fn standing(text: &str) -> Vec<&str> {
-    let holds = |claim| matches!(claim, Claim::Rule | Claim::Trait);
+/// Returns the sentences of `text` that hold for good: rules, and facts about the user. O(n).
+#[must_use]
+pub fn standing_rules(text: &str) -> Vec<&str> {
+    let holds = |claim| matches!(claim, Claim::Rule | Claim::Fact);
     said(text)
         .claims
         .into_iter()
@@ -148,7 +152,8 @@ pub fn standing(text: &str) -> Vec<&str> {
 
 /// Returns those of `rules` that no text of `shown` has, in their order, each once where it stands last: the newest that have
 /// at most `max_bytes` together. O(n) in the rules and in what is shown.
-pub fn left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -> Vec<&'r str> {
+#[must_use]
+pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -> Vec<&'r str> {
     let shown = shown.iter().map(|text| normal(text)).collect::<Vec<_>>().join("\n");
     let (mut seen, mut room) = (HashSet::new(), max_bytes);
     let mut left: Vec<&str> = Vec::new();
@@ -413,12 +418,12 @@ mod tests {
     #[test]
     fn what_is_shown_no_more_is_told_once_and_newest_last() {
         let text = "My name is Ada. Call me Captain from now on. What a day! Never push to main.";
-        let rules = standing(text);
+        let rules = standing_rules(text);
         assert_eq!(rules, ["My name is Ada.", "Call me Captain from now on.", "Never push to main."]);
-        assert_eq!(left_out(&rules, &["never push to MAIN, as I said"], 100), rules[..2]);
-        assert_eq!(left_out(&[rules[0], rules[2], rules[0]], &[], 100), [rules[2], rules[0]]);
-        assert_eq!(left_out(&rules, &[], 30), rules[2..]);
-        assert_eq!(left_out(&["…"], &[], 30), Vec::<&str>::new());
+        assert_eq!(rules_left_out(&rules, &["never push to MAIN, as I said"], 100), rules[..2]);
+        assert_eq!(rules_left_out(&[rules[0], rules[2], rules[0]], &[], 100), [rules[2], rules[0]]);
+        assert_eq!(rules_left_out(&rules, &[], 30), rules[2..]);
+        assert_eq!(rules_left_out(&["…"], &[], 30), Vec::<&str>::new());
     }
 
     /// Returns what each sentence is, in order.
@@ -474,6 +479,10 @@ mod tests {
             "私の名前は健太です。",
             "제 이름은 민수입니다.",
         ] {
+            assert_eq!(claims(text), [Claim::Fact], "{text}");
+        }
+        for text in ["I need to change my flight.", "I'm not sure which one.", "我需要一张票。", "Ich habe Hunger."]
+        {
             assert_eq!(claims(text), [Claim::Trait], "{text}");
         }
         assert_eq!(
