@@ -61,6 +61,7 @@ __all__ = [
     "rules_left_out",
     "select_history",
     "set_cache_limit",
+    "silently_cut",
     "standing_rules",
     "static_buffer_cut",
     "summary_due",
@@ -318,6 +319,7 @@ def classify_usage(
     window_tokens: int | None = None,
     counted_tokens: int | None = None,
 ) -> Overflow | None: ...
+def silently_cut(*, read_tokens: int, sent_tokens: int) -> Overflow: ...
 def reduce_messages(
     messages: _Messages,
     max_tokens: int,

@@ -47,7 +47,7 @@ mod core_module {
         token_bound, trim_tool_result,
     };
     #[pymodule_export]
-    use super::overflow::{Overflow, classify_error, classify_usage};
+    use super::overflow::{Overflow, classify_error, classify_usage, silently_cut};
     #[pymodule_export]
     use super::receipt::{Cut, Fitted, Lost, Receipt};
     #[pymodule_export]

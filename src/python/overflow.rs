@@ -133,3 +133,12 @@ pub fn classify_usage(
         (known(window_tokens, "window_tokens")?, known(counted_tokens, "counted_tokens")?);
     Ok(detect_silent(&usage, window_tokens, counted_tokens).map(Into::into))
 }
+
+/// Return the overflow of a prompt of `sent_tokens` of which the provider read only `read_tokens`, in silence.
+#[pyfunction]
+#[pyo3(signature = (*, read_tokens, sent_tokens))]
+pub fn silently_cut(read_tokens: Any<'_, '_>, sent_tokens: Any<'_, '_>) -> PyResult<Overflow> {
+    let read = optional_whole(read_tokens, "read_tokens")?;
+    let sent = optional_whole(sent_tokens, "sent_tokens")?;
+    Ok(overflow::Overflow::new(overflow::OverflowKind::Silent, read, sent).into())
+}

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import Overflow, count_tokens, reduce_messages, token_bound
+from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.fuse import fused
@@ -146,7 +146,7 @@ class Exchange:
                 windows.counted(
                     model, attempt.messages, prompt_tokens, used, endpoint, refused=True
                 )
-            theirs = used or self.fitter.theirs(request, prompt_tokens)
+            theirs = used or self.fitter.theirs(request, attempt.messages, prompt_tokens)
             if overflow.kind == "input":
                 windows.refused(model, theirs + (attempt.max_tokens or 0), endpoint)
             # Of an output cap the window, which only a text states that adds prompt and answer up.
@@ -189,10 +189,18 @@ class Exchange:
             windows.learn_output(request.model, self._cap, request.endpoint)
         if self._refused_tokens is not None:
             ours = self._sent_tokens(attempt, self.count(attempt.messages))
-            theirs = self._read_tokens or self.fitter.theirs(request, ours)
+            theirs = self._read_tokens or self.fitter.theirs(request, attempt.messages, ours)
             # Between the two nobody knows: the next request is to be no larger than this one.
             window = self.fitter.window_for(theirs, attempt.max_tokens)
             windows.assume(request.model, min(window, self._refused_tokens), request.endpoint)
+
+    def _was_cut(self, attempt: Attempt, ours: int, theirs: int) -> bool:
+        request = self.request
+        if request.goes_on(attempt.messages):
+            return False
+        return self.fitter.windows.was_cut(
+            request.model, attempt.messages, ours, theirs, request.endpoint
+        )
 
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
@@ -224,10 +232,17 @@ class Exchange:
             usage, window_tokens=window_tokens, counted_tokens=(ours or 0) if could_cut else 0
         )
         overflow = detect_overflow(None, usage=usage)
+        if (
+            overflow is None
+            and could_cut
+            and ours is not None
+            and self._was_cut(attempt, ours, theirs)
+        ):
+            overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
         if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
             # The prompt was cut: that says nothing of how the provider counts.
             windows.assume(request.model, theirs, request.endpoint)
-        elif ours is not None:
+        elif ours is not None and (theirs >= ours or not _has_cached(response)):
             windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
         if overflow is None or is_answer(usage, overflow):
             windows.accepted(request.model, theirs, request.endpoint)
@@ -235,3 +250,13 @@ class Exchange:
             return None
         # What the user has seen on the screen cannot be taken back.
         return None if request.is_shown and getattr(response, "content", None) else overflow
+
+
+_CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
+
+
+def _has_cached(response: Any) -> bool:
+    """Return whether a part of the prompt came from a cache: it may be missing in the usage."""
+    usage = getattr(response, "usage", None)
+    values = usage if isinstance(usage, dict) else {}
+    return any(values.get(name) or getattr(usage, name, None) for name in _CACHED)

@@ -174,13 +174,19 @@ class Fitter:
     def window(self, request: Request) -> Window:
         """Return the window of a request, in our own counting."""
         window = self.windows.smallest(request.models, request.endpoint, request.asked)
-        ratio = self._ratio(request)
-        prompt_tokens = None if window.prompt_tokens is None else int(window.prompt_tokens / ratio)
-        return replace(window, tokens=int(window.tokens / ratio), prompt_tokens=prompt_tokens)
+        most = window.prompt_tokens
+        return replace(
+            window,
+            tokens=self._in_ours(request, window.tokens),
+            prompt_tokens=None if most is None else self._in_ours(request, most),
+        )
 
-    def theirs(self, request: Request, tokens: int) -> int:
-        """Return what the provider counts where we count `tokens`."""
-        return int(tokens * self._ratio(request))
+    def _in_ours(self, request: Request, tokens: int) -> int:
+        return self.windows.in_ours(tokens, request.model, request.messages, request.endpoint)
+
+    def theirs(self, request: Request, messages: list[Message], tokens: int) -> int:
+        """Return what the provider counts where we count `tokens` of `messages`."""
+        return self.windows.in_theirs(tokens, request.model, messages, request.endpoint)
 
     def window_for(self, prompt_tokens: int, max_tokens: int | None) -> int:
         """Return the window of which a prompt may have `prompt_tokens`, and the answer the rest."""

@@ -11,6 +11,7 @@ import hashlib
 import math
 import re
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,21 +21,18 @@ from urllib.parse import urlsplit
 from nanobot_context.events import LearnedEvent, emit, is_wanted
 from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard import log
+from nanobot_context.guard.ratios import (
+    COUNTS_KEPT,
+    EVIDENCE_FRAMING,
+    MOST_FRAMING,
+    RATIOS,
+    Ratio,
+    framing_of,
+)
 from nanobot_context.guard.state_file import read_state, state_file, update_state
 
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
-# Counts that agree on a provider's ratio before it is believed; a refusal is believed at once.
-_EVIDENCE = 3
-# Share of a new count in the moving average.
-_WEIGHT = 0.2
-# A provider that counts fewer tokens than we do is not trusted to go on doing so, and no vocabulary
-# is wrong by more than a factor of two.
-_RATIOS = (1.0, 2.0)
-# The ratio in use moves in these steps, and down only when it is this far above the average: a
-# budget that changes with every request would move every cut.
-_STEP = 0.05
-_TOO_HIGH = 0.15
 # A limit that was stated is tried again after a day: servers are started anew with other windows,
 # and a number may have been misread. Where it still holds, that costs one refusal.
 _LIMIT_SECONDS = 24 * 3600.0
@@ -55,38 +53,6 @@ _LOCK_SECONDS = 0.25
 
 
 @dataclass(slots=True)
-class Ratio:
-    """How many tokens a provider counts for one of ours.
-
-    Attributes:
-        used: As it is used.
-        average: The moving average of it.
-        counts: How many counts went into that.
-    """
-
-    used: float = 1.0
-    average: float = 1.0
-    counts: int = 0
-
-    def count(self, ours: int, theirs: int, *, refused: bool) -> bool:
-        """Take a count in; return whether the ratio in use has changed."""
-        low, high = _RATIOS
-        ratio = min(max(theirs / ours, low), high)
-        if refused:
-            self.average, self.counts = max(self.average, ratio), self.counts + _EVIDENCE
-        else:
-            weight = _WEIGHT if self.counts else 1.0
-            self.average += weight * (ratio - self.average)
-            self.counts += 1
-        is_wrong = self.average > self.used or self.average < self.used - _TOO_HIGH
-        if self.counts < _EVIDENCE or not is_wrong:
-            return False
-        steps = math.ceil(round(self.average / _STEP, 6))
-        self.used = round(min(steps * _STEP, high), 2)
-        return True
-
-
-@dataclass(slots=True)
 class Lesson:
     """What is known of one model at one provider.
 
@@ -99,6 +65,7 @@ class Lesson:
         output_at: When that was.
         accepted_tokens: The longest prompt that was accepted, as the provider counted it.
         ratios: By the script that most of a prompt is in.
+        framing_tokens: Tokens of framing of each message beside those that we count.
     """
 
     window_tokens: int | None = None
@@ -108,6 +75,7 @@ class Lesson:
     output_at: float = 0.0
     accepted_tokens: int = 0
     ratios: dict[str, Ratio] = field(default_factory=dict)
+    framing_tokens: int = 0
 
     def merge(self, other: Lesson) -> None:
         """Take in what another process has learned meanwhile: of each limit the newer."""
@@ -120,6 +88,7 @@ class Lesson:
         for script, ratio in other.ratios.items():
             if script not in self.ratios or self.ratios[script].counts < ratio.counts:
                 self.ratios[script] = ratio
+                self.framing_tokens = other.framing_tokens
 
 
 @dataclass(slots=True)
@@ -134,6 +103,7 @@ class ProviderLimits:
     lessons: dict[str, Lesson] = field(default_factory=dict)
     now: Callable[[], float] = time.time
     _written: dict[str, int] = field(default_factory=dict)
+    _counts: dict[str, deque[tuple[str, int, int, int]]] = field(default_factory=dict)
     _forgotten: set[str] = field(default_factory=set)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
@@ -168,6 +138,7 @@ class ProviderLimits:
             name: {
                 "window_tokens": (self.window_of(name) or (None,))[0],
                 "output_tokens": self.output_of(name),
+                "framing_tokens": lesson.framing_tokens,
                 "ratios": {script: ratio.used for script, ratio in sorted(lesson.ratios.items())},
             }
             for name, lesson in sorted(self.lessons.items())
@@ -225,15 +196,39 @@ class ProviderLimits:
 
     @alone
     def counted(
-        self, name: str, script: str, ours: int, theirs: int, *, refused: bool = False
+        self,
+        name: str,
+        script: str,
+        ours: int,
+        theirs: int,
+        *,
+        messages: int = 0,
+        refused: bool = False,
     ) -> None:
-        """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
-        if ours < _LEAST_TOKENS or theirs <= 0:
+        """Remember that the provider counted `theirs` for `messages` of `ours` tokens."""
+        if ours < _LEAST_TOKENS or theirs <= 0 or (theirs < RATIOS[0] * ours and not refused):
             return
-        ratio = self._own(name).ratios.setdefault(script, Ratio())
-        if ratio.count(ours, theirs, refused=refused):
+        lesson = self._own(name)
+        counts = self._counts.setdefault(name, deque(maxlen=COUNTS_KEPT))
+        counts.append((script, ours, messages, theirs))
+        framing = framing_of([one[1:] for one in counts])
+        if abs(framing - lesson.framing_tokens) > 1 and len(counts) >= EVIDENCE_FRAMING:
+            # What was taken for tokens of text, or the other way round.
+            lesson.framing_tokens = framing
+            lesson.ratios = {}
+            again = list(counts)
+        else:
+            again = [counts[-1]]
+        before = lesson.ratios.get(script, Ratio()).used
+        for one, tokens, number, counted in again:
+            ratio = lesson.ratios.setdefault(one, Ratio())
+            text = counted - lesson.framing_tokens * number
+            ratio.count(tokens, text, refused=refused and len(again) == 1)
+        used = lesson.ratios[script].used
+        if used != before or len(again) > 1:
             self._save()
-            _tell(name, "ratio", ratio.used, script)
+        if used != before:
+            _tell(name, "ratio", used, script)
 
     def _is_recent(self, at: float, seconds: float) -> bool:
         # A clock that was put back makes no lesson last.
@@ -317,14 +312,17 @@ def _read(file: Path) -> dict[str, Lesson]:
 def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:
     """Return a lesson of a file that anybody may have written."""
     lesson = Lesson(**limits, ratios={script: Ratio(**given) for script, given in ratios.items()})
+    if lesson.framing_tokens not in range(MOST_FRAMING + 1):
+        raise ValueError(f"{lesson.framing_tokens!r} is not a number of tokens")
     for tokens in (lesson.window_tokens, lesson.output_tokens):
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
             raise ValueError(f"{tokens!r} is not a number of tokens")
     for number in (lesson.window_at, lesson.output_at, lesson.accepted_tokens):
         if not (isinstance(number, int | float) and 0 <= number < math.inf):
             raise ValueError(f"{number!r} is not a time or a number of tokens")
-    low, high = _RATIOS
+    low, high = RATIOS
     for ratio in lesson.ratios.values():
-        if not (low <= ratio.used <= high and low <= ratio.average <= high and ratio.counts >= 0):
+        shares = (ratio.used, ratio.average, max(ratio.most, low))
+        if not (all(low <= share <= high for share in shares) and ratio.counts >= 0):
             raise ValueError(f"{ratio!r}")
     return lesson

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nanobot_context._core import listed_window, prevailing_script
+from nanobot_context._core import count_tokens, listed_window, prevailing_script
 from nanobot_context.forks import ThreadLock, alone
+from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
 from nanobot_context.guard.told import Told
 from nanobot_context.settings import LoadedSettings
@@ -18,6 +20,11 @@ UNKNOWN_MODEL_TOKENS = 128_000
 
 # More than this is only used where somebody has written it: every token of a prompt is paid for.
 _MOST_UNWRITTEN = 200_000
+
+
+# Text that the provider has not counted yet grows by this share of the window at a time: a window
+# that changes with every request would move every cut.
+_NEW_STEPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,7 @@ class WindowResolver:
     told: Told = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
     _wants_reasoning: set[str] = field(default_factory=set)
+    _counted: defaultdict[str, Counted] = field(default_factory=lambda: defaultdict(Counted))
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -123,13 +131,39 @@ class WindowResolver:
     def ratio(self, model: str | None, messages: list[Any], endpoint: str = "") -> float:
         """Return how many tokens the provider counts where we count one of `messages`."""
         ratios = self.learned.of(name_of(model, endpoint)).ratios
-        most = max((ratio.used for ratio in ratios.values()), default=1.0)
-        if most == 1.0:
-            return most
-        own = ratios.get(prevailing_script(messages))
+        used = {script: ratio.used for script, ratio in ratios.items()}
+        if set(used.values()) <= {1.0}:
+            return 1.0
         # What nothing is known of yet is taken for the worst.
-        return own.used if own else most
+        return used.get(prevailing_script(messages), max(1.0, *used.values()))
 
+    def in_ours(
+        self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
+    ) -> int:
+        """Return how many tokens by our count the provider counts as `tokens` of `messages`.
+
+        Where it counts fewer than we do, a text that it has not counted yet is taken as we count
+        it: no ratio says what will be in it.
+        """
+        name = name_of(model, endpoint)
+        ratio = self.ratio(model, messages, endpoint)
+        left = max(tokens - self.learned.of(name).framing_tokens * len(messages), 0)
+        if ratio >= 1.0:
+            return int(left / ratio)
+        step = max(tokens // _NEW_STEPS, 1)
+        new = self._counted[name].new(messages)
+        tokens_of_new = count_tokens(new, model) if new else 0
+        uncounted = min(-(-tokens_of_new // step) * step, left)
+        return uncounted + int((left - uncounted) / ratio)
+
+    def in_theirs(
+        self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
+    ) -> int:
+        """Return what the provider counts where we count `tokens` of `messages`."""
+        framing = self.learned.of(name_of(model, endpoint)).framing_tokens * len(messages)
+        return int(tokens * self.ratio(model, messages, endpoint)) + framing
+
+    @alone
     def counted(
         self,
         model: str | None,
@@ -142,7 +176,15 @@ class WindowResolver:
     ) -> None:
         """Remember that the provider counted `theirs` for a prompt of `ours` tokens."""
         name, script = name_of(model, endpoint), prevailing_script(messages)
-        self.learned.counted(name, script, ours, theirs, refused=refused)
+        if not self._counted[name].add(messages, ours, theirs, refused=refused):
+            return
+        self.learned.counted(name, script, ours, theirs, messages=len(messages), refused=refused)
+
+    def was_cut(
+        self, model: str | None, messages: list[Any], ours: int, theirs: int, endpoint: str = ""
+    ) -> bool:
+        """Return whether a prompt was cut, by what was counted of the same conversation before."""
+        return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs)
 
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` stated a limit: see `ProviderLimits.window`."""

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from nanobot_context import count_tokens
 from nanobot_context.cli.app import app
-from nanobot_context.guard.limits import ProviderLimits, Ratio, learned_file, name_of
+from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
+from nanobot_context.guard.ratios import Ratio, framing_of
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.settings import LoadedSettings, Settings
 
@@ -43,9 +45,136 @@ def test_a_ratio_moves_in_steps_and_stays_within_bounds() -> None:
     for _ in range(40):
         learned.counted(NAME, "western", 10_000, 90_000)
     assert ratio_of(learned, NAME).used == 2.0
-    for _ in range(80):
-        learned.counted(NAME, "western", 10_000, 7_000)
-    assert ratio_of(learned, NAME).used == pytest.approx(1.0, abs=0.15)
+
+
+def test_a_ratio_below_1_is_believed_late_and_stays_above_the_largest_count() -> None:
+    learned = ProviderLimits()
+    for number, theirs in enumerate([7_400, 7_700, 7_300, 7_500] * 3):
+        learned.counted(NAME, "western", 10_000, theirs)
+        assert ratio_of(learned, NAME).used == (1.0 if number < 7 else 0.85), number
+    learned.counted(NAME, "western", 10_000, 9_100)
+    assert ratio_of(learned, NAME).used == 1.0, "one prompt that counts more is enough"
+
+
+def test_a_refusal_ends_a_ratio_below_1() -> None:
+    learned = ProviderLimits()
+    for _ in range(8):
+        learned.counted(NAME, "western", 10_000, 7_400)
+    assert ratio_of(learned, NAME).used == 0.8
+    learned.counted(NAME, "western", 10_000, 11_800, refused=True)
+    assert ratio_of(learned, NAME).used == 1.2
+
+
+def test_far_less_than_half_again_is_no_count_of_what_was_read() -> None:
+    learned = ProviderLimits()
+    for _ in range(20):
+        learned.counted(NAME, "western", 10_000, 5_900)
+    assert learned.of(NAME).ratios == {}
+
+
+def prompts(text: float, framing: float) -> list[tuple[int, int, int]]:
+    """Return (ours, messages, theirs) of a growing conversation."""
+    sizes = [(7_000, 2), (7_200, 6), (7_900, 14), (9_000, 30), (14_000, 34), (21_000, 80)]
+    return [(ours, n, int(text * ours + framing * n)) for ours, n in sizes]
+
+
+@pytest.mark.parametrize(("text", "framing"), [(1.0, 13), (1.2, 13), (0.8, 5)])
+def test_framing_and_text_are_learned_apart(text: float, framing: int) -> None:
+    learned = ProviderLimits()
+    for ours, messages, theirs in prompts(text, framing):
+        learned.counted(NAME, "western", ours, theirs, messages=messages)
+    lesson = learned.of(NAME)
+    assert lesson.framing_tokens == framing
+    assert lesson.ratios["western"].average == pytest.approx(text, abs=0.01)
+    assert lesson.ratios["western"].used == max(text, 1.0)
+
+
+def test_texts_that_differ_are_no_framing() -> None:
+    learned = ProviderLimits()
+    for number, (ours, messages, theirs) in enumerate(prompts(1.1, 0)):
+        uneven = int(theirs * (1.0, 1.03, 0.98, 1.04, 1.01, 0.97)[number])
+        learned.counted(NAME, "western", ours, uneven, messages=messages)
+    assert learned.of(NAME).framing_tokens == 0
+    assert framing_of([(7_000, 2, 9_000)]) == 0
+    same = [(1_000 * n, 2 * n, 1_300 * n) for n in range(1, 9)]
+    assert framing_of(same) == 0, "what always grows together cannot be told apart"
+
+
+def test_framing_that_was_taken_for_text_is_put_right() -> None:
+    learned = ProviderLimits()
+    learned.counted(NAME, "western", 10_000, 13_500, messages=270, refused=True)
+    assert ratio_of(learned, NAME).used == 1.35
+    for ours, messages, theirs in prompts(1.0, 13):
+        learned.counted(NAME, "western", ours, theirs, messages=messages)
+    assert learned.of(NAME).framing_tokens == 13
+    assert ratio_of(learned, NAME).used == 1.0
+
+
+def message(text: str) -> dict[str, str]:
+    return {"role": "user", "content": text}
+
+
+def test_what_a_provider_has_not_counted_yet_is_taken_as_we_count_it() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    known = [message(f"part {number} " * 500) for number in range(8)]
+    assert windows.in_ours(32_000, "house", known) == 32_000
+    for count in range(1, 9):
+        ours = count_tokens(known[:count], "house") + 7_000
+        windows.counted("house", known[:count], ours, int(ours * 0.74))
+    assert windows.ratio("house", known) == 0.8
+    assert windows.in_ours(32_000, "house", known) == 40_000
+    new = [*known, message("quite another text " * 2_000)]
+    uncounted = count_tokens(new[8:], "house")
+    room = windows.in_ours(32_000, "house", new)
+    assert room < 40_000
+    # However much of it the provider counts, up to our count, the whole stays within the window.
+    assert uncounted + 0.8 * (room - uncounted) <= 32_000
+    chinese = [message("好的。" * 2_000)]
+    assert windows.in_ours(32_000, "house", chinese) == 32_000
+
+
+def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_below_1() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message(f"part {number} " * 500) for number in range(40)]
+    for count in range(1, 40):
+        ours = count_tokens(talk[:count], "house") + 7_000
+        windows.counted("house", talk[:count], ours, ours if count == 1 else int(ours * 0.7))
+    assert windows.ratio("house", talk) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "is_cut"),
+    [
+        (64_000, 64_000, False),
+        (70_000, 65_536, True),
+        (63_000, 60_000, True),
+        (60_050, 60_000, False),
+        (70_000, 68_500, False),
+        (70_000, 10_000, False),
+        (140_000, 70_000, False),
+    ],
+    ids=[
+        "whole",
+        "less than it grew",
+        "as much as before",
+        "hardly grown",
+        "texts that differ",
+        "the rest of a cache",
+        "far more than before",
+    ],
+)
+def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(
+    ours: int, theirs: int, is_cut: bool
+) -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message("one"), message("two")]
+    longer = [*map(dict, talk), message("three")]
+    assert not windows.was_cut("m", longer, ours, theirs), "nothing was counted before"
+    windows.counted("m", talk, 60_000, 60_000)
+    assert windows.was_cut("m", longer, ours, theirs) is is_cut
+    assert not windows.was_cut("m", [message("another"), *longer], ours, theirs)
+    thought = [*talk, {**message("three"), "reasoning_content": "hm"}]
+    assert not windows.was_cut("m", thought, ours, theirs), "a template may leave it out"
 
 
 def test_small_prompts_and_empty_counts_say_nothing() -> None:

@@ -1,0 +1,93 @@
+"""What one provider has counted in this process: which texts, and what of the last prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+# Texts are known by their hashes, up to so many.
+_MOST_SEEN = 50_000
+# A prompt that was cut: what is new counts at least so much of what the rest did; it is read as at
+# least so much of what was read before; fewer tokens say nothing.
+_LEAST_SHARE = 0.75
+_AS_BEFORE = 0.9
+_FEW_TOKENS = 32
+_REASONING = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A prompt as it was sent, our count of it, and the provider's."""
+
+    messages: list[Any]
+    ours: int
+    theirs: int
+
+
+@dataclass(slots=True)
+class Counted:
+    """What was counted at one model of one provider.
+
+    Attributes:
+        reports_the_rest: Whether it has reported less of a prompt that only grew: what was not in
+            its cache, and not what it read.
+    """
+
+    reports_the_rest: bool = False
+    _last: _Prompt | None = None
+    _seen: set[int] = field(default_factory=set)
+
+    def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
+        """Remember a count; return whether it is of the whole prompt."""
+        before = self._before(messages)
+        self.reports_the_rest |= before is not None and theirs < before.theirs and not refused
+        self._last = _Prompt(messages, ours, theirs)
+        if self.reports_the_rest and theirs < ours:
+            return False
+        if len(self._seen) > _MOST_SEEN:
+            self._seen.clear()
+        self._seen.update(map(_hash, messages))
+        return True
+
+    def new(self, messages: list[Any]) -> list[Any]:
+        """Return those of `messages` that have not been counted."""
+        return [message for message in messages if _hash(message) not in self._seen]
+
+    def was_cut(self, messages: list[Any], ours: int, theirs: int) -> bool:
+        """Return whether a prompt was cut, of which `theirs` was read.
+
+        It was if it goes on from the last one and was read as hardly longer, though as much as
+        before: what a cache held back would make it much shorter. Reasoning may have been left out
+        by the server's template.
+        """
+        before = self._before(messages)
+        if before is None or any(_REASONING & message.keys() for message in messages):
+            return False
+        grown = ours - before.ours
+        expected = before.theirs + int(grown * _LEAST_SHARE * before.theirs / before.ours)
+        return (
+            grown < before.ours
+            and theirs >= before.theirs * _AS_BEFORE
+            and theirs < expected - max(theirs // 100, _FEW_TOKENS)
+        )
+
+    def _before(self, messages: list[Any]) -> _Prompt | None:
+        """Return the last prompt, if `messages` begin with it."""
+        last = self._last
+        if last is None or not 0 < len(last.messages) <= len(messages) or last.ours <= 0:
+            return None
+        is_same = all(a is b or a == b for a, b in zip(last.messages, messages, strict=False))
+        return last if is_same else None
+
+
+def _hash(message: dict[str, Any]) -> int:
+    content, calls = message.get("content"), message.get("tool_calls")
+    # Not what an image holds, which is long and costs the same.
+    text = content if isinstance(content, str) else _parts(content)
+    return hash((message.get("role"), text, repr(calls) if calls else None))
+
+
+def _parts(content: Any) -> tuple[Any, ...]:
+    parts = content if isinstance(content, list) else []
+    known = (part if isinstance(part, dict) else {} for part in parts)
+    return tuple(str(part.get("text") or part.get("type")) for part in known)

@@ -1,0 +1,105 @@
+"""How many tokens a provider counts where this package counts one, in text and in framing.
+
+Two numbers, for they do not grow together: a server without a chat template takes four times our
+framing of a message, a vocabulary that we do not have takes fewer tokens of any text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# Counts that agree on a provider's ratio before it is believed; a refusal is believed at once.
+_EVIDENCE = 3
+# Share of a new count in the moving average.
+_WEIGHT = 0.2
+# No vocabulary is wrong by more than a factor of two. A report of far less is not of what was read.
+RATIOS = (0.6, 2.0)
+# A ratio below 1 gives a request more room, so it is believed later, and kept above the largest of
+# the counts, which fades, by the margin: as much as two prompts of one script differ where the
+# vocabulary is a foreign one. What a cut leaves may differ more than that; the answer's reserve of
+# 15 % is beside it. Of a text that was not counted yet it says nothing: see `guard.counted`.
+_EVIDENCE_BELOW = 8
+_MARGIN = 0.05
+_FADING = 0.005
+# Counts that tell tokens of text from those of framing, at most and at least; how far apart the two
+# must be (0 is the same proportion in each request); what may be left unexplained of what text does
+# not explain alone; and what nobody's framing takes.
+COUNTS_KEPT = 16
+EVIDENCE_FRAMING = 4
+_APART = 0.02
+_UNEXPLAINED = 0.1
+MOST_FRAMING = 64
+# The ratio in use moves in these steps, and down only when it is this far above the average: a
+# budget that changes with every request would move every cut.
+_STEP = 0.05
+_TOO_HIGH = 0.15
+
+
+@dataclass(slots=True)
+class Ratio:
+    """How many tokens a provider counts for one of ours.
+
+    Attributes:
+        used: As it is used.
+        average: The moving average of it.
+        counts: How many counts went into that.
+        most: The largest of them, which fades.
+    """
+
+    used: float = 1.0
+    average: float = 1.0
+    counts: int = 0
+    most: float = 0.0
+
+    def count(self, ours: int, theirs: int, *, refused: bool) -> bool:
+        """Take a count in; return whether the ratio in use has changed."""
+        low, high = RATIOS
+        ratio = min(max(theirs / ours, low), high)
+        self.most = max(ratio, self.most - _FADING)
+        if refused:
+            self.average, self.counts = max(self.average, ratio), self.counts + _EVIDENCE
+        else:
+            weight = _WEIGHT if self.counts else 1.0
+            self.average += weight * (ratio - self.average)
+            self.counts += 1
+        wanted = self._wanted()
+        if wanted <= self.used and self.average >= self.used - _TOO_HIGH:
+            return False
+        self.used, before = wanted, self.used
+        return wanted != before
+
+    def _wanted(self) -> float:
+        if self.counts < _EVIDENCE:
+            return self.used
+        wanted = self.average
+        if wanted < 1.0:
+            is_known = self.counts >= _EVIDENCE_BELOW
+            wanted = min(max(self.most, wanted) + _MARGIN, 1.0) if is_known else 1.0
+        steps = math.ceil(round(wanted / _STEP, 6))
+        return round(min(steps * _STEP, RATIOS[1]), 2)
+
+
+def framing_of(counts: Sequence[tuple[int, int, int]]) -> int:
+    """Return how many tokens a provider counts for each message beside what we count.
+
+    `counts` are our tokens, messages, and the provider's tokens. Least squares; 0 where tokens of
+    text alone explain the counts nearly as well, for texts differ, too.
+    """
+    if len(counts) < EVIDENCE_FRAMING:
+        return 0
+    oo, on, nn, ot, nt = (
+        sum(one[a] * one[b] for one in counts) for a, b in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2))
+    )
+    apart = oo * nn - on * on
+    if apart <= _APART * oo * nn:
+        return 0
+    framing = (oo * nt - on * ot) / apart
+    text = (nn * ot - on * nt) / apart
+
+    def missed(text: float, framing: float) -> float:
+        return sum((theirs - text * ours - framing * n) ** 2 for ours, n, theirs in counts)
+
+    explains = missed(text, framing) <= _UNEXPLAINED * missed(ot / oo, 0.0)
+    return min(math.ceil(round(framing, 1)), MOST_FRAMING) if explains and framing >= 1 else 0
