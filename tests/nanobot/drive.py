@@ -138,6 +138,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
         encoding=scenario.encoding,
         say_prompt=scenario.say_prompt,
         factor=scenario.factor,
+        framing=scenario.framing,
         windows=dict([scenario.fallback]) if scenario.fallback else {},
     )
     defaults: dict[str, Any] = {**scenario.defaults}

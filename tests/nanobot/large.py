@@ -50,6 +50,27 @@ def told() -> list[Scenario]:
             defaults={"contextWindowTokens": 65_536},
         ),
         reads_of(
+            "told-cut",
+            window=40_000,
+            form=SILENT,
+            model="openai/house-cut",
+            defaults={"contextWindowTokens": 131_072},
+        ),
+        reads_of(
+            "counts-less",
+            window=32_000,
+            factor=0.75,
+            model="openai/house-less",
+            defaults={"contextWindowTokens": 32_000},
+        ),
+        reads_of(
+            "frames-more",
+            window=32_000,
+            framing=13,
+            model="openai/house-frames",
+            defaults={"contextWindowTokens": 32_000},
+        ),
+        reads_of(
             "told-preset",
             window=32_000,
             model="openai/house-preset",

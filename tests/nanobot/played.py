@@ -133,7 +133,8 @@ def jobs(release: str) -> list[str]:
         protected += ["idle"]
     if release == GOES_ON:
         protected += ["thinking"]
-    protected += ["told-more", "told-unsaid", "told-65536", "told-block"]
+    protected += ["told-more", "told-unsaid", "told-65536", "told-block", "told-cut"]
+    protected += ["counts-less", "frames-more"]
     if release in FALL_BACK:
         # Presets of models came with fallbacks.
         protected += ["fallback", "told-preset"]

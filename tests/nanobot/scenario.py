@@ -39,6 +39,8 @@ class Scenario:
     say_prompt: Callable[[int], int] = int
     factor: float = 1.0
     """How many tokens the server counts where its vocabulary counts one."""
+    framing: int = 0
+    """Tokens that the server takes for each message beside those of its vocabulary."""
     restricted: bool = False
     """`restrict_to_workspace` of nanobot's tools."""
     fallback: tuple[str, int] | None = None

@@ -129,8 +129,8 @@ class ModelServer:
     """An OpenAI-compatible endpoint on a free loopback port; use as a context manager.
 
     `form` chooses whose words an overflow is refused in; `say_prompt` changes the number of prompt
-    tokens that the text states, never what is enforced; `factor` makes the server count like a
-    vocabulary of its own; `windows` are those of models that have another than the others.
+    tokens that the text states, never what is enforced; `factor` and `framing` make the server count
+    like a vocabulary and a template of its own; `windows` are those of models that have another than the others.
     """
 
     def __init__(
@@ -142,6 +142,7 @@ class ModelServer:
         encoding: str = "o200k_base",
         say_prompt: Callable[[int], int] = int,
         factor: float = 1.0,
+        framing: int = 0,
         windows: Mapping[str, int] | None = None,
     ) -> None:
         self.script = script
@@ -150,6 +151,7 @@ class ModelServer:
         self.encoding = encoding
         self.say_prompt = say_prompt
         self.factor = factor
+        self.framing = framing
         self.windows = windows or {}
         self.requests: list[Request] = []
         self.turn = 0
@@ -225,7 +227,7 @@ class ModelServer:
         model = str(asked.get("model"))
         kind = "summary" if model.endswith(SUMMARIES) else kind_of(messages)
         tokens = message_tokens(messages, self.encoding) + tool_tokens(tools, self.encoding)
-        tokens = int(tokens * self.factor)
+        tokens = int(tokens * self.factor) + self.framing * len(messages)
         limit = int(asked.get("max_tokens") or asked.get("max_completion_tokens") or 0)
         index = self._accepted[kind]
         return Request(kind, index, messages, tools, tokens, limit, body, self.turn, model)

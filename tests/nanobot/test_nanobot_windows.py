@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from played import Played, each
+from played import Played, each, full
 
 ANSWERS = ["The work is DONE.", "pong"]
 
@@ -38,3 +38,29 @@ def test_a_block_limit_caps_prompts(played: Played, release: str) -> None:
     result = played.of(release, "told-block")
     assert [turn["answer"] for turn in result["turns"]] == ANSWERS
     assert 10_000 < result["max_prompt_tokens"] <= 15_000
+
+
+@full
+def test_a_server_that_cuts_less_than_half_of_a_prompt_is_noticed_at_once(
+    played: Played, release: str
+) -> None:
+    result = played.of(release, "told-cut")
+    assert [turn["answer"] for turn in result["turns"]] == ANSWERS
+    assert [request["about"] for request in result["requests"]].count("cut") == 1
+    assert result["malformed"] == []
+
+
+@full
+def test_a_server_that_counts_fewer_tokens_is_sent_more(played: Played, release: str) -> None:
+    result = played.of(release, "counts-less")
+    assert [turn["answer"] for turn in result["turns"]] == ANSWERS
+    assert result["overflows"] == 0
+    assert result["max_prompt_tokens"] > 0.65 * result["window"]
+
+
+@full
+def test_a_server_that_takes_more_framing_refuses_nothing(played: Played, release: str) -> None:
+    result = played.of(release, "frames-more")
+    assert [turn["answer"] for turn in result["turns"]] == ANSWERS
+    assert result["overflows"] == 0
+    assert result["max_prompt_tokens"] > 0.65 * result["window"]
