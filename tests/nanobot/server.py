@@ -129,8 +129,9 @@ class ModelServer:
     """An OpenAI-compatible endpoint on a free loopback port; use as a context manager.
 
     `form` chooses whose words an overflow is refused in; `say_prompt` changes the number of prompt
-    tokens that the text states, never what is enforced; `factor` and `framing` make the server count
-    like a vocabulary and a template of its own; `windows` are those of models that have another than the others.
+    tokens that the text states, never what is enforced; `factor` and `framing` make the server
+    count like a vocabulary and a template of its own; `windows` are those of models that have
+    another than the others.
     """
 
     def __init__(

@@ -187,7 +187,7 @@ def _known(lesson: dict[str, Any]) -> Iterator[str]:
         yield f"window {tokens:,} tokens"
     if (tokens := lesson["output_tokens"]) is not None:
         yield f"answers of at most {tokens:,} tokens"
-    if tokens := lesson["framing_tokens"]:
+    if tokens := lesson.get("framing_tokens"):
         yield f"{tokens} tokens more for each message"
     for script, ratio in lesson["ratios"].items():
         yield f"counts {ratio:.2f} times as many tokens of {script}"
