@@ -41,7 +41,14 @@ SMOKE = frozenset(
         *("A:on", "C:on", "C:off", "G:on", "memory:on", "readback:on", "talk-short:on"),
         *("wrong-openai:on", "cut:on", "mute:on", "sub-refused:on", "errors:off", "errors:on"),
         *("custom:on", "wrong-custom:on", "azure:on", "wrong-azure:on", "wrong-responses:on"),
-        *("told-more:on", "told-65536:on", "told-preset:on", "told-block:on"),
+        *(
+            "own-window:on",
+            "own-window:off",
+            "told-more:on",
+            "told-65536:on",
+            "told-preset:on",
+            "told-block:on",
+        ),
         *("idle:on", "fallback:on", "small:off", "small:on", "console", "ruled:on"),
         *("switched-off:off", "switched-off:on", "switched-off:removed"),
     )
@@ -83,6 +90,8 @@ COMPACT_IDLE = tuple(release for release in RELEASES if release in OPENAI[2:])
 """The releases that compact a session when nobody has used it for long, 0.1.5.post1 and later."""
 FALL_BACK = tuple(release for release in RELEASES if release in OPENAI[5:])
 """The releases that turn to another model when one fails."""
+RESOLVERS = ("0.3.0", "0.3.5")
+"""The releases that select a model by a resolver of runtimes, in `LLMRuntime`."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
 """Scenarios that are also played without the package, with every release."""
 SWITCHES = ("disabled", "environment", "removed")
@@ -135,6 +144,10 @@ def jobs(release: str) -> list[str]:
         protected += ["thinking"]
     protected += ["told-more", "told-unsaid", "told-65536", "told-block", "told-cut"]
     protected += ["counts-less", "frames-more"]
+    if release in OPENAI:
+        protected += ["own-window"]
+    if release in RESOLVERS:
+        plan += ["own-window:off"]
     if release in FALL_BACK:
         # Presets of models came with fallbacks.
         protected += ["fallback", "told-preset"]

@@ -17,6 +17,7 @@ from large import (
     told,
 )
 from live import tells
+from own_window import own_window
 from readback import read_back
 from refusals import MISCOUNTED, WRONG
 from refused import (
@@ -69,6 +70,7 @@ SCENARIOS: dict[str, Scenario] = {
             for form in MISCOUNTED
         ),
         *told(),
+        own_window(),
         long_chat("B", 60, 600, window=32_000),
         long_chat(
             "B-table",

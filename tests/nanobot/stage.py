@@ -111,9 +111,9 @@ class Stage:
         self._given = {name: v for name, v in wanted.items() if v is not None and name in known}
         self.start()
 
-    def start(self) -> None:
+    def start(self, **given: Any) -> None:
         """Make a loop that knows of no session but what is in the files, as after a restart."""
-        self.loop = import_module("nanobot.agent.loop").AgentLoop(**self._given)
+        self.loop = import_module("nanobot.agent.loop").AgentLoop(**self._given | given)
 
     def file(self, name: str, text: str, facts: tuple[str, ...] = ()) -> str:
         """Write a file to the workspace and return its path."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from played import Played, each, full
+from played import RESOLVERS, Played, each, full
 
 ANSWERS = ["The work is DONE.", "pong"]
 
@@ -64,3 +64,42 @@ def test_a_server_that_takes_more_framing_refuses_nothing(played: Played, releas
     assert [turn["answer"] for turn in result["turns"]] == ANSWERS
     assert result["overflows"] == 0
     assert result["max_prompt_tokens"] > 0.65 * result["window"]
+
+
+@each("own-window")
+def test_nanobot_shows_the_window_that_was_set_in_code(
+    played: Played, release: str, scenario: str
+) -> None:
+    turns = played.of(release, scenario)["turns"]
+    # 0.1.4.post6 counts by 1,024.
+    shown = "/64k (" if release == "0.1.4.post6" else "/65k ("
+    assert all(shown in turns[number]["answer"] for number in (0, 2))
+
+
+@each("own-window")
+def test_nanobots_resolver_changes_only_its_default_selection(
+    played: Played, release: str, scenario: str
+) -> None:
+    notes = played.of(release, scenario)["notes"]
+    if release not in RESOLVERS:
+        assert notes == {}
+        return
+    assert notes["resolver"] == {
+        "models": ["base-model", "openai/gpt-4.1", "openai/gpt-4.1"],
+        "windows": [10_000, 10_000, 65_536],
+        "is_selected": True,
+    }
+
+
+@each("own-window")
+def test_a_provider_that_is_not_guarded_has_nanobots_own_cut(
+    played: Played, release: str, scenario: str
+) -> None:
+    if release in RESOLVERS:
+        sent, alone = (
+            played.of(release, scenario, mode)["notes"]["replayed"] for mode in ("on", "off")
+        )
+        assert sent == alone
+        # 0.3.5 gives such a request up.
+        assert ("new question" in sent) is (release == "0.3.0")
+        assert "long older turn" not in sent

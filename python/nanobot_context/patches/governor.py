@@ -6,7 +6,7 @@ look at what they say (`_snip_history`, `snip_history`); 0.3.0 takes out tool re
 for, and gives a request up that is still too long (`request_pressure`, `ensure_request_fits`). All
 of them work on the copy for the model. Here they leave it alone, and the guard fits what comes out,
 by the window of the model. Where no window is known nanobot goes by its own, and where some model
-calls are not guarded, too.
+calls are not guarded, too, or the provider is none of nanobot's classes.
 
 When a session has been idle, 0.3.5 asks the model for a summary of it, and dumps what does not fit
 its window with no summary at all. Here the request goes out, and the guard fits it.
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
+from nanobot_context.host.detect import PROVIDER, find
 from nanobot_context.patches.declaration import Context, Patch
 
 _BUDGET = "input_token_budget"
@@ -40,6 +41,9 @@ def _wrap_cut(
             given = signature.bind(*args, **kwargs).arguments
             # The run's specification in releases with a runner of its own, else the governor's.
             config = given.get("spec", given.get("config"))
+            asked = getattr(config, "provider", getattr(given.get("self"), "provider", None))
+            if not _is_guarded(asked):
+                return own
             if not context.windows.of(getattr(config, "model", None)).tokens:
                 return own
             return given["messages"] if returns_messages else None
@@ -50,6 +54,12 @@ def _wrap_cut(
     return left_alone
 
 
+def _is_guarded(provider: Any) -> bool:
+    """Return whether requests to `provider` come to the guard: those to a stand-in do not."""
+    known = find(*PROVIDER.split(":"))
+    return provider is None or known is None or isinstance(provider, known)
+
+
 def _wrap_archive(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
     signature = inspect.signature(original)
 
@@ -57,8 +67,10 @@ def _wrap_archive(original: Callable[..., Any], context: Context) -> Callable[..
     async def without_budget(*args: Any, **kwargs: Any) -> Any:
         def free() -> tuple[tuple[Any, ...], dict[str, Any]]:
             given = signature.bind(*args, **kwargs)
-            model = getattr(given.arguments["runtime"], "model", None)
-            if given.arguments.get(_BUDGET) is not None and context.windows.of(model).tokens:
+            runtime = given.arguments["runtime"]
+            model, asked = (getattr(runtime, name, None) for name in ("model", "provider"))
+            is_fitted = _is_guarded(asked) and context.windows.of(model).tokens
+            if is_fitted and given.arguments.get(_BUDGET) is not None:
                 given.arguments[_BUDGET] = _NO_BUDGET
             return given.args, given.kwargs
 
