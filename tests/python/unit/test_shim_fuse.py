@@ -70,7 +70,7 @@ REFUSED = (
     "nanobot_context.recovery.Recovery",
     "nanobot_context.recovery.get_output_limit",
     "nanobot_context.guard.friendly.conversation_too_long",
-    "nanobot_context.guard.state_file.replace_file",
+    "nanobot_context.guard.limits.update_state",
     f"{LIVE}is_wanted",
 )
 """What is called when a provider has refused a request."""
