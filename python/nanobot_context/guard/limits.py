@@ -23,7 +23,6 @@ from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard import log
 from nanobot_context.guard.ratios import (
     COUNTS_KEPT,
-    EVIDENCE_FRAMING,
     MOST_FRAMING,
     RATIOS,
     Ratio,
@@ -212,22 +211,23 @@ class ProviderLimits:
         counts = self._counts.setdefault(name, deque(maxlen=COUNTS_KEPT))
         counts.append((script, ours, messages, theirs))
         framing = framing_of([one[1:] for one in counts])
-        if abs(framing - lesson.framing_tokens) > 1 and len(counts) >= EVIDENCE_FRAMING:
+        before, again = lesson.ratios, [counts[-1]]
+        known = before[script].used if script in before else 1.0
+        if framing is not None and abs(framing - lesson.framing_tokens) > 1:
             # What was taken for tokens of text, or the other way round.
-            lesson.framing_tokens = framing
-            lesson.ratios = {}
-            again = list(counts)
-        else:
-            again = [counts[-1]]
-        before = lesson.ratios.get(script, Ratio()).used
+            lesson.framing_tokens, lesson.ratios, again = framing, {}, list(counts)
         for one, tokens, number, counted in again:
             ratio = lesson.ratios.setdefault(one, Ratio())
             text = counted - lesson.framing_tokens * number
             ratio.count(tokens, text, refused=refused and len(again) == 1)
+        is_apart = lesson.ratios is not before
+        for one, ratio in lesson.ratios.items() if is_apart else ():
+            # The file has what was counted before, which is not to win for its number.
+            ratio.counts = max(ratio.counts, before[one].counts + 1 if one in before else 0)
         used = lesson.ratios[script].used
-        if used != before or len(again) > 1:
+        if used != known or is_apart:
             self._save()
-        if used != before:
+        if used != known:
             _tell(name, "ratio", used, script)
 
     def _is_recent(self, at: float, seconds: float) -> bool:

@@ -27,7 +27,7 @@ _FADING = 0.005
 # must be (0 is the same proportion in each request); what may be left unexplained of what text does
 # not explain alone; and what nobody's framing takes.
 COUNTS_KEPT = 16
-EVIDENCE_FRAMING = 4
+_EVIDENCE_FRAMING = 4
 _APART = 0.02
 _UNEXPLAINED = 0.1
 MOST_FRAMING = 64
@@ -81,20 +81,21 @@ class Ratio:
         return round(min(steps * _STEP, RATIOS[1]), 2)
 
 
-def framing_of(counts: Sequence[tuple[int, int, int]]) -> int:
+def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
     """Return how many tokens a provider counts for each message beside what we count.
 
     `counts` are our tokens, messages, and the provider's tokens. Least squares; 0 where tokens of
-    text alone explain the counts nearly as well, for texts differ, too.
+    text alone explain the counts nearly as well, for texts differ, too. `None` where the counts are
+    too few, or tokens and messages grew together.
     """
-    if len(counts) < EVIDENCE_FRAMING:
-        return 0
+    if len(counts) < _EVIDENCE_FRAMING:
+        return None
     oo, on, nn, ot, nt = (
         sum(one[a] * one[b] for one in counts) for a, b in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2))
     )
     apart = oo * nn - on * on
     if apart <= _APART * oo * nn:
-        return 0
+        return None
     framing = (oo * nt - on * ot) / apart
     text = (nn * ot - on * nt) / apart
 

@@ -95,9 +95,9 @@ def test_texts_that_differ_are_no_framing() -> None:
         uneven = int(theirs * (1.0, 1.03, 0.98, 1.04, 1.01, 0.97)[number])
         learned.counted(NAME, "western", ours, uneven, messages=messages)
     assert learned.of(NAME).framing_tokens == 0
-    assert framing_of([(7_000, 2, 9_000)]) == 0
+    assert framing_of([(7_000, 2, 9_000)]) is None
     same = [(1_000 * n, 2 * n, 1_300 * n) for n in range(1, 9)]
-    assert framing_of(same) == 0, "what always grows together cannot be told apart"
+    assert framing_of(same) is None, "what always grows together cannot be told apart"
 
 
 def test_framing_that_was_taken_for_text_is_put_right() -> None:
@@ -108,6 +108,23 @@ def test_framing_that_was_taken_for_text_is_put_right() -> None:
         learned.counted(NAME, "western", ours, theirs, messages=messages)
     assert learned.of(NAME).framing_tokens == 13
     assert ratio_of(learned, NAME).used == 1.0
+
+
+def test_framing_is_there_in_the_next_process_and_is_not_lost_where_nothing_tells_it(
+    tmp_path: Path,
+) -> None:
+    file = learned_file(tmp_path / "config.json")
+    first = ProviderLimits.load(file)
+    for _ in range(20):
+        first.counted(NAME, "western", 10_000, 13_000, messages=230)
+    for ours, messages, theirs in prompts(1.0, 13) * 3:
+        first.counted(NAME, "western", ours, theirs, messages=messages)
+    assert first.of(NAME).framing_tokens == 13
+    second = ProviderLimits.load(file)
+    assert second.to_dict() == first.to_dict()
+    for number in range(1, 9):
+        second.counted(NAME, "western", 1_000 * number, 1_026 * number, messages=2 * number)
+    assert second.of(NAME).framing_tokens == 13
 
 
 def message(text: str) -> dict[str, str]:
