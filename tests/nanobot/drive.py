@@ -154,7 +154,7 @@ async def perform(scenario: Scenario, mode: str, home: Path) -> dict[str, Any]:
             defaults=defaults,
             presets=scenario.presets,
             memory_window=scenario.memory_window,
-            nanobot_window=scenario.override,
+            nanobot_window=scenario.in_code or scenario.override,
             provider=scenario.provider,
             gateway=scenario.gateway,
             fallback=scenario.fallback[0] if scenario.fallback else None,

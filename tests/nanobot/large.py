@@ -77,6 +77,7 @@ def told() -> list[Scenario]:
             defaults={"modelPreset": "small", "contextWindowTokens": 200_000},
             presets={"small": preset, "large": {**preset, "contextWindowTokens": 200_000}},
         ),
+        reads_of("told-code", window=40_000, model="openai/gpt-4.1", in_code=40_000),
         reads_of("told-block", window=128_000, defaults={"contextBlockLimit": 15_000}),
     ]
 

@@ -41,14 +41,8 @@ SMOKE = frozenset(
         *("A:on", "C:on", "C:off", "G:on", "memory:on", "readback:on", "talk-short:on"),
         *("wrong-openai:on", "cut:on", "mute:on", "sub-refused:on", "errors:off", "errors:on"),
         *("custom:on", "wrong-custom:on", "azure:on", "wrong-azure:on", "wrong-responses:on"),
-        *(
-            "own-window:on",
-            "own-window:off",
-            "told-more:on",
-            "told-65536:on",
-            "told-preset:on",
-            "told-block:on",
-        ),
+        *("own-window:on", "own-window:off", "told-code:on", "told-preset:on"),
+        *("told-more:on", "told-65536:on", "told-block:on"),
         *("idle:on", "fallback:on", "small:off", "small:on", "console", "ruled:on"),
         *("switched-off:off", "switched-off:on", "switched-off:removed"),
     )
@@ -145,7 +139,7 @@ def jobs(release: str) -> list[str]:
     protected += ["told-more", "told-unsaid", "told-65536", "told-block", "told-cut"]
     protected += ["counts-less", "frames-more"]
     if release in OPENAI:
-        protected += ["own-window"]
+        protected += ["own-window", "told-code"]
     if release in RESOLVERS:
         plan += ["own-window:off"]
     if release in FALL_BACK:

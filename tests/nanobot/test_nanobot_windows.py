@@ -24,8 +24,8 @@ def test_no_prompt_is_cut_by_a_server_whose_window_was_told(played: Played, rele
     assert result["accepted"] > 20
 
 
-@each("told-preset")
-def test_the_window_of_the_active_preset_is_kept_to(
+@each("told-preset", "told-code")
+def test_the_window_of_the_active_preset_or_of_the_code_is_kept_to(
     played: Played, release: str, scenario: str
 ) -> None:
     result = played.of(release, scenario)
