@@ -29,7 +29,7 @@ class Scenario:
     known: int | None = -1
     """`contextWindowOverride` in nanobot's config: -1 for the server's window, None for none."""
     in_code: int | None = None
-    """`context_window_tokens` of nanobot's loop (0.1.4.post5 and later), where no config says it."""
+    """`context_window_tokens` of the loop (0.1.4.post5 and later), where no config says it."""
     provider: str = "litellm"
     """nanobot's provider module, without its `_provider`."""
     gateway: str | None = None
