@@ -20,6 +20,7 @@ import difflib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -200,6 +201,15 @@ class Settings:
 _KINDS: dict[str, _Kind] = {item.name: item.metadata["kind"] for item in fields(Settings)}
 
 
+_REPLACED = {
+    "tool_result_max_chars": "tool_result_soft_limit",
+    "soft_trim_head_lines": "tool_result_soft_limit",
+    "soft_trim_tail_lines": "tool_result_soft_limit",
+    "summary_interval": "message_buffer_limit",
+}
+"""Settings of the plans that nothing reads any more, and what decides in their place."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
     """Settings together with where they were found.
@@ -364,6 +374,10 @@ def _agent_defaults(own: Mapping[str, Any], config: Path) -> dict[str, Any]:
     return dict(section)
 
 
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
 def _json_names(names: Collection[str]) -> dict[str, str]:
     """Return which setting a key of a JSON file is."""
     return {camel_case(name): name for name in names} | {name: name for name in names}
@@ -398,8 +412,11 @@ class _Place:
             if name is None:
                 cutoff = 0.85 if self.is_shared else 0.6
                 match = next(iter(difflib.get_close_matches(key, self.names, 1, cutoff)), None)
-                if match or not self.is_shared:
-                    hint = f"\nhint: did you mean `{match}`?" if match else ""
+                hint = f"\nhint: did you mean `{match}`?" if match else ""
+                if replacement := _REPLACED.get(_snake_case(key.removeprefix(ENV_PREFIX))):
+                    match = None
+                    hint = f"\nhint: `{camel_case(replacement)}` has taken its place"
+                if hint or not self.is_shared:
                     problem = f"`{path}` is not a setting (in `{self.where}`){hint}"
                     likely = self.names[match] if match else None
                     instead |= _leave_out(SettingsError(problem, path=path), likely, problems)

@@ -193,6 +193,20 @@ def test_an_unknown_key_gets_the_closest_name(config: Path) -> None:
         load_settings(config, {})
 
 
+@pytest.mark.parametrize(
+    "name", ["softTrimHeadLines", "soft_trim_tail_lines", "toolResultMaxChars"]
+)
+def test_a_setting_of_the_plans_that_nothing_reads_names_what_does(config: Path, name: str) -> None:
+    write(config.parent / "nanobot-context.json", {name: 20})
+    with pytest.raises(SettingsError, match="`toolResultSoftLimit` has taken its place"):
+        load_settings(config, {})
+
+
+def test_a_variable_of_the_plans_that_nothing_reads_names_what_does(config: Path) -> None:
+    with pytest.raises(SettingsError, match="`messageBufferLimit` has taken its place"):
+        load_settings(config, {"NANOBOT_CONTEXT_SUMMARY_INTERVAL": "5"})
+
+
 def test_a_slip_in_a_variable_gets_the_closest_name(config: Path) -> None:
     with pytest.raises(SettingsError, match="did you mean `NANOBOT_CONTEXT_COMPRESSION`"):
         load_settings(config, {"NANOBOT_CONTEXT_COMPRESION": "0"})
