@@ -147,7 +147,20 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     // The servers' own words: vLLM, SiliconFlow, llama.cpp.
     (Specific, r"\bmax_model_len\b|\bmax_seq_len\b|\bn_ctx_slot\b|\bslot context\b"),
+    // Gateways that know no number. "Model at capacity" and "requests exceed" are about load.
+    (
+        Specific,
+        r"\b(?:request|input|prompt|entity|payload|conversation|messages|context|query)\b…(?:exceed|beyond|surpass|over the|(?:larger|longer|bigger|more) than)…\bmodel(?:'s|s')? (?:\w+ )?(?:capacity|capabilit|limit|can (?:handle|take|process|accept))|\b(?:request|input|prompt|entity|payload|conversation|messages|context|query)\b…(?:exceed|beyond|surpass)…\b(?:capacity|capabilities|limits?) of (?:the|this|your) (?:\w+ )?model",
+    ),
     // Chinese, Japanese, Korean, Russian, German, French, Spanish, Portuguese, Italian.
+    (
+        Strong,
+        r"上下文(?:长度|窗口|大小|限制|上限)(?:已|已经)?(?:过长|超长|太长|超过|超出|超限|溢出|达到)|(?:超过|超出|大于|超限)…上下文(?:长度|窗口|大小|限制|上限)",
+    ),
+    (
+        Specific,
+        r"(?:上下文|窗口)(?:长度|窗口|大小|空间|容量)?(?:已经|已|都|快)?(?:满|用尽|用完|耗尽|占满|不足|不够|爆)|(?:放|装|容纳|塞)不下…(?:上下文|对话|输入|内容|消息)|(?:上下文|对话|输入|内容|消息|窗口)…(?:放|装|容纳|塞)不下",
+    ),
     (
         Specific,
         r"(?:上下文|输入|提示词|提示|prompt|tokens?|对话|消息|文本|内容|请求内容|请求长度)…(?:过长|超长|太长|超过|超出|超限|溢出|大于|达到)",
@@ -218,7 +231,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Rate, r"tokens per (?:min|day|hour|second)|\btp[md]\b|token rate"),
     (
         Other,
-        r"rate[ _-]?limit|too many requests|throttl|\bquota|per (?:min|day|hour|second|month)|\b(?:dai|month)ly\b|this month|\b[tr]p[md]\b|concurren",
+        r"rate[ _-]?limit|request rate|too many requests|throttl|\bquota|per (?:min|day|hour|second|month)|\b(?:dai|month)ly\b|this month|\b[tr]p[md]\b|concurren",
     ),
     (
         Other,
@@ -277,6 +290,17 @@ const PATTERNS: &[(Sign, &str)] = &[
         Other,
         r"频率|限流|并发|速率|配额|余额|每分钟|每天|每日|欠费|稍后|次数|密钥|鉴权|图片|图像|音频|视频|文件|超时|用户名|名称|函数名|工具名",
     ),
+    // What was bought is used up.
+    (
+        Other,
+        r"购买|套餐|充值|续费|额度|付费|订阅|资源包|流量包|试用|会员|(?:本|当|今)(?:日|月|周|天)|(?:账户|账号|用户|您的|你的|剩余|可用|免费)(?:的)? ?tokens?",
+    ),
+    // A number of messages, and the length of an answer: "消息数量超过上限", "输出内容过长".
+    (Other, r"(?:消息|信息|message)s? ?(?:的)?(?:数量|总数|条数|个数|数目|数)|(?:条|个)消息"),
+    (
+        Other,
+        r#"(?:^|[ \n"':,.(\[{]|，|。|：|！|模型|本次|当前|您的|的|错误)(?:输出|回复|回答|生成|响应)(?:的)?(?:内容|文本|结果|长度|消息|文字)*(?:过|超|太|已超|达到)"#,
+    ),
     // Content filters; they may echo the prompt.
     (
         Quoted,
@@ -327,7 +351,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|length|exceed|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";
