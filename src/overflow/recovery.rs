@@ -19,6 +19,9 @@ const OF_STATED_PERCENT: [u64; MAX_ATTEMPTS] = [90, 70, 50];
 /// A prompt above this share of the refused one is not smaller by more than the noise of counting.
 const SMALLER_PERCENT: u64 = 95;
 
+/// A provider that says that it counted less than we did is believed up to this part of it: it may have left tools out.
+const MAX_MORE: u64 = 10;
+
 /// Compressions in a row that left the prompt as large as it was, after which no other is tried.
 const MAX_USELESS: u32 = 2;
 
@@ -214,7 +217,8 @@ impl Recovery {
         }
         // What was used may include the answer that was asked for: then no more of it counts as the prompt's.
         let answer = self.output_tokens.unwrap_or(0);
-        let prompt = overflow.used_tokens.map(|used| used.saturating_sub(answer));
+        let ours = self.prompt_tokens;
+        let prompt = overflow.used_tokens.map(|used| used.min(ours.max(used.saturating_sub(answer))));
         self.stated_limit = overflow.limit_tokens.map(|limit| self.as_ours(limit, prompt, overflow.kind));
         if let (Some(limit), Some(used), Some(output)) =
             (overflow.limit_tokens, overflow.used_tokens, self.output_tokens)
@@ -283,11 +287,13 @@ impl Recovery {
 
     /// Returns `tokens` of a provider that counted `used` for the prompt by our own count.
     fn as_ours(&self, tokens: u64, used: Option<u64>, kind: OverflowKind) -> u64 {
-        // The provider may count more than we do. `used` may also be misread: no vocabulary is wrong by more than a factor of
-        // two. One that read less than we sent cut it, and counts as we do.
-        let counts_more = kind != OverflowKind::Silent;
-        match used.filter(|&used| counts_more && used > self.prompt_tokens) {
-            Some(used) => Tokens(tokens).scaled(self.prompt_tokens.max(used / 2), used).0,
+        // The provider may count more than we do, or a little less. `used` may also be misread: no vocabulary is wrong by more
+        // than a factor of two. One that read less than we sent cut it, and counts as we do.
+        let counted = kind != OverflowKind::Silent;
+        match used.filter(|&used| counted && used > 0) {
+            Some(used) => {
+                Tokens(tokens).scaled(self.prompt_tokens.clamp(used / 2, used.saturating_add(used / MAX_MORE)), used).0
+            }
             None => tokens,
         }
     }
