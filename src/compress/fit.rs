@@ -185,7 +185,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
-        self.protect_newest(&mut selector);
+        let calls = self.calls_tokens();
+        let rules: f32 = pins.iter().map(|pin| pin.tokens + FRAMING).sum();
+        let least = self.tier_tokens(Tier::Newest) + rules.min(FEW_TOKENS) + 2.0 * note;
+        if calls.is_none_or(|calls| least + calls <= self.room) {
+            self.protect_newest(&mut selector);
+        }
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
             // Only what surely fits may not be given up: tokens are estimated here.
@@ -193,9 +198,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 selector.settle();
             }
         }
-        self.protect(&mut selector);
+        match calls {
+            None => self.protect(&mut selector),
+            Some(calls) => self.protect_in_little_room(&mut selector, calls),
+        }
         // What is left out is known from estimates already; counting comes last, for it costs most.
-        selector.grow_all(self.room - ledger);
+        selector.grow_all((self.room - ledger - calls.unwrap_or(0.0)).max(selector.used()));
         let mut room = self.room;
         let listed = (ledger > 0.0).then(|| self.list(&mut selector, ledger));
         if let Some(listed) = &listed {
@@ -212,8 +220,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             // What was taken turned out smaller than it looked.
             room = selector.used() + left;
         }
-        if let Some(listed) = listed {
-            self.list_again(&mut selector, listed);
+        let listed = listed.map(|listed| self.list_again(&mut selector, listed));
+        if calls.is_some() {
+            self.tell_calls(&mut selector, listed);
         }
         self.hold(&mut selector);
         if self.counted() > self.budget_tokens {
@@ -368,14 +377,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 continue;
             }
             for index in (group.start..group.end).rev() {
-                let Some(call) = self.draft.call(index) else { continue };
-                let Some(name) = call.name.as_ref().filter(|name| Effect::of(name.as_str()).is_changing()) else {
-                    continue;
-                };
-                let arguments = call.arguments.as_ref().map_or("", Text::as_str);
-                let answer = &self.draft.entries[index];
-                let result = answer.pieces.first().map(|piece| self.draft.source(index, piece));
-                let line = ledger::call_line(name.as_str(), arguments, result);
+                let Some(line) = self.call_line(index, false) else { continue };
                 let cost = float(u64::from(self.draft.counter.text(&line))) + 2.0;
                 if cost <= left && left > tokens / 2.0 {
                     left -= cost;
@@ -389,6 +391,106 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut listed = Listed { names: Vec::new(), calls, left };
         self.list_all_names(selector, &mut listed);
         listed
+    }
+
+    /// Returns the line of a ledger for the call that an entry answers, where that changes something or `any` counts.
+    fn call_line(&self, index: usize, any: bool) -> Option<String> {
+        let call = self.draft.call(index)?;
+        let name = call.name.as_ref().filter(|name| any || Effect::of(name.as_str()).is_changing())?;
+        let arguments = call.arguments.as_ref().map_or("", Text::as_str);
+        let answer = &self.draft.entries[index];
+        let result = answer.pieces.first().map(|piece| self.draft.source(index, piece));
+        Some(ledger::call_line(name.as_str(), arguments, result))
+    }
+
+    /// Returns the lines of all calls of the last round whose groups are `wanted`.
+    fn call_lines(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
+        let groups = self.layout.tier(Tier::LastRound).chain(self.layout.tier(Tier::Newest));
+        let entries = groups.filter(|(position, _)| wanted(*position)).flat_map(|(_, group)| group.start..group.end);
+        entries.filter_map(|index| self.call_line(index, true)).collect()
+    }
+
+    /// Returns the tokens that a list of calls may have at most.
+    fn most_for_calls(&self) -> f32 {
+        (self.room * MOST_CALLS).max(MAX_LEDGER).min(self.room)
+    }
+
+    fn lines_tokens(&self, lines: &[String]) -> f32 {
+        lines.iter().map(|line| float(u64::from(self.draft.counter.text(line))) + 2.0).sum()
+    }
+
+    /// Returns the tokens to keep for a list of the calls before the newest, where there is so little room that no ledger has
+    /// a place for them; `None` elsewhere, and where they take no more than half of it.
+    fn calls_tokens(&self) -> Option<f32> {
+        let full = self.tier_tokens(Tier::Newest) + self.tier_tokens(Tier::LastRound);
+        if self.room > LITTLE_ROOM || full <= self.room / 2.0 || !self.by.ledger {
+            return None;
+        }
+        let lines = self.call_lines(|_| true);
+        let before_newest = self.call_lines(|position| self.layout.tiers[position] == Some(Tier::LastRound));
+        let list = |lines: &[String]| (self.lines_tokens(lines) + LEDGER_FRAME).min(self.most_for_calls());
+        (!lines.is_empty()).then(|| if before_newest.is_empty() { 0.0 } else { list(&before_newest) })
+    }
+
+    /// Takes of the last round, the newest group first, what leaves room for a list of its calls.
+    fn protect_in_little_room(&self, selector: &mut Selector<'_>, calls: f32) {
+        let room = self.room - calls;
+        for tier in [Tier::Newest, Tier::LastRound] {
+            let of_tier = |position: usize| self.layout.tiers[position] == Some(tier);
+            let is_taken = self.layout.tier(tier).all(|(position, _)| selector.is_open(position));
+            if is_taken || selector.used() >= room {
+                continue;
+            }
+            if selector.used() + self.tier_tokens(tier) <= room {
+                self.layout.tier(tier).for_each(|(position, _)| selector.take_whole(position));
+            } else {
+                selector.grow(room, of_tier);
+            }
+        }
+    }
+
+    /// Lists the calls of the last round that are left out: one that ran is never invisible. Everything else gives way to
+    /// that, then the oldest lines.
+    fn tell_calls(&mut self, selector: &mut Selector<'_>, listed: Option<Listed>) {
+        let listed = listed.unwrap_or(Listed { names: Vec::new(), calls: Vec::new(), left: 0.0 });
+        let mut names: Vec<&str> = listed.names.iter().map(|name| &*name.text).collect();
+        let most = self.most_for_calls();
+        let told = |fit: &Self, selector: &Selector<'_>| {
+            let mut lines = fit.call_lines(|position| !selector.is_open(position));
+            let older: Vec<String> = listed.calls.iter().filter(|call| !lines.contains(call)).cloned().collect();
+            if !lines.is_empty() {
+                lines.splice(0..0, older);
+            }
+            while fit.lines_tokens(&lines) > most && lines.len() > 1 {
+                lines.remove(0);
+            }
+            lines
+        };
+        let mut lines = told(self, selector);
+        if lines.is_empty() {
+            return;
+        }
+        selector.unsettle();
+        for _ in 0..ROUNDS {
+            self.left_out.ledger = ledger::message(&names, &lines);
+            let used = self.tokens();
+            if used <= self.budget_tokens {
+                return;
+            }
+            if !names.is_empty() {
+                names.clear();
+            } else if selector.is_settled() {
+                break;
+            } else {
+                selector.shrink(float(used - self.budget_tokens));
+                self.apply(selector);
+                lines = told(self, selector);
+            }
+        }
+        while self.draft.tokens() + self.left_out.ledger_tokens(self.draft) > self.budget_tokens && !lines.is_empty() {
+            lines.remove(0);
+            self.left_out.ledger = ledger::message(&names, &lines);
+        }
     }
 
     /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
@@ -495,7 +597,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Writes the ledger anew: without names that stay after all, with those that what was given up since was the last to
     /// have.
-    fn list_again(&mut self, selector: &mut Selector<'_>, mut listed: Listed) {
+    fn list_again(&mut self, selector: &mut Selector<'_>, mut listed: Listed) -> Listed {
         let stays = |name: &Name| match name.mention {
             Some(mention) => selector.stays_named(mention),
             None => self.stays(selector, name.document, name.at),
@@ -514,6 +616,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         if self.tokens() > self.budget_tokens {
             self.left_out.ledger = None;
         }
+        listed
     }
 
     /// Takes the newest group where it fits; rather no notes than a cut in it.
@@ -667,6 +770,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         more
     }
 }
+
+/// Room in which calls can be left out that no ledger has a place for, and the share of it that a list of them may have.
+const LITTLE_ROOM: f32 = 4_096.0;
+const MOST_CALLS: f32 = 0.6;
 
 /// Share of the room that the ledger of names and calls may have, and its most tokens.
 const LEDGER_SHARE: f32 = 0.06;

@@ -123,11 +123,14 @@ fn old_reasoning_goes_by_either_of_its_names() {
 fn reasoning_after_calls_that_were_left_out_is_still_that_of_calls() {
     let messages = [
         Owned::new(Role::System, "You are nanobot."),
-        Owned::calling(&["a"], "exec", r#"{"command": "make"}"#),
+        Owned::calling(&["a", "b", "c", "d"], "exec", r#"{"command": "make"}"#),
         Owned::result("a", "exec", "built\n".repeat(400)),
+        Owned::result("b", "exec", "built\n".repeat(400)),
+        Owned::result("c", "exec", "built\n".repeat(400)),
+        Owned::result("d", "exec", "built\n".repeat(400)),
         Owned::new(Role::Assistant, "It is done.").with(Field::ReasoningContent, "hm".repeat(4)),
     ];
-    let request = Request::new(None, None, 90);
+    let request = Request::new(None, None, 180);
     let emergency = |messages: &[Owned]| apply(messages, &compress::emergency(&view(messages), &request).unwrap());
     let once = emergency(&messages);
     assert!(once.len() == 3 && once[2].field(Field::ReasoningContent).is_some(), "{once:?}");

@@ -305,8 +305,11 @@ proptest! {
         let room = done.budget_tokens - fixed;
         let last_now = last_user(&done.messages).unwrap();
         let older_now: u64 = output[..last_now].iter().filter(|m| m.role != Role::System).map(|m| counter.message(m)).sum();
+        // A call that ran is never invisible: a list of those before the newest comes first, as do the user's rules.
+        let called = |range: std::ops::Range<usize>| input[range].iter().map(|m| m.tool_calls.len() as u64).sum::<u64>();
+        let listed = if called(last + 1..input.len()) == 0 { 0 } else { 300 + 60 * called(last + 1..newest) };
         // Two notes of at most 60 tokens each.
-        if tokens(&mut (newest..input.len())) <= room {
+        if tokens(&mut (newest..input.len())) + listed <= room {
             prop_assert!((newest..input.len()).all(is_whole), "the newest group was cut");
             let rest = room - tokens(&mut (newest..input.len()));
             if (last + 1..newest).any(|index| !is_fixed(index) && !is_whole(index)) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from collections.abc import Callable
@@ -295,3 +296,45 @@ def test_a_trimmed_result_keeps_first_and_last_lines() -> None:
 )
 def test_messages_are_classified_by_rules(message: Message, priority: Priority) -> None:
     assert classify_message(message) is priority
+
+
+def exchange(number: int) -> list[Message]:
+    """Return a call that ran with its result: one that reads, runs, writes in turn."""
+    name, arguments, result = (
+        ("read_file", {"path": f"/srv/part{number}.log"}, "GET /orders 200 OK\n" * 2_000),
+        ("exec", {"command": f"make deploy-{number}"}, "deployed\nExit code: 0"),
+        ("write_file", {"path": f"/srv/out{number}.txt", "content": "x" * 400}, "Written."),
+    )[number % 3]
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"call_{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "name": name, "content": result},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "room"),
+    [
+        (calls, room)
+        for calls in (1, 2, 3, 6, 12)
+        for room in (100, 130, 180, 260, 400, 700, 1_500, 3_000)
+        # So many names are more tokens than that.
+        if room >= 90 + 9 * calls
+    ],
+)
+def test_in_little_room_every_call_that_ran_is_named_and_rules_stay(calls: int, room: int) -> None:
+    messages: list[Message] = [
+        {"role": "system", "content": "You are nanobot. " * 100},
+        {"role": "user", "content": "Please call me Captain from now on."},
+        {"role": "assistant", "content": "Yes, Captain."},
+        {"role": "user", "content": "Deploy the service."},
+        *(message for number in range(calls) for message in exchange(number)),
+    ]
+    fixed = count_tokens([messages[0], messages[3]], "gpt-4o")
+    fitted = fit_messages(messages, fixed + room, "gpt-4o")
+    assert fitted.tokens <= fixed + room
+    shown = json.dumps(fitted.messages)
+    assert "call me Captain" in shown
+    named = [(f"part{n}.log", f"deploy-{n}", f"out{n}.txt")[n % 3] for n in range(calls)]
+    assert [name for name in named if name not in shown] == []
