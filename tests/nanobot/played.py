@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+import forgetting
 from plays import Result, Results, plays
 from refusals import MISCOUNTED, WRONG
 
@@ -86,6 +87,9 @@ FALL_BACK = tuple(release for release in RELEASES if release in OPENAI[5:])
 """The releases that turn to another model when one fails."""
 RESOLVERS = ("0.3.0", "0.3.5")
 """The releases that select a model by a resolver of runtimes, in `LLMRuntime`."""
+FORGETTING = tuple(r for r in RELEASES if r in ("0.1.4.post4", "0.1.5.post3", "0.2.2", "0.3.5"))
+"""The releases that play the scenarios of `forgetting.py`."""
+SMALL_WINDOWS = tuple(one.name for one in forgetting.FORGETTING)
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
 """Scenarios that are also played without the package, with every release."""
 SWITCHES = ("disabled", "environment", "removed")
@@ -150,13 +154,16 @@ def jobs(release: str) -> list[str]:
         plan += ["uncountable:off"]
     if release in LIVE:
         protected += ["live"]
+    if release in FORGETTING:
+        plan += [f"{name}:on" for name in SMALL_WINDOWS]
     for provider, releases in OTHER_PROVIDERS.items():
         if release in releases:
             protected += [provider, *REFUSED[provider]]
     protected += ["talk-short", *TALKS.get(release, ())]
     plan += [f"{name}:on" for name in protected]
     plan += [*(f"switched-off:{mode}" for mode in SWITCHES), "console"]
-    return [job for job in plan if release in FULL or job in SMOKE]
+    small = {f"{name}:on" for name in SMALL_WINDOWS}
+    return [job for job in plan if release in FULL or job in SMOKE or job in small]
 
 
 def each(*names: str) -> pytest.MarkDecorator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from faulty import PAST, faulty, refused_then_faulty
 from first_call import first_words
+from forgetting import FORGETTING
 from large import (
     announcement,
     chinese_reads,
@@ -129,6 +130,7 @@ SCENARIOS: dict[str, Scenario] = {
         switched_off(),
         small_talk(),
         first_words(),
+        *FORGETTING,
         tells(),
         *TALKS,
     )
