@@ -45,6 +45,7 @@ SMOKE = frozenset(
         *("own-window:on", "own-window:off", "told-code:on", "told-preset:on"),
         *("told-more:on", "told-65536:on", "told-block:on"),
         *("idle:on", "fallback:on", "small:off", "small:on", "console", "ruled:on"),
+        *("sixty:off", "sixty:on"),
         *("switched-off:off", "switched-off:on", "switched-off:removed"),
     )
 )
@@ -90,6 +91,8 @@ RESOLVERS = ("0.3.0", "0.3.5")
 FORGETTING = tuple(r for r in RELEASES if r in ("0.1.4.post4", "0.1.5.post3", "0.2.2", "0.3.5"))
 """The releases that play the scenarios of `forgetting.py`."""
 SMALL_WINDOWS = tuple(one.name for one in forgetting.FORGETTING)
+CONSOLIDATES = "0.2.2"
+"""A release that consolidates by itself, whatever is left of the window."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
 """Scenarios that are also played without the package, with every release."""
 SWITCHES = ("disabled", "environment", "removed")
@@ -136,6 +139,9 @@ def jobs(release: str) -> list[str]:
         plan += ["C:off"]
     if release == RETRIES_DIGITS:
         plan += ["digits:off"]
+    if release == CONSOLIDATES:
+        protected += ["sixty"]
+        plan += ["sixty:off"]
     if release in COMPACT_IDLE:
         protected += ["idle"]
     if release == GOES_ON:

@@ -9,6 +9,7 @@ import sys
 from scenario import Scenario, memory
 from server import Answer, Request
 from stage import Stage
+from texts import prose
 
 SESSION = "cli:direct"
 RULE = "Never push to main."
@@ -88,3 +89,27 @@ def answer(request: Request) -> Answer:
 
 def ruled() -> Scenario:
     return Scenario("ruled", play, lambda _: answer)
+
+
+TURNS = 60
+RESTARTS = (15, 30, 45)
+
+
+async def sixty_turns(stage: Stage) -> None:
+    """Talk for long enough that nanobot consolidates by itself, over three restarts."""
+    for turn in range(TURNS):
+        if turn in RESTARTS:
+            await stage.idle()
+            stage.start()
+        said = prose(f"sixty-{turn}", 600) if turn else RULE
+        await stage.say(f"Turn {turn}. {said}", SESSION)
+        await stage.idle()
+    requests = [r for r in stage.server.requests if r.kind == "main"]
+    stage.notes["ruled"] = [RULE in request.text for request in requests]
+
+
+def sixty() -> Scenario:
+    def model(request: Request) -> Answer:
+        return answer(request) if request.kind == "memory" else prose(f"{request.index}", 600)
+
+    return Scenario("sixty", sixty_turns, lambda _: model, window=32_000)

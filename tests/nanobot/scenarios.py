@@ -35,7 +35,7 @@ from refused import (
     with_digits,
     wrong_window,
 )
-from ruled import ruled
+from ruled import ruled, sixty
 from scenario import WHOLE, Scenario
 from summarised import TALKS
 
@@ -89,6 +89,7 @@ SCENARIOS: dict[str, Scenario] = {
         parallel_reads(),
         consolidation(),
         ruled(),
+        sixty(),
         idle_session(),
         read_back(),
         *(wrong_window(form) for form in WRONG),

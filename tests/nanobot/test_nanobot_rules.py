@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from played import Played
-from ruled import FACT, RULE
+from played import CONSOLIDATES, Played
+from ruled import FACT, RULE, TURNS
 
 
 def test_what_nanobot_leaves_out_is_still_said_once(played: Played, played_release: str) -> None:
@@ -24,3 +24,8 @@ def test_rules_are_listed_and_taken_back(played: Played, played_release: str) ->
 
 def test_a_cleared_session_has_no_rules(played: Played, played_release: str) -> None:
     assert played.of(played_release, "ruled")["notes"]["cleared"] == {RULE: [0, 0], FACT: [0, 0]}
+
+
+def test_a_rule_of_the_first_of_sixty_turns_is_in_every_prompt(played: Played) -> None:
+    assert played.of(CONSOLIDATES, "sixty")["notes"]["ruled"] == [True] * TURNS
+    assert sum(played.of(CONSOLIDATES, "sixty", "off")["notes"]["ruled"]) < TURNS / 3
