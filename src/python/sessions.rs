@@ -10,7 +10,7 @@ use pyo3::types::PyString;
 
 use crate::session::service::{self, EventDraft, Routing, Service, ServiceOptions, UserFirst};
 use crate::session::store::{
-    self, Appended, Event, Head, Kind, NewEvent, NewSummary, Page, PutSummary, Scope, SessionKey, StoreError,
+    self, Appended, Head, Kind, NewEvent, NewSummary, Page, PutSummary, Scope, SessionEvent, SessionKey, StoreError,
     StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };
 
@@ -55,9 +55,9 @@ struct EventOut {
     payload: String,
 }
 
-impl From<Event> for EventOut {
-    fn from(event: Event) -> Self {
-        let Event { seq, id, time_ms, author, filter_key, kind, payload } = event;
+impl From<SessionEvent> for EventOut {
+    fn from(event: SessionEvent) -> Self {
+        let SessionEvent { seq, id, time_ms, author, filter_key, kind, payload } = event;
         Self { seq, id, time_ms, author, filter_key, is_summary: kind == Kind::Summary, payload }
     }
 }

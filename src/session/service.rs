@@ -7,8 +7,9 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::store::{
-    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
-    Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary, Scope,
+    SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey,
+    Window,
 };
 
 /// Events of a session at most. Source: document 002, `WithSessionEventLimit`.
@@ -82,7 +83,7 @@ pub struct Session {
     /// The session without its events.
     pub head: Head,
     /// The events of the window.
-    pub events: Vec<Event>,
+    pub events: Vec<SessionEvent>,
     /// Its state, with the app's and the user's under `app:` and `user:`.
     pub state: State,
     /// The newest summary of each filter key.

@@ -98,11 +98,11 @@ fn a_change_of_an_apps_state_is_made_once_whatever_breaks_in_between() {
         let app = delta(&[("v", Some(value)), ("w", None)]);
         Append { events: vec![NewEvent { app, ..event(id, Kind::User) }], ..Append::default() }
     };
-    let to_app = |text: &str| text.contains(":settled");
-    let to_strike = |text: &str| text.contains(":notes") && !text.contains(":meta");
+    let to_app = |text: &str| text.contains(":applied");
+    let to_ack = |text: &str| text.contains(":outbox") && !text.contains(":meta");
     let breaking = [(false, Way::Request), (false, Way::Reply), (true, Way::Reply)];
-    for (at, (is_striking, way)) in breaking.into_iter().enumerate() {
-        let is_breaking = move |text: &str| if is_striking { to_strike(text) } else { to_app(text) };
+    for (at, (is_acking, way)) in breaking.into_iter().enumerate() {
+        let is_breaking = move |text: &str| if is_acking { to_ack(text) } else { to_app(text) };
         let [mine, other] = ["mine", "other"].map(|user| SessionKey::new(format!("app{at}"), user, "s"));
         let app = Scope::App(mine.owner.app.clone());
         direct.create(&mine, &create()).unwrap();
@@ -137,7 +137,7 @@ fn a_change_of_an_apps_state_is_made_once_whatever_breaks_in_between() {
     let wrong = Append { expected_seq: Some(7), ..set("a", "refused") };
     assert!(matches!(direct.append(&mine, &wrong), Err(StoreError::Conflict { .. })));
     assert!(all(&direct, &mine).app.is_empty());
-    proxy.follow(|way, text| if way == Way::Request && text.contains(":settled") { Act::Cut } else { Act::Pass });
+    proxy.follow(|way, text| if way == Way::Request && text.contains(":applied") { Act::Cut } else { Act::Pass });
     store.append(&mine, &set("a", "left")).unwrap_err();
     assert_eq!(all(&direct, &mine).app["v"], b"left");
 }

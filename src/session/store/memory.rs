@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::rules::{Leaving, expires_ms, now_ms};
 use super::{
-    Append, Appended, Create, Delta, Event, Eviction, Head, KEPT_IDS, Kind, Loaded, NewEvent, NewSummary, Page,
-    PutSummary, Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl,
+    Append, Appended, Create, Delta, Eviction, Head, KEPT_IDS, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
+    Scope, SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl,
     UserKey, Window,
 };
 
@@ -32,7 +32,7 @@ struct Expiring {
 #[derive(Debug)]
 struct Session {
     head: Head,
-    events: Vec<Event>,
+    events: Vec<SessionEvent>,
     state: State,
     taken: Taken,
     summaries: Vec<StoredSummary>,
@@ -159,7 +159,7 @@ impl Session {
         change(&mut self.state, &event.session);
         let seq = if let Some(payload) = &event.payload {
             self.head.seq += 1;
-            self.events.push(Event {
+            self.events.push(SessionEvent {
                 seq: self.head.seq,
                 id: event.id.clone(),
                 time_ms: event.time_ms,
@@ -179,7 +179,7 @@ impl Session {
     fn evict(&mut self, eviction: Eviction) {
         let covered = self.summaries.iter().filter(|s| s.filter_key.is_empty()).map(|s| s.last_seq).max().unwrap_or(0);
         let leaving = Leaving { held: self.events.len() as u64, covered, eviction };
-        let leaves = |(at, event): &(u64, &Event)| leaving.takes(*at, event.seq, event.kind);
+        let leaves = |(at, event): &(u64, &SessionEvent)| leaving.takes(*at, event.seq, event.kind);
         let gone = (0..).zip(&self.events).take_while(leaves).count();
         self.events.drain(..gone);
         self.head.first_seq = self.events.first().map_or(self.head.seq + 1, |event| event.seq);
@@ -244,7 +244,7 @@ impl SessionStore for Memory {
         }
         let newest_first = || session.events.iter().rev();
         let last = window.last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
-        let mut events: Vec<Event> = newest_first()
+        let mut events: Vec<SessionEvent> = newest_first()
             .take_while(|event| event.seq > window.after)
             .filter(|event| window.since_ms.is_none_or(|since| event.time_ms >= since))
             .take(last)

@@ -22,8 +22,8 @@ pub use rules::now_ms;
 #[cfg(feature = "sqlite")]
 pub use sqlite::Sqlite;
 pub use types::{
-    Append, Appended, Create, Delta, Event, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary,
-    Scope, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
+    Append, Appended, Create, Delta, Eviction, Head, Kind, Loaded, NewEvent, NewSummary, Page, PutSummary, Scope,
+    SessionEvent, SessionKey, State, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };
 #[cfg(fuzzing)]
 pub use url::read as read_url;

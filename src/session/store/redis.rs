@@ -1,7 +1,7 @@
 //! Sessions on a Redis server or cluster that many processes and machines share. Redis 6.2 or later, or Valkey.
 //!
 //! Every write is one short script, so that it happens whole. Events are a stream whose ids are their positions. All keys of a
-//! user are on one slot of a cluster; the state of an app is on another, and `notes.rs` says how it is changed once.
+//! user are on one slot of a cluster; the state of an app is on another, and `outbox.rs` says how it is changed once.
 //!
 //! Redis acknowledges a write before its disk has it: with `appendonly yes` and `appendfsync everysec` the loss of power or of
 //! the server can take the last second or two, with `always` nothing that was acknowledged. A failover can take what the
@@ -10,9 +10,9 @@
 mod errors;
 mod keys;
 mod lists;
-mod notes;
 mod open;
 mod options;
+mod outbox;
 mod packed;
 mod reading;
 mod reply;
@@ -131,7 +131,7 @@ impl Redis {
                 return Err(StoreError::Conflict { key: key.clone(), expected, actual: self.odd(reply.text())? });
             }
         }
-        let (appended, notes) = self.read(|| {
+        let (appended, outbox) = self.read(|| {
             let head = reply.head(key.clone())?;
             let (mut seqs, mut repeated) = (reply.list()?, reply.list()?);
             let mut appended = Appended { seqs: Vec::new(), repeated: Vec::new(), head };
@@ -141,7 +141,7 @@ impl Redis {
             }
             Ok((appended, reply.list()?))
         })?;
-        self.settle(&key.owner, notes)?;
+        self.apply(&key.owner, outbox)?;
         Ok(appended)
     }
 }
@@ -157,8 +157,8 @@ impl SessionStore for Redis {
             return Err(StoreError::AlreadyExists(key.clone()));
         }
         let created_ms = self.odd(reply.time())?;
-        let notes = self.odd(reply.list())?;
-        self.settle(&key.owner, notes)?;
+        let outbox = self.odd(reply.list())?;
+        self.apply(&key.owner, outbox)?;
         Ok(Head {
             key: key.clone(),
             generation: create.generation.clone(),

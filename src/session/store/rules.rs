@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Append, Event, Eviction, Head, Kind, NewSummary, PutSummary, StoreError, StoreResult, Ttl, Window};
+use super::{Append, Eviction, Head, Kind, NewSummary, PutSummary, SessionEvent, StoreError, StoreResult, Ttl, Window};
 
 /// Returns the milliseconds since 1970.
 pub fn now_ms() -> i64 {
@@ -38,7 +38,7 @@ impl Append {
 
 impl Window {
     /// Returns the position of the first of `newest_first`, where a message of the user before it is wanted.
-    pub(super) fn lacks_user(&self, newest_first: &[Event]) -> Option<u64> {
+    pub(super) fn lacks_user(&self, newest_first: &[SessionEvent]) -> Option<u64> {
         let is_wanted = self.with_user && newest_first.iter().all(|event| event.kind != Kind::User);
         newest_first.last().filter(|_| is_wanted).map(|event| event.seq)
     }

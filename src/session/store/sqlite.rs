@@ -25,7 +25,7 @@ use self::rows::{
 };
 use super::rules::expires_ms;
 use super::{
-    Append, Appended, Create, Delta, Event, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionKey,
+    Append, Appended, Create, Delta, Head, Loaded, NewSummary, Page, PutSummary, Scope, SessionEvent, SessionKey,
     SessionStore, State, StoreError, StoreResult, StoredSummary, SummaryQuery, Ttl, UserKey, Window,
 };
 
@@ -258,7 +258,7 @@ impl SessionStore for Sqlite {
             let (first, end) = found.places_behind(window.after);
             let since = window.since_ms.unwrap_or(i64::MIN);
             let last = window.last.map_or(-1, |last| i64::try_from(last).unwrap_or(-1));
-            let mut events: Vec<Event> = transaction
+            let mut events: Vec<SessionEvent> = transaction
                 .prepare_cached(sql)?
                 .query_map(params![first, end, since, last], event)?
                 .collect::<rusqlite::Result<_>>()?;

@@ -88,7 +88,7 @@ impl Kind {
 
 /// An event that a store holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SessionEvent {
     /// Its position, from 1.
     pub seq: u64,
     /// Its id within the session.
@@ -229,7 +229,7 @@ pub struct Loaded {
     /// The session.
     pub head: Head,
     /// The events of the window, in the order of their positions.
-    pub events: Vec<Event>,
+    pub events: Vec<SessionEvent>,
     /// The session's state.
     pub session: State,
     /// The user's state.

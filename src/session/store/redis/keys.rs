@@ -2,10 +2,10 @@
 //!
 //! ```text
 //! nbctx:schema                            the number of the schema
-//! nbctx:{3:app}:state  :settled           the app's state; the last note of each user that it took
+//! nbctx:{3:app}:state  :applied           the app's state; the last entry of each user that it took
 //! nbctx:{3:app|4:user}:state              the user's state
 //! nbctx:{3:app|4:user}:sessions           ids of sessions by the time of the last write
-//! nbctx:{3:app|4:user}:notes              changes of the app's state that are still to be made
+//! nbctx:{3:app|4:user}:outbox             changes of the app's state that are still to be made
 //! nbctx:{3:app|4:user}:s:<id>:meta        generation, positions, times, metadata, newest summaries
 //! nbctx:{3:app|4:user}:s:<id>:events      a stream whose ids are the positions
 //! nbctx:{3:app|4:user}:s:<id>:ids  :ops   ids that were taken, by position; those that only changed state
@@ -33,9 +33,9 @@ impl Keys {
         format!("{}:schema", self.prefix)
     }
 
-    /// Returns the keys of an app: its state, and the last note of each user that it took.
+    /// Returns the keys of an app: its state, and the last entry of each user that it took.
     pub fn app(&self, app: &str) -> [String; 2] {
-        [":state", ":settled"].map(|end| format!("{}:{{{}:{app}}}{end}", self.prefix, app.len()))
+        [":state", ":applied"].map(|end| format!("{}:{{{}:{app}}}{end}", self.prefix, app.len()))
     }
 
     fn of_user(&self, user: &UserKey, end: &str) -> String {
@@ -53,13 +53,13 @@ impl Keys {
         self.of_user(user, LIST)
     }
 
-    /// Returns the key of a user's notes.
-    pub fn notes(&self, user: &UserKey) -> String {
-        self.of_user(user, ":notes")
+    /// Returns the key of a user's outbox.
+    pub fn outbox(&self, user: &UserKey) -> String {
+        self.of_user(user, ":outbox")
     }
 
     /// Returns the keys that the scripts of a session know by number: metadata, events, ids, ops, state, summaries; and of
-    /// its user the list, the state, the notes.
+    /// its user the list, the state, the outbox.
     pub fn session(&self, key: &SessionKey) -> [String; 9] {
         let stem = self.of_user(&key.owner, ":s:");
         let own = |end: &str| format!("{stem}{}{end}", key.id);
@@ -72,7 +72,7 @@ impl Keys {
             own(":summaries"),
             self.list(&key.owner),
             self.user_state(&key.owner),
-            self.notes(&key.owner),
+            self.outbox(&key.owner),
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! Several texts in one value that the scripts only pass on: each is its length, a colon and its bytes.
 
-use super::super::{Delta, Event, Kind, NewEvent, Ttl};
+use super::super::{Delta, Kind, NewEvent, SessionEvent, Ttl};
 
 fn put(packed: &mut Vec<u8>, bytes: &[u8]) {
     packed.extend_from_slice(bytes.len().to_string().as_bytes());
@@ -67,11 +67,11 @@ pub fn of_event(event: &NewEvent) -> Vec<u8> {
 }
 
 /// Returns the event at `seq`.
-pub fn event(seq: u64, packed: &[u8], payload: String) -> Option<Event> {
+pub fn event(seq: u64, packed: &[u8], payload: String) -> Option<SessionEvent> {
     let (kind, mut packed) = packed.split_first()?;
     let kind = Kind::of(kind.wrapping_sub(b'0'));
     let (id, time_ms) = (text(&mut packed)?, number(&mut packed)?);
-    Some(Event { seq, id, time_ms, author: text(&mut packed)?, filter_key: text(&mut packed)?, kind, payload })
+    Some(SessionEvent { seq, id, time_ms, author: text(&mut packed)?, filter_key: text(&mut packed)?, kind, payload })
 }
 
 /// Packs the events that a summary was made of.

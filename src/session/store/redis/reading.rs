@@ -3,7 +3,8 @@
 use redis::{Cmd, Value, cmd};
 
 use super::super::{
-    Event, Head, Kind, Loaded, Scope, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary, Window,
+    Head, Kind, Loaded, Scope, SessionEvent, SessionKey, SessionStore, State, StoreError, StoreResult, StoredSummary,
+    Window,
 };
 use super::Redis;
 use super::reply::Reply;
@@ -60,7 +61,7 @@ impl Redis {
                 },
             }
         }
-        let Told { head, cuts, newest_user, session, user, app, summaries, events: mut shown, notes } = told;
+        let Told { head, cuts, newest_user, session, user, app, summaries, events: mut shown, outbox } = told;
         let mut events = Vec::new();
         let mut is_first = true;
         loop {
@@ -83,8 +84,8 @@ impl Redis {
             return Ok(Picture::Torn);
         }
         events.reverse();
-        let is_older = self.is_cluster || notes.left() > 0;
-        self.settle(&key.owner, notes)?;
+        let is_older = self.is_cluster || outbox.left() > 0;
+        self.apply(&key.owner, outbox)?;
         let app = if is_older { self.state(&Scope::App(key.owner.app.clone()))? } else { app };
         Ok(Picture::Whole(Box::new(Loaded { head, events, session, user, app, summaries })))
     }
@@ -118,7 +119,7 @@ impl Redis {
                 app: reply.list()?.state()?,
                 summaries: reply.list()?.summaries()?,
                 events: reply.list()?.events()?,
-                notes: reply.list()?,
+                outbox: reply.list()?,
             };
             told.summaries.sort_by(|a, b| a.filter_key.cmp(&b.filter_key));
             Ok(told)
@@ -127,7 +128,7 @@ impl Redis {
     }
 
     /// Reads events from `first` to `last`, the newest first.
-    fn page(&self, key: &str, first: u64, last: u64, count: u64) -> StoreResult<Vec<Event>> {
+    fn page(&self, key: &str, first: u64, last: u64, count: u64) -> StoreResult<Vec<SessionEvent>> {
         let reply = self.command("XREVRANGE", key.to_owned(), &|arguments| {
             arguments.text(&format!("{last}-0")).text(&format!("{first}-0")).text("COUNT").number(count);
         })?;
@@ -135,7 +136,7 @@ impl Redis {
     }
 
     /// Reads the newest message of the user before `first`: the one at `newest`, or it is looked for in pages backwards.
-    fn user_before(&self, key: &str, mut first: u64, newest: u64) -> StoreResult<Option<Event>> {
+    fn user_before(&self, key: &str, mut first: u64, newest: u64) -> StoreResult<Option<SessionEvent>> {
         if newest > 0 && newest < first {
             return Ok(self.page(key, newest, newest, 1)?.pop());
         }
@@ -174,14 +175,14 @@ struct Told {
     user: State,
     app: State,
     summaries: Vec<StoredSummary>,
-    events: Vec<Event>,
-    notes: Reply,
+    events: Vec<SessionEvent>,
+    outbox: Reply,
 }
 
 impl Told {
     /// Returns the events that were read in front of the script, where they are of the same picture: none has left the
     /// session since then, and none came.
-    fn events_of(&self, early: Vec<Value>) -> Option<Vec<Event>> {
+    fn events_of(&self, early: Vec<Value>) -> Option<Vec<SessionEvent>> {
         let [marks, events] = <[Value; 2]>::try_from(early).ok()?;
         let events = Reply::of(events).and_then(Reply::events).ok()?;
         let is_newest = events.first().is_some_and(|event| event.seq == self.head.seq);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redis::Value;
 
-use super::super::{Event, Head, SessionKey, State, StoredSummary};
+use super::super::{Head, SessionEvent, SessionKey, State, StoredSummary};
 use super::packed;
 
 /// An answer of another form than the scripts give.
@@ -101,7 +101,7 @@ impl Reply {
     }
 
     /// Reads events to the end.
-    pub fn events(self) -> Result<Vec<Event>, Odd> {
+    pub fn events(self) -> Result<Vec<SessionEvent>, Odd> {
         let event = |value| {
             let (seq, mut fields) = Self::entry(value)?;
             packed::event(seq, &fields.bytes()?, fields.text()?).ok_or(Odd)

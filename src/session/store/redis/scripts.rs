@@ -49,8 +49,8 @@ script! {
     LIST = "scripts/list.lua";
     SWEEP = "scripts/sweep.lua";
     OWNER = "scripts/owner.lua";
-    SETTLE = "scripts/settle.lua";
-    STRIKE = "scripts/strike.lua";
+    APPLY = "scripts/apply.lua";
+    ACK = "scripts/ack.lua";
     SCHEMA = "scripts/schema.lua";
 }
 

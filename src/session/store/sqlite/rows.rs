@@ -6,7 +6,7 @@ use rusqlite::{OptionalExtension, Params, Row, Transaction, params};
 
 use super::super::rules::{Leaving, expires_ms, now_ms};
 use super::super::{
-    Append, Appended, Delta, Event, Eviction, Head, KEPT_IDS, Kind, NewEvent, SessionKey, State, StoreError,
+    Append, Appended, Delta, Eviction, Head, KEPT_IDS, Kind, NewEvent, SessionEvent, SessionKey, State, StoreError,
     StoredSummary, Ttl, UserKey,
 };
 use super::problem::Problem;
@@ -74,8 +74,8 @@ pub fn seq_of(place: i64) -> u64 {
     place.unsigned_abs() % PLACES
 }
 
-pub fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
-    Ok(Event {
+pub fn event(row: &Row<'_>) -> rusqlite::Result<SessionEvent> {
+    Ok(SessionEvent {
         seq: seq_of(row.get(0)?),
         id: row.get(1)?,
         time_ms: row.get(2)?,

@@ -160,6 +160,6 @@ redis.call('HSET', meta, 'seq', d(seq), 'first', d(first), 'updated', d(time))
 if is_user_changed then
   expire(user, user_ttl, time)
 end
-note(deltas)
+post(deltas)
 live(ttl, time, sid)
-return {'ok', found[1], d(seq), d(first), found[4], d(time), found[6], seqs, repeats, noted()}
+return {'ok', found[1], d(seq), d(first), found[4], d(time), found[6], seqs, repeats, pending()}

@@ -3,7 +3,7 @@
 -- Every number goes into a command through `d`, because Lua writes 1e+15 for a large one. Nothing is decoded as JSON, values
 -- are bytes, and nothing is unpacked whose length the caller chooses. An answer begins with a word that says what became of it.
 
-local MOST_NOTES = 16 -- notes for the app's slot that are told at once
+local OUTBOX_BATCH = 16 -- entries of an outbox that are returned at once
 
 local function d(number)
   return string.format('%d', number)

@@ -5,7 +5,7 @@ local found = head()
 if found[1] then
   -- A generation is nobody else's: it is this very call that made it, before its answer was lost.
   if is_again and generation ~= '' and found[1] == generation then
-    return {'ok', found[4], noted()}
+    return {'ok', found[4], pending()}
   end
   if not is_overwriting then
     return {'exists'}
@@ -22,6 +22,6 @@ if change(user, true) then
   expire(user, user_ttl, time)
 end
 local delta = arg()
-note(delta ~= '' and {delta} or {})
+post(delta ~= '' and {delta} or {})
 live(ttl, time, sid)
-return {'ok', d(time), noted()}
+return {'ok', d(time), pending()}

@@ -31,4 +31,4 @@ end
 local told = redis.call('HMGET', meta, 'cuts', 'user')
 return {'ok', found[1], found[2], found[3], found[4], found[5], found[6], told[1], told[2] or '0',
   redis.call('HGETALL', state), redis.call('HGETALL', user), app and redis.call('HGETALL', app) or {}, newest_of_each, shown,
-  noted()}
+  pending()}

@@ -1,6 +1,6 @@
 -- What the scripts of one session share; all its keys are on the slot of its user.
 
-local meta, events, ids, ops, state, summaries, index, user, notes =
+local meta, events, ids, ops, state, summaries, index, user, outbox =
   KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9]
 local OWN = 6 -- the first six are the session's own, and expire together
 
@@ -33,16 +33,16 @@ local function live(ttl, time, sid)
   end
 end
 
--- Leaves a note of what is to be done on the app's slot, which no script can reach from here.
-local function note(deltas)
+-- Leaves an entry of what is to be done on the app's slot, which no script can reach from here.
+local function post(deltas)
   if #deltas > 0 then
-    redis.call('XADD', notes, '*', 'd', table.concat(deltas))
-    redis.call('PERSIST', notes)
+    redis.call('XADD', outbox, '*', 'd', table.concat(deltas))
+    redis.call('PERSIST', outbox)
   end
 end
 
-local function noted()
-  return redis.call('XRANGE', notes, '-', '+', 'COUNT', MOST_NOTES)
+local function pending()
+  return redis.call('XRANGE', outbox, '-', '+', 'COUNT', OUTBOX_BATCH)
 end
 
 -- The newest summary of a filter key is told by the session: its number, its version, the last position that it covers.

@@ -1,8 +1,0 @@
--- KEYS: a user's notes. ARGV: the note that is done. The empty list stays for a day, so that a note that is left in the same
--- millisecond gets a higher number than the last.
-redis.call('XDEL', KEYS[1], arg())
-local left = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', MOST_NOTES)
-if #left == 0 then
-  redis.call('PEXPIRE', KEYS[1], '86400000')
-end
-return {'ok', left}
