@@ -143,14 +143,14 @@ pub enum Part<'a> {
     /// An image, sound or file, with its URL, data URL or base64 data.
     Media(Media, Text<'a>),
     /// A block of Anthropic's form, as compact JSON text. It is counted, and never cut by itself.
-    Block(Block, Text<'a>),
+    Block(BlockKind, Text<'a>),
     /// Anything else, as compact JSON text.
     Other(Text<'a>),
 }
 
 /// The kinds of blocks of Anthropic's form that no other form has a field for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Block {
+pub enum BlockKind {
     /// `thinking` and `redacted_thinking`: signed.
     Thought,
     /// `tool_use`, `tool_result` and those of the provider's own tools: one needs the other.

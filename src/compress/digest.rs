@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::message::{Block, Content, Field, Media, Message, Part, Role, Text};
+use crate::message::{BlockKind, Content, Field, Media, Message, Part, Role, Text};
 use crate::tokens::content_seed;
 
 /// A hash under way; 128 bits, seeded anew in each process.
@@ -56,8 +56,8 @@ impl Digest {
                         Part::Media(Media::Audio, _) => 3,
                         Part::Media(Media::File, _) => 4,
                         Part::Other(_) => 5,
-                        Part::Block(Block::Thought, _) => 6,
-                        Part::Block(Block::Call, _) => 7,
+                        Part::Block(BlockKind::Thought, _) => 6,
+                        Part::Block(BlockKind::Call, _) => 7,
                     });
                     self.text(part.text().as_str());
                 }

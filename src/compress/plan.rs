@@ -1,7 +1,7 @@
 //! What comes out: for each message keep, edit or leave out, and the receipt of it.
 
 use crate::error::{Error, Result};
-use crate::message::{Block, Content, Field, Message, Part, Role, Text};
+use crate::message::{BlockKind, Content, Field, Message, Part, Role, Text};
 use crate::tokens::Source;
 
 use crate::archive::Archived;
@@ -39,7 +39,7 @@ impl Plan {
     ///
     /// [`Error::InvalidMessage`] for the first such message.
     pub fn keeps_calls(&self, view: &[Message<'_>]) -> Result<()> {
-        let is_call = |part: &Part<'_>| matches!(part, Part::Block(Block::Call, _));
+        let is_call = |part: &Part<'_>| matches!(part, Part::Block(BlockKind::Call, _));
         let mut kept = vec![false; view.len()];
         for output in &self.outputs {
             if let Output::Keep(index) | Output::Edit(index, _) = output {

@@ -9,8 +9,9 @@ use crate::Error;
 use crate::compress::{CallEdit, Edit, NewMessage, Output, Plan};
 use crate::message::Field;
 
-use super::convert::{Originals, is_text, kind, snapshot};
+use super::convert::{is_text, kind, snapshot};
 use super::errors::to_python;
+use super::view::Originals;
 
 /// Returns the messages of a request: untouched ones are the very same objects, edited ones new dicts with every other
 /// key kept. `messages` and `originals` are what the plan was made of, whatever the caller's lists hold by now.

@@ -10,8 +10,8 @@ use crate::message::Message;
 use crate::{Error, Result};
 
 use super::arguments::format_value;
-use super::convert::View;
 use super::errors::OrRaise;
+use super::view::View;
 
 /// Where the originals of shortened results are kept.
 pub struct Archive {

@@ -9,12 +9,12 @@ use crate::cache::{self, CONVERSATIONS, STRINGS, Share};
 use crate::compress;
 
 use super::arguments::whole;
-use super::convert::detached_whole;
-use super::{convert, unchanged};
+use super::view::detached_whole;
+use super::{unchanged, view};
 
 /// The caches of the binding: they hold objects of the interpreter.
 const OF_BINDING: [(&Share, Size, Clear); 2] =
-    [(&STRINGS, convert::strings_bytes, convert::clear_strings), (&CONVERSATIONS, unchanged::bytes, unchanged::clear)];
+    [(&STRINGS, view::strings_bytes, view::clear_strings), (&CONVERSATIONS, unchanged::bytes, unchanged::clear)];
 
 type Size = fn(Python<'_>) -> usize;
 type Clear = fn(Python<'_>);

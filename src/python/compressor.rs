@@ -25,7 +25,7 @@ pub struct Compressor {
     tools: Option<String>,
     max_output_tokens: Option<u64>,
     limits: Limits,
-    steady: CompactionCache,
+    cache: CompactionCache,
     archive: Option<Archive>,
     receipt: Mutex<Option<Py<Receipt>>>,
 }
@@ -50,7 +50,7 @@ impl Compressor {
             tools: self::tools(tools)?,
             max_output_tokens: optional_whole(max_output_tokens, "max_output_tokens")?,
             limits: limits(settings)?,
-            steady: CompactionCache::default(),
+            cache: CompactionCache::default(),
             archive: Archive::of(archive)?,
             receipt: Mutex::new(None),
         })
@@ -71,7 +71,7 @@ impl Compressor {
         let window_tokens = optional_whole(context_window, "context_window")?.unwrap_or(self.context_window);
         let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?.or(self.max_output_tokens);
         let request = Request { max_output_tokens, ..call.request(window_tokens, self.limits.clone()) };
-        let (messages, receipt) = call.compress(&request, Some(&self.steady))?;
+        let (messages, receipt) = call.compress(&request, Some(&self.cache))?;
         self.keep(receipt);
         Ok(messages)
     }
@@ -132,8 +132,8 @@ impl Compressor {
             emergency_ratio,
         };
         let (context_window, model, tools, max_output_tokens) = kept;
-        let (steady, archive, receipt) = (CompactionCache::default(), Archive::of(archive)?, Mutex::new(receipt));
-        Ok(Self { context_window, model, tools, max_output_tokens, limits, steady, archive, receipt })
+        let (cache, archive, receipt) = (CompactionCache::default(), Archive::of(archive)?, Mutex::new(receipt));
+        Ok(Self { context_window, model, tools, max_output_tokens, limits, cache, archive, receipt })
     }
 
     #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over

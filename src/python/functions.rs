@@ -13,10 +13,11 @@ use crate::{Error, conversation, history, window};
 use super::apply::apply;
 use super::archive::{self, Archive};
 use super::arguments::{format_value, limits, messages, model, optional_whole, tools, whole};
-use super::convert::{Strings, View, without_surrogates};
+use super::convert::without_surrogates;
 use super::errors::OrRaise;
 use super::receipt::{Fitted, Receipt};
 use super::unchanged;
+use super::view::{Strings, View};
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
@@ -92,11 +93,11 @@ impl<'py> Call<'py> {
         })
     }
 
-    /// Compresses, with what `steady` or else all stateless calls remember; without a receipt where nothing was to be done.
+    /// Compresses, with what `cache` or else all stateless calls remember; without a receipt where nothing was to be done.
     pub fn compress(
         &self,
         request: &Request<'_>,
-        steady: Option<&CompactionCache>,
+        cache: Option<&CompactionCache>,
     ) -> PyResult<(Bound<'py, PyList>, Option<Py<Receipt>>)> {
         let py = self.messages.py();
         if unchanged::is_settled(&self.messages, &request.counter(), request) {
@@ -107,8 +108,8 @@ impl<'py> Call<'py> {
                 None
             } else {
                 view.count(py, counter)?;
-                let plan = |messages: &[Message<'_>], request: &Request<'_>| match steady {
-                    Some(steady) => steady.compress(messages, request),
+                let plan = |messages: &[Message<'_>], request: &Request<'_>| match cache {
+                    Some(cache) => cache.compress(messages, request),
                     None => compress::compress(messages, request),
                 };
                 archive::planned(py, self.archive.as_ref(), view, request, plan)?.or_raise(py)?

@@ -20,6 +20,7 @@ mod recovery;
 mod sessions;
 mod summary;
 mod unchanged;
+mod view;
 
 /// The compiled half of the package `nanobot_context`.
 #[pyo3::pymodule(name = "_core", gil_used = false)]

@@ -10,8 +10,9 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::compress;
 use crate::tokens::{Source, TokenCounter};
 
-use super::convert::{Strings, View, snapshot};
+use super::convert::snapshot;
 use super::functions::Call;
+use super::view::{Strings, View};
 
 /// What was cut, and how large the request was and is.
 #[pyclass(frozen, skip_from_py_object, module = "nanobot_context")]

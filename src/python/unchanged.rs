@@ -16,7 +16,7 @@ use crate::compress::{Bounds, Request};
 use crate::tokens::TokenCounter;
 
 use super::caches::take_out;
-use super::convert::{Strings, View};
+use super::view::{Strings, View};
 
 /// Conversations remembered: those of a gateway that are answered at the same time, and their subagents.
 const MAX_CONVERSATIONS: usize = 8;
