@@ -182,8 +182,8 @@ mod tests {
         let json = format!("[{}]", rows.join(", "));
         let named = |text: &str| archive.named_by(text).map(str::to_owned);
         for text in [&log, &json] {
-            let outline = Segments::of(text);
-            let short = outline.excerpt(text, &|piece| piece < 3, Some(&path));
+            let segments = Segments::of(text);
+            let short = segments.excerpt(text, &|piece| piece < 3, Some(&path));
             assert_eq!(named(&short).as_deref(), Some("0123456789abcdef.txt"), "{short}");
             // Shortened again with the origin that it names, it names it once.
             let again = Segments::of(&short).excerpt(&short, &|piece| piece < 1, Some(&path));

@@ -796,7 +796,7 @@ const AROUND: usize = 120;
 
 /// Returns whether a text is prose.
 fn is_prose(analysis: &Analysis) -> bool {
-    matches!(analysis.kind(), None | Some(Kind::Plain | Kind::Markdown))
+    matches!(analysis.kind(), None | Some(Kind::Plain))
 }
 
 /// Returns the name around `at` as somebody wrote it.

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::message::{Content, Message, Part, Role};
-use crate::text::analysis::has_time;
+use crate::text::bytes::has_time;
 use crate::text::segments::{Class, Segments, is_error};
 use crate::text::terms::{self, Term, TermKind};
 use crate::tokens::BuildMixedHasher;
@@ -134,8 +134,8 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
 /// Returns the lines of a result that report an error, with their places; of a template only its first lines.
 pub fn errors(text: &str) -> Vec<(usize, &str)> {
     let mut errors = Vec::new();
-    let outline = Segments::of(text);
-    for piece in outline.pieces().iter().filter(|piece| piece.class == Class::Error) {
+    let segments = Segments::of(text);
+    for piece in segments.pieces().iter().filter(|piece| piece.class == Class::Error) {
         let mut at = piece.start as usize;
         // Short lines are one piece with their neighbours.
         for line in text[piece.range()].split_inclusive('\n') {

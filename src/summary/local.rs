@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::compress::lost::errors;
 use crate::conversation::is_note;
 use crate::message::{Content, Message, Part, Role, Text};
-use crate::text::analysis::has_time;
+use crate::text::bytes::has_time;
 use crate::text::ledger::{call_line, on_one_line};
 use crate::text::rules::{rules, sentences};
 use crate::text::terms;

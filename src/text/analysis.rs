@@ -8,6 +8,7 @@ use crate::checkpoint;
 use crate::tokens::ContentMemory;
 use crate::tools::SUBJECT_KEYS;
 
+use super::bytes::has_time;
 use super::segments::{Class, Kind, Segments};
 use super::terms::{self, ShortTerm, Terms};
 
@@ -41,7 +42,7 @@ pub struct Part {
 /// What is known of a text.
 #[derive(Debug)]
 pub struct Analysis {
-    outline: Option<Segments>,
+    segments: Option<Segments>,
     pub parts: Box<[Part]>,
     /// The terms of all parts, in order.
     pub terms: Box<[ShortTerm]>,
@@ -58,7 +59,7 @@ impl Analysis {
         checkpoint::reached();
         MEMORY.get_or_make(text, form as u64, || {
             let analysis = Self::make(text, form);
-            let bytes = analysis.outline.as_ref().map_or(0, Segments::heap_bytes)
+            let bytes = analysis.segments.as_ref().map_or(0, Segments::heap_bytes)
                 + analysis.parts.len() * size_of::<Part>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
                 + analysis.names.len() * size_of::<u32>();
@@ -67,13 +68,13 @@ impl Analysis {
     }
 
     fn make(text: &str, form: Form) -> Self {
-        let (outline, terms) = if form == Form::Whole {
+        let (segments, terms) = if form == Form::Whole {
             (None, Terms::by_part(text, std::iter::once(text.len()), &mut ()))
         } else {
-            let (outline, terms) = Segments::with_terms(text);
-            (Some(outline), terms)
+            let (segments, terms) = Segments::with_terms(text);
+            (Some(segments), terms)
         };
-        let mut parts: Vec<Part> = match &outline {
+        let mut parts: Vec<Part> = match &segments {
             None => vec![Part {
                 bytes: bytes(0..text.len()),
                 class: Class::Plain,
@@ -81,7 +82,7 @@ impl Analysis {
                 has_time: false,
                 terms_end: 0,
             }],
-            Some(outline) => {
+            Some(segments) => {
                 let part = |(start, end, class, is_fixed): (u32, u32, Class, bool)| Part {
                     bytes: end - start,
                     class,
@@ -89,21 +90,21 @@ impl Analysis {
                     has_time: form == Form::Dated && has_time(&text.as_bytes()[start as usize..end as usize]),
                     terms_end: 0,
                 };
-                let members = if form == Form::Members { outline.members(text, &SUBJECT_KEYS) } else { Vec::new() };
-                let is_fixed = |i| members.contains(&i) || (form == Form::Arguments && !outline.is_within_string(i));
-                let pieces = outline.pieces().iter().enumerate();
+                let members = if form == Form::Members { segments.members(text, &SUBJECT_KEYS) } else { Vec::new() };
+                let is_fixed = |i| members.contains(&i) || (form == Form::Arguments && !segments.is_within_string(i));
+                let pieces = segments.pieces().iter().enumerate();
                 pieces.map(|(i, piece)| part((piece.start, piece.end, piece.class, is_fixed(i)))).collect()
             }
         };
         for (part, end) in parts.iter_mut().zip(&terms.ends) {
             part.terms_end = *end;
         }
-        Self { outline, parts: parts.into(), terms: terms.all.into(), names: terms.names.into() }
+        Self { segments, parts: parts.into(), terms: terms.all.into(), names: terms.names.into() }
     }
 
     /// Returns what the text is, where it was taken apart.
     pub fn kind(&self) -> Option<Kind> {
-        self.outline.as_ref().map(Segments::kind)
+        self.segments.as_ref().map(Segments::kind)
     }
 
     /// Returns how many names it has, repeats included.
@@ -134,27 +135,11 @@ impl Analysis {
 
     /// Puts together the parts that `keep` names; a mark stands for each gap.
     pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
-        match &self.outline {
-            Some(outline) => outline.excerpt(text, keep, origin),
+        match &self.segments {
+            Some(segments) => segments.excerpt(text, keep, origin),
             None => text.to_owned(),
         }
     }
-}
-
-/// Returns whether there is `12:34` or `2026-11-22` in a text, whatever the digits.
-pub fn has_time(text: &[u8]) -> bool {
-    let shape = |from: usize, shape: &[u8]| {
-        let bytes = text.get(from..from + shape.len());
-        bytes.is_some_and(|bytes| {
-            bytes.iter().zip(shape).all(|(byte, like)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like })
-        })
-    };
-    let marks = text.iter().enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-'));
-    marks.map(|(at, _)| at).any(|at| {
-        (at >= 2 && shape(at - 2, b"00:00"))
-            || (at >= 1 && shape(at - 1, b"0:00"))
-            || (at >= 4 && shape(at - 4, b"0000-00-00"))
-    })
 }
 
 /// Returns the length of a range as texts below 4 GiB have it.
@@ -236,15 +221,5 @@ mod tests {
         assert_eq!(kept(&|_| false), serde_json::json!({"…": "2 of 3 keys left out", "path": "src/a.py"}));
         let some = kept(&|part| part < 9);
         assert!(some["edits"].as_array().is_some_and(|edits| (3..60).contains(&edits.len())), "{some}");
-    }
-
-    #[test]
-    fn a_clock_or_a_date_is_a_time() {
-        for text in ["It is 12:34.", "at 9:05", "2026-11-22", "日期：2026-11-22"] {
-            assert!(has_time(text.as_bytes()), "{text}");
-        }
-        for text in ["src/a.rs:12", "1:2", "12-34", "key: value", "v1.2-3", ""] {
-            assert!(!has_time(text.as_bytes()), "{text}");
-        }
     }
 }

@@ -43,63 +43,25 @@ pub struct Word {
     pub classes: u8,
     /// As [`hash_of_name`] has it.
     pub hash: u64,
-    /// What stands behind its last whole eight bytes, letters in lower case: all of most words.
-    rest: u64,
-}
-
-impl Word {
-    /// Returns the hash of the first `length` bytes of a word of fewer than eight, as [`hash_of_name`] has it.
-    pub fn hash_of_start(&self, length: usize) -> u64 {
-        mix(SEED ^ (self.rest & ((1 << (8 * length)) - 1)))
-    }
 }
 
 /// Returns the word that begins at `start`, an empty one where none does.
-///
-/// Eight bytes at a time: most words are shorter, so that there is one branch for a word and not one for each byte.
-#[inline]
 pub fn word(bytes: &[u8], start: usize) -> Word {
-    let mut word = Word { end: start, classes: 0, hash: SEED, rest: 0 };
-    let mut before = 0;
-    loop {
-        let eight = match bytes.get(word.end..).and_then(|rest| rest.first_chunk()) {
-            Some(chunk) => u64::from_le_bytes(*chunk),
-            None => few(bytes.get(word.end..).unwrap_or_default()),
-        };
-        let folded = eight | LOWER_CASE;
-        let digits = within(eight, b'0', b'9');
-        let underscores = within(eight, b'_', b'_');
-        let letters = within(folded, b'a', b'z');
-        // The case of a letter is its bit 5, here moved to the high bit.
-        let (lower, upper) = (letters & eight << 2, letters & !(eight << 2));
-        let length = (!(digits | underscores | letters) & HIGH).trailing_zeros() / 8;
-        let mask = u64::MAX.checked_shr(64 - 8 * length).unwrap_or(0);
-        let humps = (lower << 8 | before) & upper;
-        before = lower >> 56;
-        let has = |found: u64, class: u8| if found & mask == 0 { 0 } else { class };
-        word.classes |= has(digits, DIGIT)
-            | has(upper, UPPER)
-            | has(underscores, UNDERSCORE)
-            | has(lower, LOWER)
-            | has(humps, HUMP);
-        word.end += length as usize;
-        word.rest = folded & mask;
-        word.hash = mix(word.hash ^ word.rest);
-        if length < 8 {
-            return word;
+    let rest = bytes.get(start..).unwrap_or_default();
+    let (mut length, mut classes, mut before) = (0, 0, 0);
+    for &byte in rest {
+        let class = class(byte);
+        if class == 0 {
+            break;
         }
+        classes |= class;
+        if before == LOWER && class == UPPER {
+            classes |= HUMP;
+        }
+        before = class;
+        length += 1;
     }
-}
-
-const EACH: u64 = 0x0101_0101_0101_0101;
-const HIGH: u64 = 0x80 * EACH;
-
-/// Sets the high bit of each of eight bytes that is within a range of ASCII.
-fn within(bytes: u64, first: u8, last: u8) -> u64 {
-    // Of seven bits each, so that no sum carries into the next byte.
-    let low = bytes & !HIGH;
-    let from = |least: u8| low + EACH * u64::from(0x80 - least);
-    from(first) & !from(last + 1) & !bytes & HIGH
+    Word { end: start + length, classes, hash: hash_of_name(&rest[..length]) }
 }
 
 /// Things by some bits of their hashes: tells them from most others, and may take another one for one of them.
@@ -137,70 +99,20 @@ fn few(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns where a byte of ASCII is found first, eight bytes at a time: lines are too short for what the standard library
-/// does before and behind its loop.
-pub fn position(bytes: &[u8], wanted: u8) -> Option<usize> {
-    let (chunks, rest) = bytes.as_chunks();
-    let first = |eight: u64| {
-        let found = same(eight, wanted);
-        (found != 0).then(|| found.trailing_zeros() as usize / 8)
+/// Returns whether there is `12:34` or `2026-11-22` in a text, whatever the digits.
+pub fn has_time(text: &[u8]) -> bool {
+    let shape = |from: usize, shape: &[u8]| {
+        let bytes = text.get(from..from + shape.len());
+        bytes.is_some_and(|bytes| {
+            bytes.iter().zip(shape).all(|(byte, like)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like })
+        })
     };
-    for (i, chunk) in chunks.iter().enumerate() {
-        if let Some(at) = first(u64::from_le_bytes(*chunk)) {
-            return Some(8 * i + at);
-        }
-    }
-    // Behind the rest are zeros.
-    let at = first(few(rest)).filter(|&at| at < rest.len())?;
-    Some(8 * chunks.len() + at)
-}
-
-/// Sets the high bit of the first of eight bytes that is `wanted`, and maybe of some behind it; of none where none is.
-fn same(bytes: u64, wanted: u8) -> u64 {
-    let zeros = bytes ^ (EACH * u64::from(wanted));
-    zeros.wrapping_sub(EACH) & !zeros & HIGH
-}
-
-/// Iterates over the lines of a text, their ends included.
-pub fn lines(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let end = position(rest.as_bytes(), b'\n').map_or(rest.len(), |at| at + 1);
-        let (line, behind) = rest.split_at(end);
-        rest = behind;
-        (!line.is_empty()).then_some(line)
+    let marks = text.iter().enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-'));
+    marks.map(|(at, _)| at).any(|at| {
+        (at >= 2 && shape(at - 2, b"00:00"))
+            || (at >= 1 && shape(at - 1, b"0:00"))
+            || (at >= 4 && shape(at - 4, b"0000-00-00"))
     })
-}
-
-/// As [`str::trim`]; most lines begin and end in ASCII, which needs no table.
-pub fn trim(line: &str) -> &str {
-    trim_start(trim_end(line))
-}
-
-/// As [`str::trim_start`].
-pub fn trim_start(line: &str) -> &str {
-    let spaces = line.bytes().take_while(|&byte| is_space(byte)).count();
-    let line = &line[spaces..];
-    if line.as_bytes().first().is_some_and(|first| !first.is_ascii()) { line.trim_start() } else { line }
-}
-
-/// As [`str::trim_end`].
-pub fn trim_end(line: &str) -> &str {
-    let spaces = line.bytes().rev().take_while(|&byte| is_space(byte)).count();
-    let line = &line[..line.len() - spaces];
-    if line.as_bytes().last().is_some_and(|last| !last.is_ascii()) { line.trim_end() } else { line }
-}
-
-/// Returns whether a byte is a space as Unicode has it.
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
-}
-
-/// Returns whether one of the `wanted` bytes, none of them 0, is among `bytes`; eight at a time.
-pub fn has_any<const N: usize>(bytes: &[u8], wanted: [u8; N]) -> bool {
-    let (chunks, rest) = bytes.as_chunks();
-    let found = |eight: u64| wanted.iter().fold(0, |found, &byte| found | same(eight, byte)) != 0;
-    chunks.iter().any(|chunk| found(u64::from_le_bytes(*chunk))) || found(few(rest))
 }
 
 /// Folds the product of 128 bits into 64, in which every bit of `value` tells.
@@ -222,7 +134,7 @@ pub fn usize_of(hash: u64) -> usize {
 }
 
 /// Of letters, digits and what stands in paths and the like, only the two cases of a letter differ in this bit.
-const LOWER_CASE: u64 = 0x20 * EACH;
+const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
 /// Any odd number without a pattern.
 const SEED: u64 = 0x517c_c1b7_2722_0a95;
 
@@ -255,41 +167,10 @@ mod tests {
                     let word = word(&text, 0);
                     assert_eq!((word.end, word.classes), (end, classes), "{byte} {length}");
                     assert_eq!(word.hash, hash_of_name(&text[..end]));
-                    for start in 0..end.min(8) {
-                        assert!(end >= 8 || word.hash_of_start(start) == hash_of_name(&text[..start]));
-                    }
                 }
             }
         }
         assert_eq!(word(b"a", 1).end, 1);
-    }
-
-    #[test]
-    fn lines_are_those_of_the_standard_library() {
-        let texts =
-            ["", "\n", "a", "a\n\nb\r\n", "日志日志\n错误\n", "one line that is longer than eight\nand another"];
-        for text in texts {
-            assert_eq!(lines(text).collect::<Vec<_>>(), text.split_inclusive('\n').collect::<Vec<_>>());
-            for wanted in 0..0x80 {
-                let expected = text.bytes().position(|byte| byte == wanted);
-                assert_eq!(position(text.as_bytes(), wanted), expected, "{text:?} {wanted}");
-                let is_found = wanted > 0 && has_any(text.as_bytes(), [wanted, 0x7f]);
-                assert_eq!(is_found, expected.is_some(), "{text:?} {wanted}");
-            }
-        }
-    }
-
-    #[test]
-    fn lines_are_trimmed_as_the_standard_library_does() {
-        for byte in 0..0x80_u8 {
-            for other in ["", "\u{3000}", "\u{85}", "é", "\u{a0} "] {
-                let space = char::from(byte);
-                for text in [format!("{space}{other}{space}a b{space}{other} {space}"), format!("{other}{space}")] {
-                    assert_eq!((trim(&text), trim_start(&text)), (text.trim(), text.trim_start()), "{text:?}");
-                    assert_eq!(trim_end(&text), text.trim_end(), "{text:?}");
-                }
-            }
-        }
     }
 
     #[test]
@@ -329,6 +210,16 @@ mod tests {
         let joins = b"./:-@#+~\\_09az";
         for (i, a) in joins.iter().enumerate() {
             assert!(joins[..i].iter().all(|b| hash_of_name(&[*a]) != hash_of_name(&[*b])), "{a}");
+        }
+    }
+
+    #[test]
+    fn a_clock_or_a_date_is_a_time() {
+        for text in ["It is 12:34.", "at 9:05", "2026-11-22", "日期：2026-11-22"] {
+            assert!(has_time(text.as_bytes()), "{text}");
+        }
+        for text in ["src/a.rs:12", "1:2", "12-34", "key: value", "v1.2-3", ""] {
+            assert!(!has_time(text.as_bytes()), "{text}");
         }
     }
 }

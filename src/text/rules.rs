@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::bytes::Filter;
+use super::bytes::{Filter, has_time};
 
 /// What a sentence is to those that follow it. What matters more comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,36 +94,8 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
 });
 
 /// Words before the first that says something: "And one more thing: …".
-const FILLERS: &[&str] = &[
-    "and",
-    "also",
-    "so",
-    "then",
-    "but",
-    "ok",
-    "okay",
-    "oh",
-    "hey",
-    "hi",
-    "hello",
-    "well",
-    "btw",
-    "yes",
-    "und",
-    "aber",
-    "außerdem",
-    "et",
-    "aussi",
-    "mais",
-    "y",
-    "e",
-    "pero",
-    "también",
-    "now",
-    "again",
-    "just",
-    "thanks",
-];
+const FILLERS: &str = "and also so then but ok okay oh hey hi hello well btw yes und aber außerdem et aussi mais y e pero también now again just \
+    thanks";
 
 /// Who is told of, and the most characters between them and what they did.
 const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
@@ -207,7 +179,7 @@ fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
         (text.len(), text.len())
     };
     let (mut at, mut is_fenced) = (0, false);
-    super::bytes::lines(text).filter_map(move |line| {
+    text.split_inclusive('\n').filter_map(move |line| {
         let range = at..at + line.len();
         at = range.end;
         let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
@@ -236,7 +208,7 @@ fn is_material(line: &str) -> bool {
         return true;
     }
     let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count();
-    symbols * 8 > bare.len() && bare.len() > 16 || super::analysis::has_time(&bare.as_bytes()[..bare.len().min(24)])
+    symbols * 8 > bare.len() && bare.len() > 16 || has_time(&bare.as_bytes()[..bare.len().min(24)])
 }
 
 /// Whether a byte is more usual in code, markup and paths than in what people write.
@@ -283,7 +255,7 @@ fn claim(sentence: &str) -> Option<Claim> {
             }
             meet(*sign);
         }
-        is_start &= word.bytes().all(|byte| byte.is_ascii_digit()) || FILLERS.contains(&word);
+        is_start &= word.bytes().all(|byte| byte.is_ascii_digit()) || FILLERS.split(' ').any(|filler| filler == word);
         if matches!(word, "rule" | "rules") && is_heading(&said[at + word.len()..]) {
             meet(Sign::Claims(Claim::Rule));
         }
@@ -433,74 +405,21 @@ mod tests {
 
     #[test]
     fn what_holds_from_then_on_is_told_by_words_in_many_languages() {
-        for text in [
-            "Use pnpm instead of npm.",
-            "Stop using emojis.",
-            "Only touch files in src/.",
-            "No more than 80 columns.",
-            "Keep every function under 40 lines.",
-            "All amounts are in Swiss francs, not euros.",
-            "OK, and make sure to ask me.",
-            "One more thing: don't mention prices.",
-            "You need to ask before deleting anything.",
-            "别再用表情符号了。",
-            "每次提交前都要先跑测试。",
-            "尽量少用缩写。",
-            "只改 src 目录下的文件。",
-            "务必先问我再操作。",
-            "金额一律保留两位小数。",
-            "Antworte immer auf Deutsch.",
-            "Ab jetzt nur noch per Mail.",
-            "Ne touche jamais à la base.",
-            "Nunca borres las copias.",
-            "Rispondi sempre in italiano.",
-            "Nunca apague os arquivos.",
-            "Antwoord altijd in het Nederlands.",
-            "Nigdy nie usuwaj kopii.",
-            "Всегда отвечай по-русски.",
-            "必ず日本語で答えてください。",
-            "絵文字は使わないで。",
-            "항상 한국어로 대답해 줘.",
-            "이모지를 쓰지 마세요.",
-        ] {
-            assert_eq!(claims(text), [Claim::Rule], "{text}");
-        }
-        for text in [
-            "My name is Ada.",
-            "I am allergic to nuts.",
-            "I don't eat pork.",
-            "I live in Zurich.",
-            "我叫小李。",
-            "我对青霉素过敏。",
-            "Ich heiße Jonas.",
-            "Je m'appelle Claire.",
-            "Me llamo Lucía.",
-            "Mi chiamo Ada.",
-            "私の名前は健太です。",
-            "제 이름은 민수입니다.",
-        ] {
-            assert_eq!(claims(text), [Claim::Fact], "{text}");
-        }
-        for text in ["I need to change my flight.", "I'm not sure which one.", "我需要一张票。", "Ich habe Hunger."]
-        {
-            assert_eq!(claims(text), [Claim::Trait], "{text}");
-        }
-        assert_eq!(
-            claims("Please run it. 请看一下。 I moved the launch to March. 我女儿上小学。"),
-            [Claim::Wish, Claim::Wish, Claim::Told, Claim::Told]
-        );
-        for text in [
-            "The older machine went through the usual list.",
-            "They always came late.",
-            "别人说天气不错。",
-            "请问几点了？",
-            "用户都很轻松。",
-            "Der Besucher ordnete die Listen.",
-            "Le comité regardait les croquis.",
-            "図書室の人は椅子を運びました。",
-            "이웃은 조용히 의자를 옮겼다.",
-        ] {
-            assert_eq!(claims(text), [], "{text}");
+        let rows = include_str!("../../tests/rust/rules.tsv").lines().filter(|row| !row.starts_with('#'));
+        for (kind, text) in rows.filter_map(|row| row.split_once('\t')) {
+            let expected: &[Claim] = match kind {
+                "rule" => &[Claim::Rule],
+                "fact" => &[Claim::Fact],
+                "trait" => &[Claim::Trait],
+                "wish" => &[Claim::Wish],
+                "told" => &[Claim::Told],
+                "none" => &[],
+                _ => {
+                    assert_eq!(found(text), Vec::<&str>::new(), "{text}");
+                    continue;
+                }
+            };
+            assert_eq!(claims(text), expected, "{text}");
         }
     }
 
@@ -538,21 +457,6 @@ mod tests {
             ("你好！从现在起不要自动提交。", "从现在起不要自动提交。"),
         ] {
             assert_eq!(found(text), [rule], "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_told_or_asked_is_no_rule() {
-        for text in [
-            "The build is green.",
-            "She said they must leave.",
-            "Why does it never finish?",
-            "I don't know what it does.",
-            "They've never asked.",
-            "今天的报告写好了。",
-            "为什么不要缓存呢",
-        ] {
-            assert_eq!(found(text), Vec::<&str>::new(), "{text}");
         }
     }
 

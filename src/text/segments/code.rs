@@ -1,6 +1,6 @@
 //! Source code: its signatures, its comments.
 
-use crate::text::bytes::{trim, word};
+use crate::text::bytes::word;
 
 use super::severity::{Level, Scan};
 use super::units::Unit;
@@ -114,7 +114,7 @@ pub fn is_code(lines: &[&str]) -> bool {
     }
     let (mut code, mut quotes, mut signatures) = (0, 0, 0);
     for (i, line) in lines.iter().enumerate() {
-        let trimmed = trim(line);
+        let trimmed = line.trim();
         let is_signature = is_signature(trimmed);
         signatures += usize::from(is_signature);
         code += usize::from(is_signature || is_code_line(line, trimmed));
@@ -201,7 +201,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
 }
 
 fn of_line(line: &str, scan: &Scan) -> Class {
-    let trimmed = trim(line);
+    let trimmed = line.trim();
     match () {
         () if trimmed.is_empty() => Class::Noise,
         () if is_signature(trimmed) || trimmed.starts_with('@') => Class::Header,

@@ -1,22 +1,18 @@
 //! Which rows of a table differ from the others.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasherDefault;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Class;
-use super::log::AsIs;
-
-type ByHash<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
 /// What the rows of a table have in their columns, gathered row by row. O(n) in bytes of cells.
 #[derive(Default)]
 pub struct Columns {
     rows: u32,
     columns: Vec<Column>,
-    shapes: ByHash<Vec<u32>>,
-    seen: HashSet<u64, BuildHasherDefault<AsIs>>,
+    shapes: HashMap<u64, Vec<u32>>,
+    seen: HashSet<u64>,
     same: Vec<u32>,
     errors: Vec<u32>,
 }
@@ -25,7 +21,7 @@ pub struct Columns {
 struct Column {
     cells: u32,
     numbers: Vec<(u32, f64)>,
-    values: ByHash<Value>,
+    values: HashMap<u64, Value>,
     /// More different values than categories have.
     is_free: bool,
 }

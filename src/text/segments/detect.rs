@@ -1,10 +1,12 @@
 //! What kind of text this is, by a sample of its lines.
 
-use crate::text::bytes::{self, has_any, is_word, position, trim_end, trim_start};
+use memchr::memchr2;
+
+use crate::text::bytes::{self, has_time, is_word};
 
 use super::log::Rules;
 use super::severity::Level;
-use super::{Kind, code, diff, markup, table};
+use super::{Kind, code, diff, html, table};
 
 /// What the sample tells.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ impl Form {
             },
             mask_quotes: is_log,
             is_search: self.kind == Kind::Search,
+            has_headings: self.kind == Kind::Plain,
             edges: if is_log { (2, 8) } else { (3, 3) },
         }
     }
@@ -54,14 +57,14 @@ pub fn form(text: &str) -> Form {
     let counted = |lines: &[&str]| lines.len() >= 3 && is_counted(lines);
     let is_numbered = reaches(&lines, 70, &|line| code::without_number(line).is_some()) && counted(&lines);
     let bare = |line| code::without_number(line).filter(|_| is_numbered).unwrap_or(line);
-    let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !trim_start(line).is_empty()).collect();
+    let lines: Vec<&str> = lines.into_iter().map(bare).filter(|line| !line.trim_start().is_empty()).collect();
     let form = |kind| Form { kind, is_numbered, is_prose: false };
     let Some(first) = lines.first() else { return form(Kind::Plain) };
     let most = |percent: usize, test: &dyn Fn(&str) -> bool| reaches(&lines, percent, test);
     if diff::is_diff(&lines) {
         return form(Kind::Diff);
     }
-    if markup::is_html(first.trim_start(), &lines) {
+    if html::is_html(first.trim_start(), &lines) {
         return form(Kind::Html);
     }
     if lines.len() >= 3 && most(60, &|line| is_hit(line).is_some()) {
@@ -75,9 +78,6 @@ pub fn form(text: &str) -> Form {
     }
     if table::is_table(&lines) {
         return form(Kind::Table);
-    }
-    if markup::is_markdown(&lines) {
-        return form(Kind::Markdown);
     }
     if is_numbered {
         // A file that was read: what it says of errors is no report.
@@ -121,7 +121,7 @@ fn sample(text: &str) -> Vec<&str> {
     let not_blank = |line: &&str| line.bytes().take(LINE_BYTES).any(|byte| !byte.is_ascii_whitespace());
     let window = |from: usize, count: usize| {
         let (from, to) = (boundary(text, from), boundary(text, from + count * LINE_BYTES));
-        let lines = bytes::lines(&text[from..to]).map(without_end);
+        let lines = text[from..to].split_inclusive('\n').map(without_end);
         lines.map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
     };
     lines.extend(window(0, SAMPLE[0]));
@@ -194,7 +194,7 @@ fn is_log_line(line: &str) -> bool {
         || start.starts_with("$ ")
         || start.starts_with(['✓', '✗'])
         || has_level(start.as_bytes())
-        || is_result(trim_start(line))
+        || is_result(line.trim_start())
 }
 
 /// Returns whether one of the first five words is a level.
@@ -230,14 +230,14 @@ fn is_result(line: &str) -> bool {
     };
     // By its first byte most lines are none of them.
     (line.starts_with(['-', '=', 't', 'T', 'n', 'C', 'D']) && starts())
-        || trim_end(line).ends_with("... ok")
+        || line.trim_end().ends_with("... ok")
         || has_verdict(line.as_bytes())
 }
 
 /// Returns whether ` PASSED`, ` FAILED` or `error TS` is in a line.
 fn has_verdict(line: &[u8]) -> bool {
     // Capitals that not many other lines have.
-    has_any(line, [b'D', b'T'])
+    memchr2(b'D', b'T', line).is_some()
         && line.iter().enumerate().any(|(at, byte)| match byte {
             b'D' => line[..at].ends_with(b" PASSE") || line[..at].ends_with(b" FAILE"),
             b'T' => line[..at].ends_with(b"error ") && line.get(at + 1) == Some(&b'S'),
@@ -245,25 +245,11 @@ fn has_verdict(line: &[u8]) -> bool {
         })
 }
 
-/// `2026-05-01T10:00`, `10:00:59`, `May  1 10:00:00`, within the first bytes of a line.
-fn has_time(start: &[u8]) -> bool {
-    let digits = |at: usize, n: usize| start.get(at..at + n).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
-    let is_date = digits(0, 4) && matches!(start.get(4), Some(b'-' | b'/')) && digits(5, 2);
-    let is_clock = |at: usize| digits(at, 2) && digits(at + 3, 2) && start.get(at + 5) == Some(&b':');
-    let mut from = 0;
-    let mut colons = std::iter::from_fn(|| {
-        let colon = from + position(start.get(from..)?, b':')?;
-        from = colon + 1;
-        Some(colon)
-    });
-    is_date || colons.any(|colon| colon.checked_sub(2).is_some_and(is_clock))
-}
-
 /// Sentences: long lines, or lines that end as sentences do.
 fn is_prose(lines: &[&str]) -> bool {
     let bytes: usize = lines.iter().map(|line| line.len()).sum();
     let sentences =
-        lines.iter().filter(|line| trim_end(line).ends_with(['.', '!', '?', '。', '！', '？', '"', '”'])).count();
+        lines.iter().filter(|line| line.trim_end().ends_with(['.', '!', '?', '。', '！', '？', '"', '”'])).count();
     bytes / lines.len() > 160 || sentences * 2 > lines.len()
 }
 
@@ -304,7 +290,6 @@ mod tests {
             Kind::Table
         );
         assert_eq!(kind("<!DOCTYPE html><html><body><p>hi</p></body></html>"), Kind::Html);
-        assert_eq!(kind("# Title\n\nSome text.\n\n- one\n- two\n\n## More\n"), Kind::Markdown);
         assert_eq!(kind("I was thinking about this. It is fine."), Kind::Plain);
         assert_eq!(kind("请检查一下支付模块的日志。订单号是 ORD123。"), Kind::Plain);
         assert_eq!(kind(""), Kind::Plain);

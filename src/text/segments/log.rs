@@ -1,11 +1,8 @@
 //! Logs, the output of commands, search hits, and text without structure.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::text::bytes::has_any;
 
 use super::Class;
 use super::detect::is_hit;
@@ -21,6 +18,8 @@ pub struct Rules {
     pub mask_quotes: bool,
     /// Lines begin with the path of a hit.
     pub is_search: bool,
+    /// Headings as Markdown has them name what is below.
+    pub has_headings: bool,
     /// How many pieces at the start and at the end are edges.
     pub edges: (usize, usize),
 }
@@ -42,8 +41,7 @@ const DENSE: usize = 3;
 
 /// Classes the units of a text by what each says. O(n).
 pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec<Class> {
-    let mut seen: HashMap<u64, u32, BuildHasherDefault<AsIs>> =
-        HashMap::with_capacity_and_hasher(units.len().min(SEEN), BuildHasherDefault::default());
+    let mut seen: HashMap<u64, u32> = HashMap::with_capacity(units.len().min(SEEN));
     let (mut path, mut frames) = ("", Frames::None);
     let mut classes: Vec<Class> = Vec::with_capacity(units.len());
     for (&unit, scan) in units.iter().zip(scans) {
@@ -61,6 +59,7 @@ pub fn classes(text: &str, units: &[Unit], scans: &[Scan], rules: &Rules) -> Vec
             }
             () if frames.is_frame(line) => Class::NearError,
             () if hit.is_some_and(|hit| hit != path) => Class::Header,
+            () if rules.has_headings && unit.opens && is_heading(line) => Class::Header,
             () if is_noise(line) => Class::Noise,
             () => {
                 // `"value": 7.1,` has nothing but its number; only a line of words is a template.
@@ -155,32 +154,16 @@ impl Frames {
     }
 }
 
+fn is_heading(line: &str) -> bool {
+    let hashes = line.bytes().take_while(|&byte| byte == b'#').count();
+    (1..=6).contains(&hashes) && line[hashes..].starts_with(' ')
+}
+
 /// Progress bars, and long strings without a word (base64).
 fn is_noise(line: &str) -> bool {
     let bytes = line.as_bytes();
     let is_bar = || ["█", "━━", "#####", "=====>"].iter().any(|bar| line.contains(bar));
     let is_blob = bytes.len() > 100
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
-    is_blob || (has_any(bytes, [b'%']) && is_bar())
-}
-
-/// The keys are hashes already.
-#[derive(Default)]
-pub struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        // The table takes the upper bits, and a product has its best there.
-        self.0 = value ^ value >> 29;
-    }
+    is_blob || (bytes.contains(&b'%') && is_bar())
 }

@@ -10,9 +10,9 @@ mod code;
 mod columns;
 mod detect;
 mod diff;
+mod html;
 mod json;
 mod log;
-mod markup;
 mod odd;
 mod render;
 mod severity;
@@ -84,8 +84,6 @@ pub enum Kind {
     Search,
     /// HTML and XML.
     Html,
-    /// Markdown with some structure.
-    Markdown,
     /// Prose and everything else.
     Plain,
 }
@@ -134,7 +132,7 @@ impl Segments {
     /// As [`Segments::of`], with the terms of each piece: words are looked at once for both.
     pub fn with_terms(text: &str) -> (Self, Terms) {
         let text = addressable(text);
-        if let Some((tree, pieces)) = json::outline(text) {
+        if let Some((tree, pieces)) = json::tree(text) {
             let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
             return (Self { kind: Kind::Json, pieces, tree: Some(tree) }, terms);
         }
@@ -147,8 +145,7 @@ impl Segments {
             Kind::Code => code::classes(text, &units, &scans),
             Kind::Diff => diff::classes(text, &units),
             Kind::Table => table::classes(text, &units, &scans),
-            Kind::Html => markup::html_classes(text, &units, &scans),
-            Kind::Markdown => markup::markdown_classes(text, &units, &scans),
+            Kind::Html => html::classes(text, &units, &scans),
         };
         for line in odd::odd(text, &units) {
             if !matches!(classes[line], Class::Header | Class::Noise) {

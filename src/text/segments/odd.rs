@@ -6,13 +6,9 @@
 //! shapes (prose, code) has no odd lines. O(n), and at most [`SAMPLE`] lines are kept.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
-use super::log::AsIs;
 use super::units::Unit;
-
-type ByHash<V> = HashMap<u64, V, BuildHasherDefault<AsIs>>;
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -118,14 +114,14 @@ impl<'t> Sample<'t> {
 /// What the lines of a text usually look like.
 struct Usual {
     /// The columns of each shape; none of a shape with few lines.
-    shapes: ByHash<Range<usize>>,
+    shapes: HashMap<u64, Range<usize>>,
     columns: Vec<Column>,
 }
 
 impl Usual {
     /// Returns `None` where the sampled lines have no pattern.
     fn of(sample: &Sample<'_>) -> Option<Self> {
-        let mut by_shape: ByHash<Vec<usize>> = HashMap::default();
+        let mut by_shape: HashMap<u64, Vec<usize>> = HashMap::default();
         for (nth, (_, shape, _)) in sample.lines.iter().enumerate() {
             by_shape.entry(*shape).or_default().push(nth);
         }

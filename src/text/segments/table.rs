@@ -1,6 +1,6 @@
 //! Tables: CSV, TSV, Markdown's, and columns that a command lined up.
 
-use crate::text::bytes::position;
+use memchr::memchr;
 
 use super::columns::Columns;
 use super::severity::{Level, Scan};
@@ -73,7 +73,7 @@ fn cells(line: &str, between: Between) -> impl Iterator<Item = &str> {
         let cell = rest?;
         let found = match between {
             Between::Spaces => cell.as_bytes().windows(2).position(|pair| pair == b"  "),
-            _ => position(cell.as_bytes(), separator),
+            _ => memchr(separator, cell.as_bytes()),
         };
         rest = found.map(|at| &cell[at + width..]);
         if between == Between::Spaces {

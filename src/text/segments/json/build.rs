@@ -20,7 +20,7 @@ const MAX_LINES_BEFORE: usize = 12;
 const MAX_BYTES_BEFORE: usize = 1000;
 
 /// Takes a JSON text apart, or one with a few lines before the JSON; `None` when it is none.
-pub fn outline(text: &str) -> Option<(Tree, Vec<Piece>)> {
+pub fn tree(text: &str) -> Option<(Tree, Vec<Piece>)> {
     let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
         None => after_lines(text)?,
@@ -56,7 +56,13 @@ fn lines_around(text: &str, from: usize) -> Vec<Piece> {
         unit.says += at(from);
         unit.end += at(from);
     }
-    let rules = Rules { least: Level::Weak, mask_quotes: false, is_search: false, edges: (MAX_LINES_BEFORE, 0) };
+    let rules = Rules {
+        least: Level::Weak,
+        mask_quotes: false,
+        is_search: false,
+        has_headings: false,
+        edges: (MAX_LINES_BEFORE, 0),
+    };
     units::join(text, &units, &log::classes(text, &units, &scans(text, &units), &rules))
 }
 
@@ -212,7 +218,7 @@ impl Build<'_> {
         }
         let is_listing = units.len() as u64 * 200 > body.len() as u64 * 3 / 2;
         let least = if is_listing { Level::Weak } else { Level::Strong };
-        let rules = Rules { least, mask_quotes: false, is_search: false, edges: (2, 2) };
+        let rules = Rules { least, mask_quotes: false, is_search: false, has_headings: false, edges: (2, 2) };
         let classes = log::classes(self.text, &units, &scans(self.text, &units), &rules);
         let first = self.pieces.len();
         self.pieces.extend(units::join(self.text, &units, &classes));

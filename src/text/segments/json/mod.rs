@@ -8,7 +8,7 @@ mod parse;
 mod render;
 mod rows;
 
-pub use build::outline;
+pub use build::tree;
 pub use render::render;
 
 /// What a node of the tree is.

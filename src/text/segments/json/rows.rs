@@ -1,14 +1,12 @@
 //! Rows of a JSON array: which differ from the others.
 
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::text::segments::Class;
 use crate::text::segments::columns::Columns;
-use crate::text::segments::log::AsIs;
 use crate::text::segments::severity::{Level, scan};
 
 use super::Shape;
@@ -22,7 +20,7 @@ const MAX_COLUMNS: usize = 256;
 pub struct Rows {
     columns: Columns,
     /// By hash of the key, quotes included.
-    names: HashMap<u64, usize, BuildHasherDefault<AsIs>>,
+    names: HashMap<u64, usize>,
     /// The columns of the last row, in its order: mostly the next row has the same.
     order: Vec<(Range<usize>, usize)>,
 }

@@ -1,6 +1,4 @@
-//! HTML, XML and Markdown.
-
-use crate::text::bytes::{has_any, trim_start};
+//! HTML and XML.
 
 use super::severity::{Level, Scan};
 use super::units::Unit;
@@ -13,7 +11,7 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
         return true;
     }
     let tags = lines.iter().filter(|line| {
-        let line = if has_any(line.as_bytes(), [b'<']) { line.trim() } else { "" };
+        let line = if line.contains('<') { line.trim() } else { "" };
         line.starts_with('<')
             && line[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
             && line.contains('>')
@@ -25,7 +23,7 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
 const NOISE: [&str; 9] = ["script", "style", "nav", "svg", "noscript", "footer", "head", "iframe", "template"];
 
 /// Classes the units of a page: what scripts, styles and navigation have is noise, as are tags without text.
-pub fn html_classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
+pub fn classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
     let mut inside: Option<&str> = None;
     let mut classes: Vec<Class> = units
         .iter()
@@ -86,73 +84,4 @@ fn text_bytes(source: &str) -> usize {
         }
     }
     bytes
-}
-
-/// Returns whether sampled lines have headings, lists or fences, so many that it is no accident.
-pub fn is_markdown(lines: &[&str]) -> bool {
-    let (mut headings, mut fences, mut items, mut bold) = (0, 0, 0, 0);
-    let may_be_bold = |line: &str| has_any(line.as_bytes(), [b'*', b']']);
-    for line in lines {
-        let trimmed = trim_start(line);
-        headings += usize::from(is_heading(line));
-        fences += usize::from(trimmed.starts_with("```"));
-        items += usize::from(is_item(trimmed));
-        bold += usize::from(may_be_bold(line) && (line.contains("**") || line.contains("](http")));
-    }
-    let marked = headings + fences + items + bold;
-    (headings > 0 || fences > 1 || bold > 1) && marked * 5 >= lines.len() && (headings + fences + bold) > 1
-}
-
-fn is_heading(line: &str) -> bool {
-    let hashes = line.bytes().take_while(|&byte| byte == b'#').count();
-    (1..=6).contains(&hashes) && line[hashes..].starts_with(' ')
-}
-
-fn is_item(line: &str) -> bool {
-    line.starts_with("- ") || line.starts_with("* ") || line.starts_with("+ ") || {
-        let digits = line.bytes().take_while(u8::is_ascii_digit).count();
-        (1..=3).contains(&digits) && line[digits..].starts_with(". ")
-    }
-}
-
-/// Classes the units of Markdown.
-pub fn markdown_classes(text: &str, units: &[Unit], scans: &[Scan]) -> Vec<Class> {
-    let mut in_fence = false;
-    let mut classes: Vec<Class> = units
-        .iter()
-        .zip(scans)
-        .map(|(unit, scan)| {
-            let line = unit.line(text);
-            let trimmed = line.trim();
-            if unit.opens && trimmed.starts_with("```") {
-                in_fence = !in_fence;
-                return Class::Plain;
-            }
-            match () {
-                () if unit.opens && !in_fence && is_heading(line) => Class::Header,
-                () if scan.words == 0 => Class::Noise,
-                () if scan.level == Level::Leading || (in_fence && scan.level == Level::Strong) => Class::Error,
-                () if is_links(trimmed) => Class::Noise,
-                () => Class::Plain,
-            }
-        })
-        .collect();
-    log::edges(&mut classes, (2, 2));
-    classes
-}
-
-/// A line that is links and nothing else, as the navigation of a page comes out of a converter: two or more, or one that
-/// leads to another part of the site.
-fn is_links(trimmed: &str) -> bool {
-    let line = trimmed.trim_start_matches(['-', '*', '+', ' ', '|', '>']);
-    if !line.starts_with('[') {
-        return false;
-    }
-    let (mut rest, mut links) = (line, 0);
-    while let Some(open) = rest.strip_prefix('[') {
-        let Some(end) = open.find("](").and_then(|at| Some(at + open[at..].find(')')?)) else { return false };
-        links += 1;
-        rest = open[end + 1..].trim_start_matches([' ', '|', '·', '•', ',', '-']);
-    }
-    rest.is_empty() && (links > 1 || line.contains("](/") || line.contains("](#"))
 }
