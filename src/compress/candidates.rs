@@ -1,6 +1,7 @@
 //! What may be cut, what it weighs, and its shortest form.
 
-use crate::message::{Content, Field, Message, Role, Text};
+use crate::conversation::has_note;
+use crate::message::{Field, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::{elision, excerpt};
 use crate::tokens::{TokenCounter, cut_by_content};
@@ -23,12 +24,12 @@ const ARGUMENT_CHARS: usize = 40;
 pub fn candidates(
     draft: &Draft<'_, '_>,
     origins: &Origins<'_>,
-    layout: &Protection,
+    protection: &Protection,
     superseded: &[Option<Superseded>],
 ) -> Vec<Candidate> {
     let mut candidates = Vec::new();
-    for (position, group) in layout.groups.iter().enumerate() {
-        let Some(tier) = layout.tiers[position] else { continue };
+    for (position, group) in protection.groups.iter().enumerate() {
+        let Some(tier) = protection.tiers[position] else { continue };
         for index in group.start..group.end {
             let entry = &draft.entries[index];
             if entry.dropped.is_none() {
@@ -172,15 +173,6 @@ fn led_to_calls(draft: &Draft<'_, '_>, entry: usize) -> bool {
         }
     });
     before.take(MAX_ANSWERS).any(|has_calls| has_calls)
-}
-
-/// Returns whether a note for messages that were left out begins or ends a message.
-fn has_note(message: &Message<'_>) -> bool {
-    let Content::Text(text) = &message.content else { return false };
-    let text = text.as_str();
-    let first = || text.split("\n\n").next().is_some_and(elision::is_note);
-    let last = || text.rsplit("\n\n").next().is_some_and(elision::is_note);
-    (text.starts_with('[') && first()) || (text.ends_with(']') && last())
 }
 
 /// Messages of the assistant without a call between them that are looked through.

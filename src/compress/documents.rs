@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::message::{Field, Role};
-use crate::select::scoring::{Document, Voice};
+use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::is_note;
@@ -65,13 +65,13 @@ pub struct Place {
 
 impl Documents {
     /// Takes every text of the draft apart; O(n) in those that are new.
-    pub fn of(draft: &Draft<'_, '_>, layout: &Protection, candidates: &[Candidate]) -> Self {
+    pub fn of(draft: &Draft<'_, '_>, protection: &Protection, candidates: &[Candidate]) -> Self {
         let mut this = Self::default();
         let messages = draft.entries.len();
-        let newest = layout.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
+        let newest = protection.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
         let mut candidates = candidates.iter().peekable();
-        for (position, group) in layout.groups.iter().enumerate() {
-            let tier = layout.tiers[position];
+        for (position, group) in protection.groups.iter().enumerate() {
+            let tier = protection.tiers[position];
             let mut frame = Frame {
                 tokens: 0.0,
                 may_go: tier.is_some(),
@@ -86,13 +86,13 @@ impl Documents {
                     continue;
                 }
                 frame.tokens += float(entry.fixed_tokens);
-                let asks = asks(index, entry.role, layout, newest);
+                let asks = asks(index, entry.role, protection, newest);
                 for (i, piece) in entry.pieces.iter().enumerate() {
                     let candidate = candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (index, i));
                     frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
                     let text = draft.text(index, i);
-                    let voice = voice(piece, entry);
-                    let may_claim = tier.is_some() && voice == Some(Voice::User) && !is_note(text);
+                    let author = author(piece, entry);
+                    let may_claim = tier.is_some() && author == Some(Author::User) && !is_note(text);
                     let Said { claims, typed_bytes } = if may_claim { said(text) } else { Said::default() };
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());
@@ -106,12 +106,13 @@ impl Documents {
                         block,
                         sentence,
                     }));
-                    let document = voice.map(|voice| {
-                        let form = form(voice, piece.tokens, candidate, is_taken_apart);
-                        let is_near = matches!(voice, Voice::User | Voice::Assistant | Voice::Call) || index >= newest;
+                    let document = author.map(|author| {
+                        let form = form(author, piece.tokens, candidate, is_taken_apart);
+                        let is_near =
+                            matches!(author, Author::User | Author::Assistant | Author::Call) || index >= newest;
                         this.documents.push(Document {
                             message: index,
-                            voice,
+                            author,
                             effect: effect(draft, index, piece),
                             stays: tier.is_none() || tier == Some(Tier::Newest),
                             asks: if is_near { asks } else { 0.0 },
@@ -146,9 +147,9 @@ impl Documents {
 }
 
 /// Returns how much the request is about what a message names.
-fn asks(index: usize, role: Role, layout: &Protection, newest: usize) -> f32 {
+fn asks(index: usize, role: Role, protection: &Protection, newest: usize) -> f32 {
     match role {
-        _ if Some(index) == layout.last_user => 1.0,
+        _ if Some(index) == protection.last_user => 1.0,
         Role::System => 0.0,
         _ if index >= newest => IN_NEWEST,
         _ if index + NEAR >= newest => NEAR_NEWEST,
@@ -157,15 +158,15 @@ fn asks(index: usize, role: Role, layout: &Protection, newest: usize) -> f32 {
 }
 
 /// Returns who brought a piece; `None` where there is nothing to read in it, or nothing that was said.
-fn voice(piece: &Piece, entry: &Entry) -> Option<Voice> {
+fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
     match (piece.slot, entry.role) {
-        (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Voice::Call),
-        (Slot::Field(Field::Refusal), _) => Some(Voice::Assistant),
+        (Slot::Arguments(_) | Slot::Field(Field::FunctionArguments), _) => Some(Author::Call),
+        (Slot::Field(Field::Refusal), _) => Some(Author::Assistant),
         (Slot::Media(_) | Slot::Field(_), _) => None,
-        (_, Role::System) => Some(Voice::System),
-        (_, Role::User) => Some(Voice::User),
-        (_, Role::Assistant) => Some(Voice::Assistant),
-        (_, Role::Tool | Role::Function) => Some(Voice::Result),
+        (_, Role::System) => Some(Author::System),
+        (_, Role::User) => Some(Author::User),
+        (_, Role::Assistant) => Some(Author::Assistant),
+        (_, Role::Tool | Role::Function) => Some(Author::Result),
     }
 }
 
@@ -178,14 +179,14 @@ fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> 
     Some(Effect::of(call?.name.as_ref()?.as_str()))
 }
 
-fn form(voice: Voice, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {
-    match (voice, candidate) {
-        (Voice::System, _) => Form::Dated,
+fn form(author: Author, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {
+    match (author, candidate) {
+        (Author::System, _) => Form::Dated,
         (_, None) => Form::Whole,
-        (Voice::Call, Some(candidate)) if candidate.by_members => Form::Members,
-        (Voice::Call, _) => Form::Arguments,
-        (Voice::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
-        (Voice::User | Voice::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
+        (Author::Call, Some(candidate)) if candidate.by_members => Form::Members,
+        (Author::Call, _) => Form::Arguments,
+        (Author::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
+        (Author::User | Author::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
         _ => Form::Outlined,
     }
 }

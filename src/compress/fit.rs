@@ -12,7 +12,7 @@ use crate::conversation::{Group, is_note};
 use crate::error::{Error, Floor, Result};
 use crate::message::{Field, Role, Text};
 use crate::select::Ablation;
-use crate::select::scoring::{Document, LostName, Scoring, Voice};
+use crate::select::scoring::{Author, Document, LostName, Scoring};
 use crate::select::selector::{Block, Kept, Selector, shrink_steps};
 use crate::select::within::within;
 use crate::text::analysis::Analysis;
@@ -48,13 +48,13 @@ pub fn fit(
     if draft.tokens() <= budget_tokens {
         return Ok(LeftOut::default());
     }
-    let layout = Protection::of(draft);
-    let floor = layout.floor(draft);
+    let protection = Protection::of(draft);
+    let floor = protection.floor(draft);
     let floor_tokens: u64 = floor.iter().map(|(_, tokens)| tokens).sum();
     if floor_tokens > budget_tokens {
         return Err(overflow(floor, budget_tokens, model));
     }
-    let mut left_out = Fit::new(draft, origins, &layout, (budget_tokens, floor_tokens), by).carry_out();
+    let mut left_out = Fit::new(draft, origins, &protection, (budget_tokens, floor_tokens), by).carry_out();
     // Where all goes and there is no place for the notes, they go too.
     left_out.max_note_tokens = budget_tokens.saturating_sub(draft.tokens() + left_out.ledger_tokens(draft));
     Ok(left_out)
@@ -64,7 +64,7 @@ pub fn fit(
 struct Fit<'f, 'v, 'a> {
     draft: &'f mut Draft<'v, 'a>,
     origins: &'f Origins<'f>,
-    layout: &'f Protection,
+    protection: &'f Protection,
     by: Ablation,
     left_out: LeftOut,
     candidates: Vec<Candidate>,
@@ -141,20 +141,20 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn new(
         draft: &'f mut Draft<'v, 'a>,
         origins: &'f Origins<'f>,
-        layout: &'f Protection,
+        protection: &'f Protection,
         (budget_tokens, floor_tokens): (u64, u64),
         by: Ablation,
     ) -> Self {
         // Before any mark is weighed, for marks name it.
         let superseded = if by.superseded { superseded(draft) } else { Vec::new() };
-        let mut candidates = candidates(draft, origins, layout, &superseded);
+        let mut candidates = candidates(draft, origins, protection, &superseded);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
             candidate.weight *= SUPERSEDED;
         }
         Self {
             draft,
             origins,
-            layout,
+            protection,
             by,
             left_out: LeftOut::default(),
             candidates,
@@ -168,7 +168,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     fn carry_out(mut self) -> LeftOut {
         let Documents { documents, places, frames, blocks, claims, typed } =
-            Documents::of(self.draft, self.layout, &self.candidates);
+            Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
         self.before = self
             .candidates
@@ -181,7 +181,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             })
             .collect();
         let pins = self.pins(&blocks, &documents, claims);
-        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.layout.last_user, self.by);
+        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
@@ -306,7 +306,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         // What is long is weighed by its parts.
         let is_short = |&position: &usize| {
-            self.full_tokens(self.layout.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
+            self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
         for position in requests.into_iter().filter(is_short).take(most) {
             let before = selector.taken();
@@ -319,7 +319,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Returns the groups before the newest, in order.
     fn before_newest(&self) -> impl Iterator<Item = (usize, Group)> {
-        self.layout.tier(Tier::Older).chain(self.layout.tier(Tier::LastRound))
+        self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
     }
 
     /// Returns the groups in which the user says what is wanted, the first, which names the task, and then the newest first;
@@ -372,7 +372,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn list(&self, selector: &mut Selector<'_>, tokens: f32) -> Listed {
         let mut left = tokens - LEDGER_FRAME;
         let mut calls = Vec::new();
-        for (position, group) in self.layout.groups.iter().enumerate().rev() {
+        for (position, group) in self.protection.groups.iter().enumerate().rev() {
             if selector.is_open(position) || group.role != Role::Assistant {
                 continue;
             }
@@ -496,21 +496,21 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
     /// written down in prose.
     fn list_all_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
-        self.list_written(selector, listed, &[Voice::User]);
+        self.list_written(selector, listed, &[Author::User]);
         self.list_names(selector, listed);
-        self.list_written(selector, listed, &[Voice::Assistant, Voice::Result]);
+        self.list_written(selector, listed, &[Author::Assistant, Author::Result]);
         listed.names.sort_by_key(|name| (name.document, name.at));
     }
 
     /// Lists the names in prose of some voices that do not stay, the newest first.
-    fn list_written(&self, selector: &mut Selector<'_>, listed: &mut Listed, of: &[Voice]) {
+    fn list_written(&self, selector: &mut Selector<'_>, listed: &mut Listed, of: &[Author]) {
         let mut may_read = MAX_PROSE_BYTES;
         for document in (0..self.places.len()).rev() {
-            let (voice, analysis) =
-                (selector.document(document).voice, Arc::clone(&selector.document(document).analysis));
+            let (author, analysis) =
+                (selector.document(document).author, Arc::clone(&selector.document(document).analysis));
             let Place { entry, piece, block } = self.places[document];
             let is_open = selector.is_open(self.group_of(entry));
-            if !of.contains(&voice)
+            if !of.contains(&author)
                 || !is_prose(&analysis)
                 || (is_open && block.is_none_or(|block| selector.kept(block) == Kept::Whole))
             {
@@ -551,7 +551,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Returns the group of an entry.
     fn group_of(&self, entry: usize) -> usize {
-        self.layout.groups.partition_point(|group| group.end <= entry)
+        self.protection.groups.partition_point(|group| group.end <= entry)
     }
 
     /// Returns whether what stands at `at` in the text of a document stays.
@@ -622,7 +622,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Takes the newest group where it fits; rather no notes than a cut in it.
     fn protect_newest(&self, selector: &mut Selector<'_>) {
         if self.tier_tokens(Tier::Newest) <= self.room {
-            self.layout.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
+            self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
             selector.settle();
         }
     }
@@ -638,9 +638,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - selector.used());
             if full <= share {
-                self.layout.tier(tier).for_each(|(position, _)| selector.take_whole(position));
+                self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
             } else {
-                selector.grow(selector.used() + share, |group| self.layout.tiers[group] == Some(tier));
+                selector.grow(selector.used() + share, |group| self.protection.tiers[group] == Some(tier));
             }
         }
     }
@@ -652,7 +652,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn tier_tokens(&self, tier: Tier) -> f32 {
-        self.layout.tier(tier).map(|(_, group)| self.full_tokens(group)).sum()
+        self.protection.tier(tier).map(|(_, group)| self.full_tokens(group)).sum()
     }
 
     fn full_tokens(&self, group: Group) -> f32 {
@@ -675,7 +675,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Writes what was chosen into the draft, where it has changed; returns the tokens of the request.
     fn apply(&mut self, selector: &mut Selector<'_>) -> u64 {
         for position in selector.changed() {
-            let group = self.layout.groups[position];
+            let group = self.protection.groups[position];
             let dropped = (!selector.is_open(position)).then_some(Reason::Budget);
             for entry in &mut self.draft.entries[group.start..group.end] {
                 if entry.dropped.is_none_or(|reason| reason == Reason::Budget) {
@@ -846,8 +846,8 @@ fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Optio
 /// Returns the scoring of everything in a draft.
 #[cfg(feature = "evaluation")]
 pub fn scoring(draft: &Draft<'_, '_>) -> Scoring {
-    let layout = Protection::of(draft);
-    let candidates = candidates(draft, &Origins::of(None), &layout, &[]);
-    let documents = Documents::of(draft, &layout, &candidates).documents;
-    Scoring::new(documents, draft.entries.len(), layout.last_user, Ablation::default())
+    let protection = Protection::of(draft);
+    let candidates = candidates(draft, &Origins::of(None), &protection, &[]);
+    let documents = Documents::of(draft, &protection, &candidates).documents;
+    Scoring::new(documents, draft.entries.len(), protection.last_user, Ablation::default())
 }

@@ -22,10 +22,10 @@ pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
 ///
 /// The results of the last round stay, and so may keep the sum above the limit.
 pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: u64) {
-    let layout = Protection::of(draft);
-    let mut candidates = candidates(draft, origins, &layout, &[]);
+    let protection = Protection::of(draft);
+    let mut candidates = candidates(draft, origins, &protection, &[]);
     candidates.retain(|candidate| {
-        draft.entries[candidate.entry].role == Role::Tool && layout.tiers[candidate.group] == Some(Tier::Older)
+        draft.entries[candidate.entry].role == Role::Tool && protection.tiers[candidate.group] == Some(Tier::Older)
     });
     let total = result_tokens(draft);
     let may_go: u64 = candidates.iter().map(|candidate| candidate.full).sum();

@@ -59,8 +59,7 @@ pub struct QueryMatch {
     pub relevance: f32,
 }
 
-/// Terms numbered as they come, by their facts, in about a third of the memory of a map: what is touched for the first
-/// time is what costs.
+/// Assigns each term a dense index. Open addressing over `u32`: cold cache lines dominate.
 pub struct Numbers {
     /// Numbers from the place on that a term's hash names, [`Self::FREE`] behind the last.
     slots: Vec<u32>,

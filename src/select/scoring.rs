@@ -6,12 +6,13 @@
 //! ([`FEATURES`]); they were fitted to recorded agent runs (`training/`). What people and the model said in words is
 //! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
 
-use std::collections::HashSet;
+mod relevance;
+
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use crate::text::analysis::Analysis;
-use crate::text::estimate::{count, index};
+use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tools::Effect;
 
@@ -21,7 +22,7 @@ use super::usage_model::{Conversation, FEATURES, Source, Uptake, by_hand, featur
 
 /// Who brought a text into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
+pub enum Author {
     User,
     Assistant,
     /// Arguments of a call.
@@ -36,7 +37,7 @@ pub enum Voice {
 pub struct Document {
     /// Index of its message.
     pub message: usize,
-    pub voice: Voice,
+    pub author: Author,
     /// What the tool does whose arguments or result it is.
     pub effect: Option<Effect>,
     /// Whether it stays for certain, so that nothing else need stay for what it names.
@@ -176,8 +177,8 @@ impl Scoring {
             let message = index(document.message);
             let owner = index(self.uptakes.len());
             self.uptakes.push(Uptake::default());
-            let is_system = document.voice == Voice::System;
-            let is_use = matches!(document.voice, Voice::Assistant | Voice::Call);
+            let is_system = document.author == Author::System;
+            let is_use = matches!(document.author, Author::Assistant | Author::Call);
             for (part, range) in document.analysis.ranges() {
                 let stays = document.stays && !(is_system && part.has_time);
                 let mut is_related = false;
@@ -225,7 +226,7 @@ impl Scoring {
 
     /// Returns what holds for all terms.
     fn conversation(&self, question: Option<usize>) -> Conversation {
-        let newest_call = self.documents.iter().rev().find(|document| document.voice == Voice::Call);
+        let newest_call = self.documents.iter().rev().find(|document| document.author == Author::Call);
         let effect = newest_call.and_then(|document| document.effect);
         Conversation { messages: self.messages, question: question.unwrap_or_default(), effect }
     }
@@ -251,109 +252,6 @@ impl Scoring {
         for (uptake, parts) in self.uptakes.iter_mut().zip(self.offsets.windows(2)) {
             let parts = &self.relevance[parts[0].1..parts[1].1];
             uptake.relevance = parts.iter().copied().fold(0.0, f32::max);
-        }
-    }
-
-    /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
-    fn relate(&mut self, related: &[(u32, u32)]) -> Vec<QueryMatch> {
-        let mut bearings = vec![QueryMatch::default(); self.facts.len()];
-        for (position, document) in self.documents.iter().enumerate().filter(|(_, document)| document.asks > 0.0) {
-            for &id in &self.numbers[self.mentions(position)] {
-                let bearing = &mut bearings[id as usize];
-                bearing.asked = bearing.asked.max(document.asks);
-            }
-        }
-        self.relevance = vec![0.0; self.ends.len()];
-        let idf = Idf::of(self.messages);
-        for (bearing, fact) in bearings.iter_mut().zip(&self.facts).filter(|(bearing, _)| bearing.asked > 0.0) {
-            bearing.asked *= idf.at(fact.messages);
-        }
-        let mut seen = vec![u32::MAX; self.facts.len()];
-        for &(part, terms) in related {
-            let at = part as usize;
-            let ids = mentioned(&self.numbers, &self.ends, at);
-            let mut sum = 0.0;
-            for &id in ids {
-                let weight = bearings[id as usize].asked;
-                if weight > 0.0 && seen[id as usize] != part {
-                    seen[id as usize] = part;
-                    sum += weight;
-                }
-            }
-            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms as usize));
-            for &id in ids {
-                let bearing = &mut bearings[id as usize];
-                bearing.relevance = bearing.relevance.max(relevance);
-            }
-            self.relevance[at] = relevance;
-        }
-        bearings
-    }
-
-    /// Adds to the relevance of the `related` parts what each names of all that the request is about, rare names before usual
-    /// ones: the one line with the order that is asked for, out of a list of orders. A request of many names asks for none of them.
-    fn answer(&mut self, related: &[(u32, u32)]) {
-        let idf = Idf::of(self.ends.len());
-        let weight = |id: u32| {
-            let fact = &self.facts[id as usize];
-            if STOP_WORDS.contains(&fact.term) { 0.0 } else { self.bearings[id as usize].asked * idf.at(fact.mentions) }
-        };
-        let mut named: Vec<(u32, u32)> = Vec::new();
-        for &(part, _) in related {
-            let ids = mentioned(&self.numbers, &self.ends, part as usize);
-            named.extend(ids.iter().filter(|&&id| weight(id) > 0.0).map(|&id| (part, id)));
-        }
-        named.sort_unstable();
-        named.dedup();
-        let mut ids: Vec<u32> = named.iter().map(|&(_, id)| id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let all: f32 = ids.iter().map(|&id| weight(id)).sum();
-        for of_part in named.chunk_by(|a, b| a.0 == b.0) {
-            let share = of_part.iter().map(|&(_, id)| weight(id)).sum::<f32>() / all;
-            self.relevance[of_part[0].0 as usize] += ANSWER * share.powi(2);
-        }
-    }
-
-    /// Rates what was said in words by BM25 for the question, with its neighbours.
-    fn ask(&mut self, question: Option<usize>) {
-        let mut asked = vec![false; self.facts.len()];
-        let mut lengths = (0, 0_usize);
-        for (position, document) in self.documents.iter().enumerate() {
-            lengths = (lengths.0 + document.analysis.terms.len(), lengths.1 + 1);
-            if Some(document.message) == question {
-                for at in self.mentions(position) {
-                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(at));
-                }
-            }
-        }
-        let mean = count(lengths.0) / count(lengths.1.max(1));
-        let idf = Idf::of(self.messages);
-        let mut raw = vec![0.0_f32; self.messages];
-        let mut found: Vec<u32> = Vec::new();
-        for (position, document) in self.documents.iter().enumerate() {
-            if !matches!(document.voice, Voice::User | Voice::Assistant) || Some(document.message) == question {
-                continue;
-            }
-            found.clear();
-            found.extend(self.numbers[self.mentions(position)].iter().filter(|&&id| asked[id as usize]));
-            found.sort_unstable();
-            let length = count(document.analysis.terms.len()) / mean;
-            for same in found.chunk_by(|a, b| a == b) {
-                let frequency = count(same.len());
-                let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
-                raw[document.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
-            }
-        }
-        let at = |index: Option<usize>| index.and_then(|index| raw.get(index)).copied().unwrap_or_default();
-        let beside = |i: usize, step: usize| at(i.checked_sub(step)) + at(i.checked_add(step));
-        self.said = (0..raw.len())
-            .map(|i| raw[i] + (1..).zip(BESIDE).map(|(step, share)| share * beside(i, step)).sum::<f32>())
-            .collect();
-        let most = |all: &[f32]| all.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
-        let (alone, together) = (most(&raw), most(&self.said));
-        for (said, raw) in self.said.iter_mut().zip(&raw) {
-            *said = (TOGETHER * *said / together).max(raw / alone).powi(2);
         }
     }
 
@@ -414,7 +312,7 @@ impl Scoring {
         let mut seen = vec![false; self.facts.len()];
         let mut lost = Vec::new();
         let documents = self.documents.iter().enumerate().rev();
-        for (document, _) in documents.filter(|(_, document)| document.voice != Voice::System) {
+        for (document, _) in documents.filter(|(_, document)| document.author != Author::System) {
             let names = self.mentions(document).filter(|&mention| self.term(mention).kind().is_name());
             for (nth, mention) in names.enumerate() {
                 let id = self.numbers[mention] as usize;
@@ -490,7 +388,7 @@ impl Scoring {
         let mut seen = vec![false; self.facts.len()];
         let mut examples = Vec::new();
         let documents = self.documents.iter().enumerate();
-        for (position, _) in documents.filter(|(_, document)| document.voice != Voice::System) {
+        for (position, _) in documents.filter(|(_, document)| document.author != Author::System) {
             for mention in self.mentions(position) {
                 let (id, term) = (self.numbers[mention] as usize, self.term(mention));
                 let is_new = !std::mem::replace(&mut seen[id], true);
@@ -513,160 +411,8 @@ fn mentioned<'n>(numbers: &'n [u32], ends: &[u32], part: usize) -> &'n [u32] {
 /// A term that no more messages name tells whom the model has it from.
 const RARE: u16 = 3;
 
-/// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
-/// Relevance Framework" (2009), section 3.
-const K1: f32 = 1.2;
-const B: f32 = 0.75;
-
-/// Words that ask for nothing: those of three letters and more in the usual English lists, but for "same", which has the
-/// stem of a name.
-static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
-    let words = "about after all also and any are because been before being between both but can could did does doing down \
-        during each few for from further get had has have having her here hers him his how into its just let may me might \
-        more most much must not now off once only other our out over own please she should some such tell than that \
-        the their them then there these they this those through too under until very was were what when where which while \
-        who whom whose why will with would yes you your";
-    let mut terms = HashSet::new();
-    crate::text::terms::scan(words, |term, _| {
-        terms.insert(term.short());
-    });
-    terms
-});
-
-/// Share of a message's relevance that the messages beside it have, by their distance: a talk stays at a subject.
-const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
-/// What the most relevant place counts against the most relevant message by itself, which may stand anywhere.
-const TOGETHER: f32 = 0.75;
-
-/// The relevance of a part that names all that the request is about.
-const ANSWER: f32 = 5.0;
-
-/// How much a term of a part of a result takes from the relevance of the others.
-const LENGTH: f32 = 0.02;
-
 /// What a term counts that something which stays names already.
 const NAMED_AGAIN: f32 = 0.15;
 
-/// Inverse document frequency, messages being the documents.
-struct Idf {
-    messages: f32,
-}
-
-impl Idf {
-    fn of(messages: usize) -> Self {
-        Self { messages: count(messages) }
-    }
-
-    fn at(&self, with_term: u16) -> f32 {
-        let with_term = f32::from(with_term);
-        (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::text::analysis::Form;
-
-    /// Returns the scoring of texts, each a message of its own.
-    fn scoring(texts: &[(Voice, &str)]) -> Scoring {
-        let document = |(message, &(voice, text)): (usize, &(Voice, &str))| Document {
-            message,
-            voice,
-            effect: None,
-            stays: voice == Voice::System,
-            asks: 0.0,
-            analysis: Analysis::of(text, Form::Dated),
-        };
-        let documents = texts.iter().enumerate().map(document).collect();
-        Scoring::new(documents, texts.len(), None, Ablation::default())
-    }
-
-    /// Returns what all of a text is worth.
-    fn worth(scoring: &Scoring, document: usize) -> f32 {
-        scoring.worth(scoring.mentions(document))
-    }
-
-    #[test]
-    fn what_was_named_lately_and_by_the_model_is_likelier_needed() {
-        let told = |last| {
-            let mut texts = vec![(Voice::User, "and?"); 40];
-            texts[0] = (Voice::Result, "handle_a1b2");
-            texts[39] = last;
-            scoring(&texts)
-        };
-        let old = worth(&told((Voice::User, "well")), 0);
-        let recent = worth(&told((Voice::Result, "handle_a1b2")), 39);
-        let said = worth(&told((Voice::Assistant, "handle_a1b2")), 39);
-        assert!(old < recent && recent < said, "{old} {recent} {said}");
-    }
-
-    #[test]
-    fn a_question_of_common_words_asks_for_nothing() {
-        let texts =
-            [(Voice::User, "The disk and the key of it"), (Voice::Assistant, "Fine."), (Voice::User, "And now?")];
-        let said = |question: &str| {
-            let [old, answer, _] = texts;
-            let mut documents = scoring(&[old, answer, (Voice::User, question)]).documents;
-            documents[2].asks = 1.0;
-            Scoring::new(documents, 3, Some(2), Ablation::default()).said(0)
-        };
-        assert!(said("And now?") == 0.0 && said("And the disk?") > 0.9);
-    }
-
-    #[test]
-    fn what_stays_elsewhere_is_worth_less() {
-        let texts = [(Voice::Result, "handle_a1b2"), (Voice::Result, "handle_a1b2"), (Voice::Result, "handle_c3d4")];
-        let mut scoring = scoring(&texts);
-        let before = [worth(&scoring, 0), worth(&scoring, 2)];
-        scoring.cover(scoring.mentions(1));
-        assert!(worth(&scoring, 0) < before[0] && scoring.is_covered(0));
-        assert_eq!(worth(&scoring, 2).to_bits(), before[1].to_bits());
-        scoring.cover_text("see Handle_C3D4.");
-        assert!(scoring.is_covered(scoring.mentions(2).start) && worth(&scoring, 2) < before[1]);
-    }
-
-    #[test]
-    fn a_line_with_a_clock_in_the_system_prompt_covers_nothing() {
-        let system =
-            "Tools live in handle_a1b2, whatever anybody says.\nNow it is 10:01, and handle_c3d4 is on duty.\n";
-        let scoring = scoring(&[(Voice::System, system), (Voice::Result, "handle_a1b2 handle_c3d4")]);
-        let is_name = |mention: &usize| scoring.term(*mention).kind().is_name();
-        let covered = scoring.mentions(1).filter(is_name);
-        let covered: Vec<bool> = covered.map(|mention| scoring.is_covered(mention)).collect();
-        assert_eq!(covered, [true, false]);
-    }
-
-    #[test]
-    fn a_name_is_lost_until_something_that_stays_has_it() {
-        let mut scoring = scoring(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
-        let lost = |scoring: &Scoring| {
-            let names = scoring.lost(0.0).into_iter();
-            names.map(|name| (name.document, name.nth)).collect::<Vec<_>>()
-        };
-        assert_eq!(lost(&scoring), [(1, 0), (1, 1)], "the newest mention of each");
-        scoring.cover_text("handle_a1b2");
-        assert_eq!(lost(&scoring), [(1, 1)]);
-        assert_eq!(scoring.lost(1.0), []);
-    }
-
-    #[test]
-    fn a_name_that_was_given_up_is_worth_what_it_was() {
-        let mut scoring = scoring(&[(Voice::Result, "handle_a1b2"), (Voice::Call, "handle_a1b2 4711")]);
-        let state = |scoring: &Scoring| (worth(scoring, 1), scoring.lost(0.0).len());
-        let (whole, one) = (scoring.mentions(1), scoring.mentions(0));
-        let before = state(&scoring);
-        scoring.cover(whole.clone());
-        scoring.cover(one.clone());
-        scoring.uncover(whole);
-        assert_eq!(scoring.lost(0.0).len(), 1, "the other mention stays");
-        scoring.uncover(one);
-        let after = state(&scoring);
-        assert!((after.0 - before.0).abs() < 1e-6 && after.1 == before.1, "{before:?} {after:?}");
-        // What is listed is discounted still.
-        scoring.cover_text("handle_a1b2");
-        scoring.cover(scoring.mentions(0));
-        scoring.uncover(scoring.mentions(0));
-        assert!(scoring.is_covered(0) && !scoring.stays_named(0));
-    }
-}
+mod tests;

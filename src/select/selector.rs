@@ -7,15 +7,18 @@
 //! already, since a name need not stay twice. So the order is found as one goes: a part that has become worth less than
 //! it was when it was rated is rated again and put back.
 
+mod rating;
+
 use std::ops::Range;
 
 use crate::checkpoint;
-use crate::text::elision::NEAR_GAPS;
 use crate::text::estimate::{count, index};
-use crate::text::segments::Class;
 
 use super::queue::{Item, Queue};
-use super::scoring::{Document, LostName, Scoring, Voice};
+use super::scoring::{Document, LostName, Scoring};
+
+pub use rating::FIRST_MARK;
+use rating::{CROWD, FRAME, Rating, TALK, TEXT, recency, stands_out};
 
 /// A text that may be cut.
 #[derive(Debug, Clone)]
@@ -69,74 +72,8 @@ struct Unit {
     is_taken: bool,
 }
 
-/// What a part is worth; found out once, for parts are rated again and again.
-#[derive(Clone, Copy)]
-struct Rating {
-    /// What the worth of what it names is multiplied with.
-    named: f32,
-    /// For its relevance, its class and its length.
-    otherwise: f32,
-}
-
-impl Rating {
-    fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
-        let Document { voice, message, .. } = scoring.documents()[document];
-        if matches!(voice, Voice::User | Voice::Assistant) {
-            let is_curt = scoring.documents()[document].analysis.terms.len() <= CURT;
-            let factor = if is_curt { QUIET_TALK } else { 1.0 };
-            return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
-        }
-        let (class, factor) = match class {
-            _ if !scoring.has_classes() => (0.0, 1.0),
-            Class::Error | Class::Outlier => (crowd * STRIKING, 1.0),
-            Class::Header if scoring.is_end(document, part) => (STRIKING, 1.0),
-            Class::NearError | Class::Header => (crowd * HELPFUL, 1.0),
-            Class::Repeat | Class::Noise => (0.0, QUIET),
-            Class::Plain | Class::Edge => (0.0, 1.0),
-        };
-        Self { named: factor, otherwise: (RELEVANCE * scoring.relevance(document, part) + class) * factor }
-    }
-
-    /// Returns the rating of a part whose length is worth so much, in a text of such a weight.
-    fn within(self, weight: f32, length: f32) -> Self {
-        Self { named: weight * self.named, otherwise: weight * (self.otherwise + length) }
-    }
-
-    fn worth(self, named: f32) -> f32 {
-        named * self.named + self.otherwise
-    }
-}
-
-/// Tokens of the mark for the first gap of a text, and of one for a later gap.
-pub const FIRST_MARK: f32 = 14.0;
-const GAP: f32 = 7.0;
-
-// What the following count against one term that the next step uses for certain. Found by trials on the recordings, in
-// steps of two.
-/// A token of a frame or of an attachment, of a result or a call, and of a message in words.
-const FRAME: f32 = 0.02;
-const TEXT: f32 = 0.004;
-const TALK: f32 = 0.0004;
-/// The relevance of a part of a result or a call.
-const RELEVANCE: f32 = 0.2;
-/// The relevance of what was said, what it names, and that it was said at all.
-const SAID: f32 = 3.0;
-const NAMED_IN_TALK: f32 = 0.001;
-const ANY_TALK: f32 = 0.1;
-/// Terms of a message that says next to nothing ("OK.", "Got it, thanks."), and what that is multiplied with.
-const CURT: usize = 2;
-const QUIET_TALK: f32 = 0.1;
-/// What repeats and noise are multiplied with.
-const QUIET: f32 = 0.5;
-/// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
-const STRIKING: f32 = 0.5;
-const HELPFUL: f32 = 0.1;
-/// Errors and outliers of a text that count in full; of more than these each counts less.
-const CROWD: f32 = 8.0;
 /// With less room than this nothing more is looked for.
 const LEAST: f32 = 4.0;
-/// How fast a token's worth falls with the messages behind it.
-const AGING: f32 = 0.05;
 
 pub struct Selector<'s> {
     scoring: &'s mut Scoring,
@@ -365,7 +302,7 @@ impl<'s> Selector<'s> {
 
     /// Takes what is worth most for its tokens, as long as it fits `room`; of the groups that `may` names.
     pub fn grow(&mut self, room: f32, may: impl Fn(usize) -> bool) {
-        let mut queue = self.empty_queue();
+        let mut queue = Queue::default();
         for group in 0..self.frames.len() {
             if may(group) {
                 self.push_group(group, &mut queue);
@@ -377,7 +314,7 @@ impl<'s> Selector<'s> {
     /// As [`Selector::grow`] for all groups, and goes on from there when it is called again with more room.
     pub fn grow_all(&mut self, room: f32) {
         let mut queue = self.queue.take().unwrap_or_else(|| {
-            let mut queue = self.empty_queue();
+            let mut queue = Queue::default();
             for group in 0..self.frames.len() {
                 self.push_group(group, &mut queue);
             }
@@ -390,26 +327,22 @@ impl<'s> Selector<'s> {
         self.queue = Some(queue);
     }
 
-    fn empty_queue(&self) -> Queue {
-        Queue::with_room(self.units.len() + self.frames.len())
-    }
-
     fn take_from(&mut self, queue: &mut Queue, room: f32) {
-        while let Some((item, bucket)) = queue.pop() {
+        while let Some((item, step)) = queue.pop() {
             checkpoint::reached();
             if self.is_taken(item) || self.is_shut[self.group_of(item)] {
                 continue;
             }
             let (worth, tokens) = self.rate(item);
-            let now = Queue::bucket(worth);
-            if now < bucket {
+            let now = Queue::step(worth);
+            if now < step {
                 queue.push(item, now);
                 continue;
             }
             // What stands in a gap of its size is cheaper than the mark for it, and needs no room.
             if tokens > 0.0 {
                 if self.used + LEAST > room {
-                    queue.push(item, bucket);
+                    queue.push(item, step);
                     break;
                 }
                 if self.used + tokens > room {
@@ -511,7 +444,7 @@ impl<'s> Selector<'s> {
     }
 
     fn push(&self, item: Item, queue: &mut Queue) {
-        queue.push(item, Queue::bucket(self.rate(item).0));
+        queue.push(item, Queue::step(self.rate(item).0));
     }
 
     fn group_of(&self, item: Item) -> usize {
@@ -526,83 +459,6 @@ impl<'s> Selector<'s> {
             Item::Group(group) => self.is_open[group as usize],
             Item::Unit(unit) => self.units[unit as usize].is_taken,
         }
-    }
-
-    /// Returns what an item is worth for a token, and its tokens; those of its group included where it is still closed.
-    fn rate(&self, item: Item) -> (f32, f32) {
-        let (worth, tokens) = match item {
-            Item::Group(group) => (self.frame_worths[group as usize], self.frame_tokens(group as usize)),
-            Item::Unit(unit) => {
-                let block = self.units[unit as usize].block as usize;
-                let group = self.blocks[block].group;
-                let (worth, tokens) = if self.blocks[block].is_bundle {
-                    self.rate_bundle(block)
-                } else {
-                    (self.unit_worth(unit as usize), self.unit_tokens(unit as usize))
-                };
-                if self.is_open[group] {
-                    (worth, tokens)
-                } else {
-                    (worth + self.frame_worths[group], tokens + self.frame_tokens(group))
-                }
-            }
-        };
-        (worth / tokens.max(0.5), tokens)
-    }
-
-    fn frame_worth(&self, group: usize) -> f32 {
-        let frame = &self.frames[group];
-        let of_passage = |&document: &usize| {
-            let named = self.scoring.worth(self.scoring.mentions(document));
-            Rating::of(self.scoring, document, 0, Class::Plain, 0.0).worth(named)
-        };
-        let documents: f32 = frame.documents.iter().map(of_passage).sum();
-        documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
-    }
-
-    /// Returns the tokens that opening a group takes: its frame, and the notes at its sides instead of the one there was.
-    fn frame_tokens(&self, group: usize) -> f32 {
-        let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
-        let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
-        self.frames[group].tokens + (count(notes) - 1.0) * self.note / count(NEAR_GAPS)
-    }
-
-    fn rate_bundle(&self, block: usize) -> (f32, f32) {
-        let units = self.ranges[block].clone().filter(|&unit| !self.units[unit].is_taken);
-        let (mut worth, mut tokens) = (0.0, 0.0);
-        for unit in units {
-            worth += self.unit_worth(unit);
-            tokens += self.units[unit].tokens;
-        }
-        // What is relevant in a message is all of it, in whatever parts it lies.
-        let parts = count(self.ranges[block].len());
-        (worth / parts, if self.taken[block] == 0 { tokens - self.blocks[block].shortest } else { tokens - GAP })
-    }
-
-    fn unit_worth(&self, unit: usize) -> f32 {
-        let Unit { ref mentions, rating, .. } = self.units[unit];
-        rating.worth(self.scoring.worth(mentions.start as usize..mentions.end as usize))
-    }
-
-    /// Returns the tokens that taking a part of an open group adds, marks included.
-    fn unit_tokens(&self, unit: usize) -> f32 {
-        let Unit { block, tokens, is_fixed, .. } = self.units[unit];
-        let (block, range) = (&self.blocks[block as usize], &self.ranges[block as usize]);
-        let b = self.units[unit].block as usize;
-        if range.len() == 1 {
-            return tokens - block.shortest;
-        }
-        if self.taken[b] == 0 {
-            let fixed = if is_fixed { self.fixed[b] - tokens } else { self.fixed[b] };
-            return tokens + fixed + block.mark - block.shortest;
-        }
-        if is_fixed {
-            return 0.0;
-        }
-        let is_taken = |other: usize| self.units[other].is_taken || self.units[other].is_fixed;
-        let left = unit == range.start || is_taken(unit - 1);
-        let right = unit + 1 == range.end || is_taken(unit + 1);
-        tokens + GAP * (1.0 - f32::from(u8::from(left)) - f32::from(u8::from(right)))
     }
 
     fn open(&mut self, group: usize) {
@@ -634,140 +490,5 @@ pub fn shrink_steps() -> impl Iterator<Item = f32> {
     std::iter::repeat_n(1.0, 3).chain(std::iter::successors(Some(1.5), |more| Some(more * 1.5)))
 }
 
-fn stands_out(class: Class) -> bool {
-    matches!(class, Class::Error | Class::Outlier)
-}
-
-/// Returns how much of its base worth a group of this age still has.
-fn recency(age: f32) -> f32 {
-    1.0 / (1.0 + age * AGING)
-}
-
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::select::Ablation;
-    use crate::text::analysis::{Analysis, Form};
-
-    const NOTE: f32 = 9.0;
-    const LINES: usize = 12;
-
-    /// Three groups of one text each, of lines of the same length.
-    fn scoring() -> Scoring {
-        let line = |i: usize| format!("worker {} reports job_{:04} as finished and waits\n", i % 7, 1_000 + i);
-        let document = |message: usize| {
-            let text: String = (message * LINES..(message + 1) * LINES).map(line).collect();
-            let analysis = Analysis::of(&text, Form::Outlined);
-            assert_eq!(analysis.parts.len(), LINES);
-            Document {
-                message,
-                voice: Voice::Result,
-                effect: None,
-                stays: false,
-                asks: 0.0,
-                analysis: Arc::clone(&analysis),
-            }
-        };
-        Scoring::new((0..3).map(document).collect(), 3, None, Ablation::default())
-    }
-
-    fn selector(scoring: &mut Scoring) -> Selector<'_> {
-        let frame = |group: u8| Frame { tokens: 10.0, may_go: true, age: f32::from(3 - group), ..Frame::default() };
-        let block = |group: usize| Block {
-            document: Some(group),
-            group,
-            full: 180.0,
-            shortest: 8.0,
-            weight: 1.0,
-            mark: FIRST_MARK,
-            is_bundle: false,
-        };
-        Selector::new(scoring, (0..3).map(frame).collect(), (0..3).map(block).collect(), NOTE)
-    }
-
-    fn parts(selector: &Selector<'_>) -> usize {
-        let stays = |(block, part): &(usize, usize)| selector.stays(*block, *part);
-        (0..3).flat_map(|block| (0..LINES).map(move |part| (block, part))).filter(stays).count()
-    }
-
-    #[test]
-    fn what_is_taken_is_within_the_room_and_grows_with_it() {
-        let mut scoring = scoring();
-        let mut selector = selector(&mut scoring);
-        let mut before = 0;
-        for room in [60.0, 120.0, 240.0, 480.0] {
-            selector.grow_all(room);
-            assert!(selector.used() <= room && selector.used() > room - 40.0, "{} of {room}", selector.used());
-            assert!(parts(&selector) > before);
-            before = parts(&selector);
-        }
-        selector.grow_all(1_000.0);
-        assert_eq!(parts(&selector), 3 * LINES);
-        assert!((0..3).all(|block| selector.kept(block) == Kept::Whole));
-    }
-
-    #[test]
-    fn what_is_given_up_can_be_taken_again() {
-        let mut scoring = scoring();
-        let mut selector = selector(&mut scoring);
-        selector.grow_all(300.0);
-        let (taken, used) = (parts(&selector), selector.used());
-        selector.shrink(100.0);
-        assert!(parts(&selector) < taken && selector.used() <= used - 100.0);
-        selector.grow_all(300.0);
-        assert!(parts(&selector) + 2 >= taken && selector.used() <= 300.0);
-    }
-
-    #[test]
-    fn what_is_given_up_is_named_nowhere_again() {
-        let mut scoring = scoring();
-        let mut selector = selector(&mut scoring);
-        let lost = |selector: &Selector<'_>| selector.lost(0.0).len();
-        let (all, worth) = (lost(&selector), selector.unit_worth(0));
-        selector.take_part(0, 0);
-        assert!(lost(&selector) < all && selector.unit_worth(0) < worth);
-        selector.shrink(1_000.0);
-        assert!(lost(&selector) == all && (selector.unit_worth(0) - worth).abs() < 1e-6);
-    }
-
-    #[test]
-    fn what_is_settled_is_given_up_last() {
-        let mut scoring = scoring();
-        let mut selector = selector(&mut scoring);
-        selector.take_whole(1);
-        selector.settle();
-        let used = selector.used();
-        selector.grow_all(1_000.0);
-        selector.shrink(10_000.0);
-        assert!(selector.is_settled() && (selector.used() - used).abs() < 0.1);
-        assert_eq!([0, 1, 2].map(|group| selector.is_open(group)), [false, true, false]);
-        assert_eq!(selector.kept(1), Kept::Whole);
-        selector.unsettle();
-        selector.shrink(10_000.0);
-        assert!((0..3).all(|group| !selector.is_open(group)));
-    }
-
-    #[test]
-    fn a_part_between_two_that_stay_saves_a_mark() {
-        let mut scoring = scoring();
-        let mut selector = selector(&mut scoring);
-        let mut cost = |part| {
-            let before = selector.used();
-            selector.take_part(0, part);
-            selector.used() - before
-        };
-        let (_, apart, between) = (cost(3), cost(5), cost(4));
-        assert!((apart - between - 2.0 * GAP).abs() < 0.1, "{apart} {between}");
-    }
-
-    #[test]
-    fn groups_that_have_changed_are_named_once() {
-        let mut scoring = scoring();
-        let mut selector = selector(&mut scoring);
-        assert_eq!(selector.changed(), [0, 1, 2]);
-        selector.take_part(2, 0);
-        assert_eq!((selector.changed(), selector.changed()), (vec![2], vec![]));
-    }
-}
+mod tests;

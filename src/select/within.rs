@@ -13,7 +13,7 @@ use crate::text::{elision, excerpt};
 use crate::tokens::{ContentMemory, Recount, TokenCounter};
 
 use super::Ablation;
-use super::scoring::{Document, Scoring, Voice};
+use super::scoring::{Author, Document, Scoring};
 use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 
 /// A large result is shortened anew in every call that it stands in.
@@ -83,7 +83,7 @@ fn chosen(
 ) -> Option<(String, u64)> {
     let document = Document {
         message: 0,
-        voice: Voice::Result,
+        author: Author::Result,
         effect: None,
         stays: false,
         asks: 0.0,

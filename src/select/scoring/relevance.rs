@@ -1,0 +1,162 @@
+//! How much each part and each message is about what is asked now.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use crate::text::estimate::count;
+use crate::text::terms::ShortTerm;
+
+use super::super::facts::QueryMatch;
+use super::{Author, Scoring, mentioned};
+
+/// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
+/// Relevance Framework" (2009), section 3.
+const K1: f32 = 1.2;
+const B: f32 = 0.75;
+
+/// Words that ask for nothing: those of three letters and more in the usual English lists, but for "same", which has the
+/// stem of a name.
+static STOP_WORDS: LazyLock<HashSet<ShortTerm>> = LazyLock::new(|| {
+    let words = "about after all also and any are because been before being between both but can could did does doing down \
+        during each few for from further get had has have having her here hers him his how into its just let may me might \
+        more most much must not now off once only other our out over own please she should some such tell than that \
+        the their them then there these they this those through too under until very was were what when where which while \
+        who whom whose why will with would yes you your";
+    let mut terms = HashSet::new();
+    crate::text::terms::scan(words, |term, _| {
+        terms.insert(term.short());
+    });
+    terms
+});
+
+/// Share of a message's relevance that the messages beside it have, by their distance: a talk stays at a subject.
+const BESIDE: [f32; 5] = [0.8, 0.7, 0.6, 0.5, 0.4];
+/// What the most relevant place counts against the most relevant message by itself, which may stand anywhere.
+const TOGETHER: f32 = 0.75;
+
+/// The relevance of a part that names all that the request is about.
+const ANSWER: f32 = 5.0;
+
+/// How much a term of a part of a result takes from the relevance of the others.
+const LENGTH: f32 = 0.02;
+
+impl Scoring {
+    /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
+    pub(super) fn relate(&mut self, related: &[(u32, u32)]) -> Vec<QueryMatch> {
+        let mut bearings = vec![QueryMatch::default(); self.facts.len()];
+        for (position, document) in self.documents.iter().enumerate().filter(|(_, document)| document.asks > 0.0) {
+            for &id in &self.numbers[self.mentions(position)] {
+                let bearing = &mut bearings[id as usize];
+                bearing.asked = bearing.asked.max(document.asks);
+            }
+        }
+        self.relevance = vec![0.0; self.ends.len()];
+        let idf = Idf::of(self.messages);
+        for (bearing, fact) in bearings.iter_mut().zip(&self.facts).filter(|(bearing, _)| bearing.asked > 0.0) {
+            bearing.asked *= idf.at(fact.messages);
+        }
+        let mut seen = vec![u32::MAX; self.facts.len()];
+        for &(part, terms) in related {
+            let at = part as usize;
+            let ids = mentioned(&self.numbers, &self.ends, at);
+            let mut sum = 0.0;
+            for &id in ids {
+                let weight = bearings[id as usize].asked;
+                if weight > 0.0 && seen[id as usize] != part {
+                    seen[id as usize] = part;
+                    sum += weight;
+                }
+            }
+            let relevance = 0.1 * sum / (1.0 + LENGTH * count(terms as usize));
+            for &id in ids {
+                let bearing = &mut bearings[id as usize];
+                bearing.relevance = bearing.relevance.max(relevance);
+            }
+            self.relevance[at] = relevance;
+        }
+        bearings
+    }
+
+    /// Adds to the relevance of the `related` parts what each names of all that the request is about, rare names before usual
+    /// ones: the one line with the order that is asked for, out of a list of orders. A request of many names asks for none of them.
+    pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
+        let idf = Idf::of(self.ends.len());
+        let weight = |id: u32| {
+            let fact = &self.facts[id as usize];
+            if STOP_WORDS.contains(&fact.term) { 0.0 } else { self.bearings[id as usize].asked * idf.at(fact.mentions) }
+        };
+        let mut named: Vec<(u32, u32)> = Vec::new();
+        for &(part, _) in related {
+            let ids = mentioned(&self.numbers, &self.ends, part as usize);
+            named.extend(ids.iter().filter(|&&id| weight(id) > 0.0).map(|&id| (part, id)));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut ids: Vec<u32> = named.iter().map(|&(_, id)| id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let all: f32 = ids.iter().map(|&id| weight(id)).sum();
+        for of_part in named.chunk_by(|a, b| a.0 == b.0) {
+            let share = of_part.iter().map(|&(_, id)| weight(id)).sum::<f32>() / all;
+            self.relevance[of_part[0].0 as usize] += ANSWER * share.powi(2);
+        }
+    }
+
+    /// Rates what was said in words by BM25 for the question, with its neighbours.
+    pub(super) fn ask(&mut self, question: Option<usize>) {
+        let mut asked = vec![false; self.facts.len()];
+        let mut lengths = (0, 0_usize);
+        for (position, document) in self.documents.iter().enumerate() {
+            lengths = (lengths.0 + document.analysis.terms.len(), lengths.1 + 1);
+            if Some(document.message) == question {
+                for at in self.mentions(position) {
+                    asked[self.numbers[at] as usize] = !STOP_WORDS.contains(&self.term(at));
+                }
+            }
+        }
+        let mean = count(lengths.0) / count(lengths.1.max(1));
+        let idf = Idf::of(self.messages);
+        let mut raw = vec![0.0_f32; self.messages];
+        let mut found: Vec<u32> = Vec::new();
+        for (position, document) in self.documents.iter().enumerate() {
+            if !matches!(document.author, Author::User | Author::Assistant) || Some(document.message) == question {
+                continue;
+            }
+            found.clear();
+            found.extend(self.numbers[self.mentions(position)].iter().filter(|&&id| asked[id as usize]));
+            found.sort_unstable();
+            let length = count(document.analysis.terms.len()) / mean;
+            for same in found.chunk_by(|a, b| a == b) {
+                let frequency = count(same.len());
+                let saturated = frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
+                raw[document.message] += idf.at(self.facts[same[0] as usize].messages) * saturated;
+            }
+        }
+        let at = |index: Option<usize>| index.and_then(|index| raw.get(index)).copied().unwrap_or_default();
+        let beside = |i: usize, step: usize| at(i.checked_sub(step)) + at(i.checked_add(step));
+        self.said = (0..raw.len())
+            .map(|i| raw[i] + (1..).zip(BESIDE).map(|(step, share)| share * beside(i, step)).sum::<f32>())
+            .collect();
+        let most = |all: &[f32]| all.iter().copied().fold(f32::MIN_POSITIVE, f32::max);
+        let (alone, together) = (most(&raw), most(&self.said));
+        for (said, raw) in self.said.iter_mut().zip(&raw) {
+            *said = (TOGETHER * *said / together).max(raw / alone).powi(2);
+        }
+    }
+}
+
+/// Inverse document frequency, messages being the documents.
+struct Idf {
+    messages: f32,
+}
+
+impl Idf {
+    fn of(messages: usize) -> Self {
+        Self { messages: count(messages) }
+    }
+
+    fn at(&self, with_term: u16) -> f32 {
+        let with_term = f32::from(with_term);
+        (1.0 + (self.messages - with_term + 0.5) / (with_term + 0.5)).ln()
+    }
+}

@@ -1,0 +1,164 @@
+//! What a part or a group is worth, and what it costs, as things are.
+
+use crate::text::elision::NEAR_GAPS;
+use crate::text::estimate::count;
+use crate::text::segments::Class;
+
+use super::super::queue::Item;
+use super::super::scoring::{Author, Document, Scoring};
+use super::{Selector, Unit};
+
+/// What a part is worth; found out once, for parts are rated again and again.
+#[derive(Clone, Copy)]
+pub struct Rating {
+    /// What the worth of what it names is multiplied with.
+    pub named: f32,
+    /// For its relevance, its class and its length.
+    pub otherwise: f32,
+}
+
+impl Rating {
+    pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
+        let Document { author, message, .. } = scoring.documents()[document];
+        if matches!(author, Author::User | Author::Assistant) {
+            let is_curt = scoring.documents()[document].analysis.terms.len() <= CURT;
+            let factor = if is_curt { QUIET_TALK } else { 1.0 };
+            return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
+        }
+        let (class, factor) = match class {
+            _ if !scoring.has_classes() => (0.0, 1.0),
+            Class::Error | Class::Outlier => (crowd * STRIKING, 1.0),
+            Class::Header if scoring.is_end(document, part) => (STRIKING, 1.0),
+            Class::NearError | Class::Header => (crowd * HELPFUL, 1.0),
+            Class::Repeat | Class::Noise => (0.0, QUIET),
+            Class::Plain | Class::Edge => (0.0, 1.0),
+        };
+        Self { named: factor, otherwise: (RELEVANCE * scoring.relevance(document, part) + class) * factor }
+    }
+
+    /// Returns the rating of a part whose length is worth so much, in a text of such a weight.
+    pub fn within(self, weight: f32, length: f32) -> Self {
+        Self { named: weight * self.named, otherwise: weight * (self.otherwise + length) }
+    }
+
+    fn worth(self, named: f32) -> f32 {
+        named * self.named + self.otherwise
+    }
+}
+
+// What the following count against one term that the next step uses for certain. Found by trials on the recordings, in
+// steps of two.
+/// A token of a frame or of an attachment, of a result or a call, and of a message in words.
+pub const FRAME: f32 = 0.02;
+pub const TEXT: f32 = 0.004;
+pub const TALK: f32 = 0.0004;
+/// The relevance of a part of a result or a call.
+const RELEVANCE: f32 = 0.2;
+/// The relevance of what was said, what it names, and that it was said at all.
+const SAID: f32 = 3.0;
+const NAMED_IN_TALK: f32 = 0.001;
+const ANY_TALK: f32 = 0.1;
+/// Terms of a message that says next to nothing ("OK.", "Got it, thanks."), and what that is multiplied with.
+const CURT: usize = 2;
+const QUIET_TALK: f32 = 0.1;
+/// What repeats and noise are multiplied with.
+const QUIET: f32 = 0.5;
+/// Errors, outliers and the ends of a log; what stands beside an error, and other headers.
+const STRIKING: f32 = 0.5;
+const HELPFUL: f32 = 0.1;
+/// Errors and outliers of a text that count in full; of more than these each counts less.
+pub const CROWD: f32 = 8.0;
+/// How fast a token's worth falls with the messages behind it.
+const AGING: f32 = 0.05;
+
+/// Tokens of the mark for the first gap of a text, and of one for a later gap.
+pub const FIRST_MARK: f32 = 14.0;
+pub const GAP: f32 = 7.0;
+
+impl Selector<'_> {
+    /// Returns what an item is worth for a token, and its tokens; those of its group included where it is still closed.
+    pub(super) fn rate(&self, item: Item) -> (f32, f32) {
+        let (worth, tokens) = match item {
+            Item::Group(group) => (self.frame_worths[group as usize], self.frame_tokens(group as usize)),
+            Item::Unit(unit) => {
+                let block = self.units[unit as usize].block as usize;
+                let group = self.blocks[block].group;
+                let (worth, tokens) = if self.blocks[block].is_bundle {
+                    self.rate_bundle(block)
+                } else {
+                    (self.unit_worth(unit as usize), self.unit_tokens(unit as usize))
+                };
+                if self.is_open[group] {
+                    (worth, tokens)
+                } else {
+                    (worth + self.frame_worths[group], tokens + self.frame_tokens(group))
+                }
+            }
+        };
+        (worth / tokens.max(0.5), tokens)
+    }
+
+    pub(super) fn frame_worth(&self, group: usize) -> f32 {
+        let frame = &self.frames[group];
+        let of_passage = |&document: &usize| {
+            let named = self.scoring.worth(self.scoring.mentions(document));
+            Rating::of(self.scoring, document, 0, Class::Plain, 0.0).worth(named)
+        };
+        let documents: f32 = frame.documents.iter().map(of_passage).sum();
+        documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
+    }
+
+    /// Returns the tokens that opening a group takes: its frame, and the notes at its sides instead of the one there was.
+    pub(super) fn frame_tokens(&self, group: usize) -> f32 {
+        let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
+        let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
+        self.frames[group].tokens + (count(notes) - 1.0) * self.note / count(NEAR_GAPS)
+    }
+
+    fn rate_bundle(&self, block: usize) -> (f32, f32) {
+        let units = self.ranges[block].clone().filter(|&unit| !self.units[unit].is_taken);
+        let (mut worth, mut tokens) = (0.0, 0.0);
+        for unit in units {
+            worth += self.unit_worth(unit);
+            tokens += self.units[unit].tokens;
+        }
+        // What is relevant in a message is all of it, in whatever parts it lies.
+        let parts = count(self.ranges[block].len());
+        (worth / parts, if self.taken[block] == 0 { tokens - self.blocks[block].shortest } else { tokens - GAP })
+    }
+
+    pub(super) fn unit_worth(&self, unit: usize) -> f32 {
+        let Unit { ref mentions, rating, .. } = self.units[unit];
+        rating.worth(self.scoring.worth(mentions.start as usize..mentions.end as usize))
+    }
+
+    /// Returns the tokens that taking a part of an open group adds, marks included.
+    pub(super) fn unit_tokens(&self, unit: usize) -> f32 {
+        let Unit { block, tokens, is_fixed, .. } = self.units[unit];
+        let (block, range) = (&self.blocks[block as usize], &self.ranges[block as usize]);
+        let b = self.units[unit].block as usize;
+        if range.len() == 1 {
+            return tokens - block.shortest;
+        }
+        if self.taken[b] == 0 {
+            let fixed = if is_fixed { self.fixed[b] - tokens } else { self.fixed[b] };
+            return tokens + fixed + block.mark - block.shortest;
+        }
+        if is_fixed {
+            return 0.0;
+        }
+        let is_taken = |other: usize| self.units[other].is_taken || self.units[other].is_fixed;
+        let left = unit == range.start || is_taken(unit - 1);
+        let right = unit + 1 == range.end || is_taken(unit + 1);
+        tokens + GAP * (1.0 - f32::from(u8::from(left)) - f32::from(u8::from(right)))
+    }
+}
+
+pub fn stands_out(class: Class) -> bool {
+    matches!(class, Class::Error | Class::Outlier)
+}
+
+/// Returns how much of its base worth a group of this age still has.
+pub fn recency(age: f32) -> f32 {
+    1.0 / (1.0 + age * AGING)
+}
