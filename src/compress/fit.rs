@@ -405,7 +405,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     /// Returns the lines of all calls of the last round whose groups are `wanted`.
     fn call_lines(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
-        let groups = self.layout.tier(Tier::LastRound).chain(self.layout.tier(Tier::Newest));
+        let groups = self.protection.tier(Tier::LastRound).chain(self.protection.tier(Tier::Newest));
         let entries = groups.filter(|(position, _)| wanted(*position)).flat_map(|(_, group)| group.start..group.end);
         entries.filter_map(|index| self.call_line(index, true)).collect()
     }
@@ -427,7 +427,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             return None;
         }
         let lines = self.call_lines(|_| true);
-        let before_newest = self.call_lines(|position| self.layout.tiers[position] == Some(Tier::LastRound));
+        let before_newest = self.call_lines(|position| self.protection.tiers[position] == Some(Tier::LastRound));
         let list = |lines: &[String]| (self.lines_tokens(lines) + LEDGER_FRAME).min(self.most_for_calls());
         (!lines.is_empty()).then(|| if before_newest.is_empty() { 0.0 } else { list(&before_newest) })
     }
@@ -436,13 +436,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn protect_in_little_room(&self, selector: &mut Selector<'_>, calls: f32) {
         let room = self.room - calls;
         for tier in [Tier::Newest, Tier::LastRound] {
-            let of_tier = |position: usize| self.layout.tiers[position] == Some(tier);
-            let is_taken = self.layout.tier(tier).all(|(position, _)| selector.is_open(position));
+            let of_tier = |position: usize| self.protection.tiers[position] == Some(tier);
+            let is_taken = self.protection.tier(tier).all(|(position, _)| selector.is_open(position));
             if is_taken || selector.used() >= room {
                 continue;
             }
             if selector.used() + self.tier_tokens(tier) <= room {
-                self.layout.tier(tier).for_each(|(position, _)| selector.take_whole(position));
+                self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
             } else {
                 selector.grow(room, of_tier);
             }
