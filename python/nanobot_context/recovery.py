@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from nanobot_context._core import (
+    ESSENTIAL_TOKENS,
     MIN_OUTPUT_TOKENS,
     Compressor,
     Overflow,
@@ -379,10 +380,14 @@ def compress(
             archive=archive,
         )
     except ContextOverflowError as error:
-        # Only room for the answer is missing: it has half of what is left.
-        if error.needed_tokens > window_tokens:
+        # Only room for the answer is missing: it has half of what is left, or what is essential
+        # leaves of it.
+        left = window_tokens - error.needed_tokens
+        if left < 0:
             raise
-        budget = error.needed_tokens + (window_tokens - error.needed_tokens) // 2
+        budget = error.needed_tokens + max(
+            left // 2, min(ESSENTIAL_TOKENS, left - MIN_OUTPUT_TOKENS)
+        )
         return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
 
 
