@@ -167,7 +167,7 @@ class Settings:
     summary_timeout_seconds: float = _setting(_SECONDS, 120.0)
     """How long the model may take for one. Nothing waits for it."""
     keep_rules: bool = _setting(_SWITCH, True)
-    """Whether rules of the user, and facts about him, stay in the system prompt when nanobot leaves
+    """Whether rules and facts that the user stated stay in the system prompt when nanobot leaves
     out the messages that they were said in."""
     archive: bool = _setting(_SWITCH, True)
     """Whether originals of shortened tool results are kept in nanobot's workspace, where

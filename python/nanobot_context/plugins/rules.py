@@ -1,4 +1,4 @@
-"""Rules of the user, and facts about him, outlive the messages that nanobot leaves out.
+"""Rules and facts that the user stated outlive the messages that nanobot leaves out.
 
     save(), get_history()  what holds for good of new messages -> metadata of the session
     get_history()          what the history does not say -> a list that knows it
