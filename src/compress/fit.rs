@@ -282,7 +282,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             (PINNED_SHARE, 1)
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
-        for claim in [Claim::Rule, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
+        for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
             // What every other sentence is like tells nothing apart.
             claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
@@ -291,7 +291,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),
                 Claim::Wish | Claim::Trait => pinned,
-                Claim::Rule | Claim::Fact => pinned.max(few),
+                Claim::Rule | Claim::Order | Claim::Fact => pinned.max(few),
             };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
                 if !seen.insert(&pin.normal) {

@@ -23,6 +23,8 @@ pub enum Claim {
     Trait,
     /// Who the user is, lives and works as, what the user prefers or cannot stand.
     Fact,
+    /// Asks for something in words that rules have, too, maybe once: "Tell me all that it says."
+    Order,
     /// Holds for good.
     Rule,
 }
@@ -31,8 +33,12 @@ pub enum Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sign {
     Claims(Claim),
+    /// Asks for how something is done.
+    Manner,
     /// A wish with this in it is a rule: it says for what it holds.
     Bound,
+    /// A wish with this in it is an order, and a rule where it asks for how something is done.
+    Hint,
 }
 
 /// Where a word is a sign.
@@ -69,6 +75,8 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "trait" => Sign::Claims(Claim::Trait),
             "wish" => Sign::Claims(Claim::Wish),
             "tells" => Sign::Claims(Claim::Told),
+            "manner" => Sign::Manner,
+            "hint" => Sign::Hint,
             _ => Sign::Bound,
         };
         for phrase in phrases.split(", ") {
@@ -230,10 +238,15 @@ fn claim(sentence: &str) -> Option<Claim> {
     }
     let said = said.to_lowercase().replace('’', "'");
     let words: Vec<(usize, &str)> = words(&said).collect();
-    let (mut best, mut is_bound) = (None, false);
-    let mut meet = |sign| match sign {
-        Sign::Claims(claim) => best = best.max(Some(claim)),
-        Sign::Bound => is_bound = true,
+    let (mut best, mut signs) = (None, Vec::new());
+    let mut meet = |sign| {
+        let claim = match sign {
+            Sign::Claims(claim) => Some(claim),
+            Sign::Manner => Some(Claim::Wish),
+            Sign::Bound | Sign::Hint => None,
+        };
+        best = best.max(claim);
+        signs.push(sign);
     };
     let mut is_start = true;
     for (i, &(at, word)) in words.iter().enumerate() {
@@ -243,7 +256,10 @@ fn claim(sentence: &str) -> Option<Claim> {
         for (rest, sign, place) in known.into_iter().flatten() {
             let follows =
                 rest.iter().zip(&words[i + 1..]).filter(|(want, (_, word))| *want == word).count() == rest.len();
-            if !follows || (*place == Place::Start && !is_start) || (*sign == Sign::Bound && is_start) {
+            if !follows
+                || (*place == Place::Start && !is_start)
+                || (matches!(sign, Sign::Bound | Sign::Hint) && is_start)
+            {
                 continue;
             }
             if *sign == Sign::Claims(Claim::Rule) && *place == Place::Anywhere && is_told(&said[..at]) {
@@ -269,7 +285,12 @@ fn claim(sentence: &str) -> Option<Claim> {
             }
         }
     }
-    if best == Some(Claim::Wish) && is_bound { Some(Claim::Rule) } else { best }
+    let has = |sign| signs.contains(&sign);
+    match best {
+        Some(Claim::Wish) if has(Sign::Bound) || has(Sign::Manner) && has(Sign::Hint) => Some(Claim::Rule),
+        Some(Claim::Wish) if has(Sign::Hint) => Some(Claim::Order),
+        best => best,
+    }
 }
 
 /// Returns whether a sentence asks.
@@ -409,6 +430,7 @@ mod tests {
         for (kind, text) in rows.filter_map(|row| row.split_once('\t')) {
             let expected: &[Claim] = match kind {
                 "rule" => &[Claim::Rule],
+                "order" => &[Claim::Order],
                 "fact" => &[Claim::Fact],
                 "trait" => &[Claim::Trait],
                 "wish" => &[Claim::Wish],

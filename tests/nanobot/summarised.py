@@ -104,7 +104,7 @@ class Talk:
         """Return the version of the summary in the system prompt; 0 for none, -1 for another."""
         if SECTION not in request.system:
             return 0
-        found = [v for v, one in self.summaries.items() if request.system.endswith(one["section"])]
+        found = [v for v, one in self.summaries.items() if one["section"] in request.system]
         return found[0] if len(found) == 1 else -1
 
     def faults(self, requests: list[Request], messages: list[dict[str, Any]]) -> Iterator[str]:
