@@ -478,11 +478,12 @@ pub fn standing_rules(text: &Bound<'_, PyString>) -> Vec<String> {
 pub fn rules_left_out(
     rules: Vec<Bound<'_, PyString>>,
     shown: Vec<Bound<'_, PyString>>,
-    max_bytes: usize,
-) -> Vec<String> {
+    max_bytes: &Bound<'_, PyAny>,
+) -> PyResult<Vec<String>> {
+    let max_bytes = usize::try_from(whole(max_bytes, "max_bytes")?).unwrap_or(usize::MAX);
     let rules: Vec<_> = rules.into_iter().map(|rule| without_surrogates(&rule)).collect();
     let shown: Vec<_> = shown.into_iter().map(|text| without_surrogates(&text)).collect();
     let rules: Vec<&str> = rules.iter().map(|rule| &**rule).collect();
     let shown: Vec<&str> = shown.iter().map(|text| &**text).collect();
-    crate::rules_left_out(&rules, &shown, max_bytes).into_iter().map(str::to_owned).collect()
+    Ok(crate::rules_left_out(&rules, &shown, max_bytes).into_iter().map(str::to_owned).collect())
 }
