@@ -1,23 +1,27 @@
-"""A server on the loopback that answers every request with the next of a list of answers."""
+"""A server on the loopback that answers from a list, or as a function says."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
 class Server(ThreadingHTTPServer):
-    """What it answers, as (status, body), and the bodies that it received."""
+    """What it answers, as (status, body), and the bodies that it received.
+
+    `reply` makes an answer of a body; without it the next of `answers` is sent.
+    """
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers: list[tuple[int, Any]] = []
+        self.reply: Callable[[dict[str, Any]], tuple[int, Any]] = lambda _: self.answers.pop(0)
         self.received: list[dict[str, Any]] = []
 
     @property
@@ -31,8 +35,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
-        self.server.received.append(json.loads(self.rfile.read(length)))
-        status, answer = self.server.answers.pop(0)
+        asked = json.loads(self.rfile.read(length))
+        self.server.received.append(asked)
+        status, answer = self.server.reply(asked)
         body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

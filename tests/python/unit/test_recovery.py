@@ -14,8 +14,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import openai
 import pytest
 
+import agent_work
+from agent_work import COMMANDS, DONE, PATHS, Work
 from nanobot_context import (
     Compressor,
     ContextOverflowError,
@@ -30,6 +33,7 @@ from nanobot_context import (
 )
 from nanobot_context._core import Recovery
 from nanobot_context.host.detect import NanobotClasses
+from refusing_server import running
 from shim_classes import LLMResponse, Message, conversation, make_provider
 from shim_classes import Script as NanobotScript
 
@@ -513,3 +517,63 @@ def test_a_wrong_argument_is_named_before_anything_is_sent(arguments: dict[str, 
         run(chat, conversation(2, 10), **arguments)
     assert caught.value.argument.partition("[")[0] in arguments
     assert chat.sent == []
+
+
+async def work(url: str, agent: Work, told: int, *, is_async: bool) -> str:
+    """Let the model work until it calls nothing; return what it says then.
+
+    What a refusal says of the window is remembered, as `on_overflow` is there for.
+    """
+    window = told
+
+    def learn(overflow: Overflow) -> None:
+        nonlocal window
+        window = min(window, overflow.limit_tokens or window)
+
+    client: dict[str, Any] = {"base_url": url, "api_key": "x", "max_retries": 0}
+    async with openai.AsyncOpenAI(**client) as later:
+        with openai.OpenAI(**client) as now:
+            chats = [
+                functools.partial(one.chat.completions.create, model=agent_work.MODEL)
+                for one in (now, later)
+            ]
+            given: dict[str, Any] = {"model": agent_work.MODEL, "max_output_tokens": 8_192}
+            given["on_overflow"] = learn
+            while True:
+                given["context_window"] = window
+                answer = (
+                    await call_with_recovery(asked(chats[1]), agent.messages, **given)
+                    if is_async
+                    else call_with_recovery_sync(asked(chats[0]), agent.messages, **given)
+                )
+                message = answer.choices[0].message
+                if not message.tool_calls:
+                    return str(message.content)
+                functions = [call.function for call in message.tool_calls]
+                agent.do(*(agent_work.target_of(one.arguments) for one in functions))
+
+
+def asked(create: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a call of the model that passes `messages` by position."""
+    return lambda messages, *, max_tokens: create(messages=messages, max_tokens=max_tokens)
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("window", [8_000, 8_192, 32_000])
+@pytest.mark.parametrize("told", [None, 200_000], ids=["known", "told 200,000"])
+@pytest.mark.parametrize("past", [0, 10])
+def test_after_a_refusal_the_model_knows_what_it_did(
+    is_async: bool, window: int, told: int | None, past: int
+) -> None:
+    agent = Work(window)
+    for command in COMMANDS[:past]:
+        agent.do(command)
+    if past == len(COMMANDS):
+        agent.do(*PATHS)
+    with running() as server:
+        server.reply = agent.reply
+        said = asyncio.run(work(server.url, agent, told or window, is_async=is_async))
+    assert agent.missing == []
+    assert said == DONE
+    assert agent.ran == [*COMMANDS, *PATHS]
+    assert agent.refusals == (0 if told is None else 1)
