@@ -391,7 +391,7 @@ def compress(
         return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Call:
     """The exchange of `call_with_recovery`."""
 
@@ -402,6 +402,7 @@ class _Call:
     window_tokens: int
     archive: Archive | None
     on_overflow: Callable[[Overflow], None] | None
+    wants_reasoning: bool = False
 
     async def send(self, attempt: Attempt) -> Any:
         try:
@@ -449,9 +450,11 @@ class _Call:
         reduced = reduce_messages(
             self.messages, max_tokens, self.model, tools=self.tools, archive=self.archive
         )
-        return reduced.messages
+        # The originals would be cut away again: a mark is enough.
+        return with_reasoning(reduced.messages, []) if self.wants_reasoning else reduced.messages
 
     def restored(self, messages: list[Message]) -> list[Message]:
+        self.wants_reasoning = True
         return with_reasoning(messages, self.messages)
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:

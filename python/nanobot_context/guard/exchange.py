@@ -111,7 +111,9 @@ class Exchange:
                 raise
             return reduced.messages
 
-        return self.fitter.shorten(self.request, max_tokens, reduce)
+        shorter = self.fitter.shorten(self.request, max_tokens, reduce)
+        is_wanted = self.fitter.windows.wants_reasoning(self.request.model, self.request.endpoint)
+        return with_reasoning(shorter, []) if is_wanted else shorter
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
         fused("learn from a refusal", lambda: self._learn(refused, attempt, prompt_tokens), None)

@@ -194,6 +194,25 @@ def test_reasoning_that_is_wanted_back_is_sent_back_and_nothing_is_cut(text: str
     assert found.kind == "reasoning"
 
 
+def test_reasoning_that_was_wanted_back_stays_when_the_prompt_is_too_long_as_well() -> None:
+    messages = thoughtful(8)
+    sent: list[int] = []
+    for message in messages:
+        message.pop("reasoning_content", None)
+
+    async def chat(prompt: list[Message], *, max_tokens: int | None) -> str:
+        sent.append(count_tokens(prompt, "my-own"))
+        if any(m.get("tool_calls") and not m.get("reasoning_content") for m in prompt):
+            raise RuntimeError("Error code: 400 - reasoning_content is missing")
+        if sent[-1] > 6_000:
+            raise RuntimeError("Error code: 400 - prompt is too long: 9000 tokens > 6000 maximum")
+        return "fine"
+
+    call = call_with_recovery(chat, messages, context_window=128_000, model="my-own")
+    assert asyncio.run(call) == "fine"
+    assert len(sent) == 3
+
+
 def test_reasoning_that_is_there_already_ends_in_the_providers_error() -> None:
     async def chat(prompt: list[Message], *, max_tokens: int | None) -> str:
         raise RuntimeError("Error code: 400 - reasoning_content is missing")
