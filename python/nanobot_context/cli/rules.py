@@ -47,6 +47,9 @@ def rules(
     forgotten = Forgotten(forgotten_file(nanobot_config_path()))
     in_force = forgotten.without(key, known)
     texts = list(in_force)
+    if forget and not found.metadata:
+        problem = f"`{key}` is not a session of nanobot's: there is nothing to take back"
+        raise InvalidArgumentError(problem, argument="session")
     if forget:
         for number in forget:
             if not 1 <= number <= len(texts):
