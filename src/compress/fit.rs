@@ -407,8 +407,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn call_lines(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
         let groups = self.protection.tier(Tier::LastRound).chain(self.protection.tier(Tier::Newest));
         let entries = groups.filter(|(position, _)| wanted(*position)).flat_map(|(_, group)| group.start..group.end);
-        let any = self.room <= LITTLE_ROOM;
-        entries.filter_map(|index| self.call_line(index, any)).collect()
+        entries.filter_map(|index| self.call_line(index, true)).collect()
     }
 
     /// Returns the tokens that a list of calls may have at most.
@@ -424,7 +423,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// a place for them; `None` elsewhere, and where they take no more than half of it.
     fn calls_tokens(&self) -> Option<f32> {
         let full = self.tier_tokens(Tier::Newest) + self.tier_tokens(Tier::LastRound);
-        if self.room > MODERATE_ROOM || full <= self.room / 2.0 || !self.by.ledger {
+        if self.room > LITTLE_ROOM || full <= self.room / 2.0 || !self.by.ledger {
             return None;
         }
         let lines = self.call_lines(|_| true);
@@ -775,8 +774,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 /// Room in which calls can be left out that no ledger has a place for, and the share of it that a list of them may have.
 const LITTLE_ROOM: f32 = 4_096.0;
 const MOST_CALLS: f32 = 0.6;
-/// Room up to which calls that changed something have such a list.
-const MODERATE_ROOM: f32 = 16_384.0;
 
 /// Share of the room that the ledger of names and calls may have, and its most tokens.
 const LEDGER_SHARE: f32 = 0.06;
