@@ -378,7 +378,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             for index in (group.start..group.end).rev() {
                 let Some(line) = self.call_line(index, false) else { continue };
-                let cost = float(u64::from(self.draft.counter.text(&line))) + 2.0;
+                let cost = self.line_tokens(&line);
                 if cost <= left && left > tokens / 2.0 {
                     left -= cost;
                     selector.cover_text(&line);
@@ -415,8 +415,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         (self.room * MOST_CALLS).max(MAX_LEDGER).min(self.room)
     }
 
-    fn lines_tokens(&self, lines: &[String]) -> f32 {
-        lines.iter().map(|line| float(u64::from(self.draft.counter.text(line))) + 2.0).sum()
+    /// Returns the tokens that a line takes in a ledger.
+    fn line_tokens(&self, line: &str) -> f32 {
+        float(u64::from(self.draft.counter.text(line))) + 2.0
     }
 
     /// Returns the tokens to keep for a list of the calls before the newest, where there is so little room that no ledger has
@@ -426,10 +427,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         if self.room > LITTLE_ROOM || full <= self.room / 2.0 || !self.by.ledger {
             return None;
         }
-        let lines = self.call_lines(|_| true);
-        let before_newest = self.call_lines(|position| self.protection.tiers[position] == Some(Tier::LastRound));
-        let list = |lines: &[String]| (self.lines_tokens(lines) + LEDGER_FRAME).min(self.most_for_calls());
-        (!lines.is_empty()).then(|| if before_newest.is_empty() { 0.0 } else { list(&before_newest) })
+        let lines = |tier| self.call_lines(|position| self.protection.tiers[position] == Some(tier));
+        let before_newest = lines(Tier::LastRound);
+        if before_newest.is_empty() {
+            return (!lines(Tier::Newest).is_empty()).then_some(0.0);
+        }
+        let tokens: f32 = before_newest.iter().map(|line| self.line_tokens(line)).sum();
+        Some((tokens + LEDGER_FRAME).min(self.most_for_calls()))
     }
 
     /// Takes of the last round, the newest group first, what leaves room for a list of its calls.
@@ -449,24 +453,33 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
+    /// Returns the lines of the calls of the last round that are left out, behind those that are `listed`: the newest, as many
+    /// as a list has room for. Counts no others. O(calls).
+    fn lines_left_out(&self, selector: &Selector<'_>, listed: &[String]) -> Vec<String> {
+        let mut lines = self.call_lines(|position| !selector.is_open(position));
+        let Some(newest) = lines.last() else { return lines };
+        let mut used = self.line_tokens(newest);
+        let known: HashSet<&String> = lines.iter().collect();
+        let older: Vec<String> = listed.iter().filter(|line| !known.contains(line)).cloned().collect();
+        lines.splice(0..0, older);
+        let most = self.most_for_calls();
+        let mut first = lines.len() - 1;
+        while let Some(before) = first.checked_sub(1) {
+            used += self.line_tokens(&lines[before]);
+            if used > most {
+                break;
+            }
+            first = before;
+        }
+        lines.split_off(first)
+    }
+
     /// Lists the calls of the last round that are left out: one that ran is never invisible. Everything else gives way to
     /// that, then the oldest lines.
     fn tell_calls(&mut self, selector: &mut Selector<'_>, listed: Option<Listed>) {
-        let listed = listed.unwrap_or(Listed { names: Vec::new(), calls: Vec::new(), left: 0.0 });
-        let mut names: Vec<&str> = listed.names.iter().map(|name| &*name.text).collect();
-        let most = self.most_for_calls();
-        let told = |fit: &Self, selector: &Selector<'_>| {
-            let mut lines = fit.call_lines(|position| !selector.is_open(position));
-            let older: Vec<String> = listed.calls.iter().filter(|call| !lines.contains(call)).cloned().collect();
-            if !lines.is_empty() {
-                lines.splice(0..0, older);
-            }
-            while fit.lines_tokens(&lines) > most && lines.len() > 1 {
-                lines.remove(0);
-            }
-            lines
-        };
-        let mut lines = told(self, selector);
+        let (names, calls) = listed.map_or_else(Default::default, |listed| (listed.names, listed.calls));
+        let mut names: Vec<&str> = names.iter().map(|name| &*name.text).collect();
+        let mut lines = self.lines_left_out(selector, &calls);
         if lines.is_empty() {
             return;
         }
@@ -484,10 +497,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             } else {
                 selector.shrink(float(used - self.budget_tokens));
                 self.apply(selector);
-                lines = told(self, selector);
+                lines = self.lines_left_out(selector, &calls);
             }
         }
-        while self.draft.tokens() + self.left_out.ledger_tokens(self.draft) > self.budget_tokens && !lines.is_empty() {
+        let without = self.draft.tokens();
+        while without + self.left_out.ledger_tokens(self.draft) > self.budget_tokens && !lines.is_empty() {
             lines.remove(0);
             self.left_out.ledger = ledger::message(&names, &lines);
         }

@@ -122,6 +122,24 @@ fn a_fit_counts_each_byte_about_twice() {
     }
 }
 
+/// What is listed of calls that have no place is not counted again for each line that there is no room for.
+#[test]
+fn calls_without_room_are_counted_once_each() {
+    let counted = |rounds: usize| {
+        let mut messages = vec![Owned::new(Role::User, "go")];
+        for round in 0..rounds {
+            let (id, arguments) = (format!("call_{round}"), format!(r#"{{"command": "./step-{rounds}-{round}.sh"}}"#));
+            messages.push(Owned::calling(&[&id], "exec", &arguments));
+            messages.push(Owned::result(&id, "exec", format!("done {round}")));
+        }
+        let before = counted_bytes();
+        compress::fit(&view(&messages), &request(None, 0), 2_000).unwrap();
+        (counted_bytes() - before) / rounds as u64
+    };
+    let (few, many) = (counted(500), counted(4_000));
+    assert!(many * 10 <= few * 13, "{few} bytes a call of 500, {many} of 4,000");
+}
+
 #[test]
 fn two_megabytes_of_rules_of_the_user() {
     let rule = |i: usize| format!("Never touch file_{i}.py. Always ask owner_{i} first. ");
