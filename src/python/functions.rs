@@ -75,13 +75,21 @@ impl<'py> Call<'py> {
         request: &Request<'_>,
         plan: impl Fn(&[Message<'_>], &Request<'_>) -> crate::Result<Plan> + Sync,
     ) -> PyResult<Fitted> {
+        self.with_view(|view, counter| self.planned_for(view, counter, request, plan))?
+    }
+
+    fn planned_for(
+        &self,
+        view: &mut View<'_, 'py>,
+        counter: &TokenCounter,
+        request: &Request<'_>,
+        plan: impl Fn(&[Message<'_>], &Request<'_>) -> crate::Result<Plan> + Sync,
+    ) -> PyResult<Fitted> {
         let py = self.messages.py();
-        self.with_view(|view, counter| {
-            view.count(py, counter)?;
-            let plan = |messages: &[Message<'_>], request: &Request<'_>| plan(messages, request).map(Some);
-            let plan = archive::planned(py, self.archive.as_ref(), view, request, plan)?.or_raise(py)?;
-            self.carry_out(view, &plan.unwrap_or_default())
-        })?
+        view.count(py, counter)?;
+        let plan = |messages: &[Message<'_>], request: &Request<'_>| plan(messages, request).map(Some);
+        let plan = archive::planned(py, self.archive.as_ref(), view, request, plan)?.or_raise(py)?;
+        self.carry_out(view, &plan.unwrap_or_default())
     }
 
     fn carry_out(&self, view: &View<'_, 'py>, plan: &Plan) -> PyResult<Fitted> {
@@ -295,10 +303,12 @@ pub fn fit_messages<'py>(
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, compress::Limits::default());
-    if call.with_view(|view, _| compress::is_within(&view.messages, &request, max_tokens))? {
-        return Fitted::whole(&call);
-    }
-    call.planned(&request, |view, request| compress::fit(view, request, max_tokens))
+    call.with_view(|view, counter| {
+        if compress::is_within(&view.messages, &request, max_tokens) {
+            return Fitted::whole(&call);
+        }
+        call.planned_for(view, counter, &request, |view, request| compress::fit(view, request, max_tokens))
+    })?
 }
 
 /// Return `messages` within `max_tokens` for the next attempt after a refusal.

@@ -121,13 +121,7 @@ const TYPED_BYTES: usize = 32 << 10;
 /// Returns the sentences of `text` that hold for good: rules, and facts about the user. O(n).
 #[must_use]
 pub fn standing_rules(text: &str) -> Vec<&str> {
-    let holds = |claim| matches!(claim, Claim::Rule | Claim::Fact);
-    said(text)
-        .claims
-        .into_iter()
-        .filter(|(claim, _)| holds(*claim))
-        .map(|(_, sentence)| text[sentence].trim())
-        .collect()
+    claimed(text, &[Claim::Rule, Claim::Fact]).map(|sentence| text[sentence].trim()).collect()
 }
 
 /// Returns those of `rules` that no text of `shown` has, in their order, each once where it stands last: the newest that have
@@ -152,7 +146,12 @@ pub fn rules_left_out<'r>(rules: &[&'r str], shown: &[&str], max_bytes: usize) -
 
 /// Returns the sentences of `text` that state a rule. O(n).
 pub fn rules(text: &str) -> Vec<Range<usize>> {
-    said(text).claims.into_iter().filter(|(claim, _)| *claim == Claim::Rule).map(|(_, sentence)| sentence).collect()
+    claimed(text, &[Claim::Rule]).collect()
+}
+
+/// Iterates over the sentences of `text` that are one of `claims`.
+fn claimed(text: &str, claims: &[Claim]) -> impl Iterator<Item = Range<usize>> {
+    said(text).claims.into_iter().filter(|(claim, _)| claims.contains(claim)).map(|(_, sentence)| sentence)
 }
 
 /// What the user says in a text.
@@ -271,7 +270,8 @@ fn claim(sentence: &str) -> Option<Claim> {
             }
             meet(*sign);
         }
-        is_start &= word.bytes().all(|byte| byte.is_ascii_digit()) || FILLERS.split(' ').any(|filler| filler == word);
+        is_start = is_start
+            && (word.bytes().all(|byte| byte.is_ascii_digit()) || FILLERS.split(' ').any(|filler| filler == word));
         if matches!(word, "rule" | "rules") && is_heading(&said[at + word.len()..]) {
             meet(Sign::Claims(Claim::Rule));
         }

@@ -150,7 +150,7 @@ impl TokenCounter {
     ///
     /// Reads no text where bounds show it, and no further than to where it is decided.
     pub fn prompt_fits(&self, messages: &[Message<'_>], tools: Option<&str>, max_tokens: u64) -> bool {
-        let bound: Option<u64> = messages.iter().map(|message| self.upper_bound(message)).sum();
+        let bound = self.messages_bound(messages);
         let within = |overhead: u64| bound.is_some_and(|bound| bound + overhead <= max_tokens);
         if within(REPLY + tools.map_or(0, |tools| self.tools_bound(tools))) {
             return true;
@@ -181,8 +181,12 @@ impl TokenCounter {
 
     /// Returns a bound that no count of a request exceeds, without reading any text of its messages; `None` where there is none.
     pub fn prompt_bound(&self, messages: &[Message<'_>], tools: Option<&str>) -> Option<u64> {
-        let messages: Option<u64> = messages.iter().map(|message| self.upper_bound(message)).sum();
+        let messages = self.messages_bound(messages);
         messages.map(|messages| messages + REPLY + tools.map_or(0, |tools| self.tools_bound(tools)))
+    }
+
+    fn messages_bound(&self, messages: &[Message<'_>]) -> Option<u64> {
+        messages.iter().map(|message| self.upper_bound(message)).sum()
     }
 
     /// Returns the tokens of `text`, or `None` as soon as they are more than `max_tokens`.
