@@ -282,13 +282,13 @@ def _session_folders(workspace: Path | None) -> Iterator[Path]:
 
 
 def _configured_workspace() -> Path:
-    from nanobot_context.guard.archives import DEFAULT_WORKSPACE
+    from nanobot_context.host.config import DEFAULT_WORKSPACE, workspace_of
 
     try:
-        named = configured().agent_defaults.get("workspace")
+        named = workspace_of(configured())
     except SettingsError:
-        named = None  # what is wrong with them has nothing to do with files
-    return Path(named if isinstance(named, str) else DEFAULT_WORKSPACE).expanduser()
+        named = DEFAULT_WORKSPACE  # what is wrong with them has nothing to do with files
+    return Path(named).expanduser()
 
 
 def _record_of(path: Path) -> dict[str, Any]:

@@ -18,12 +18,12 @@ from typing import Any
 from nanobot_context import activation
 from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
-from nanobot_context.guard.archives import DEFAULT_WORKSPACE, DIRECTORY
+from nanobot_context.guard.archives import DIRECTORY
 from nanobot_context.guard.counters import counters_file
 from nanobot_context.guard.limits import learned_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
-from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.host.config import nanobot_config_path, workspace_of
 from nanobot_context.installer import install
 from nanobot_context.plugins import opened_store
 from nanobot_context.sessions.service import SessionService
@@ -327,8 +327,7 @@ def _check_files(config: Path, state: Status) -> list[Finding]:
         for file, effect in kept
         if (obstacle := _obstacle(file, is_replaced=True))
     ]
-    named = load_usable_settings(config).agent_defaults.get("workspace")
-    workspace = Path(named if isinstance(named, str) else DEFAULT_WORKSPACE).expanduser()
+    workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
     if state.settings.archive and workspace.is_dir():
         folder = workspace.resolve() / DIRECTORY
         if obstacle := _obstacle(folder / "result.txt", is_replaced=True):

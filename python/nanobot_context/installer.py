@@ -19,11 +19,7 @@ from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import fuse, log
-from nanobot_context.guard.archives import (
-    DEFAULT_WORKSPACE,
-    Archives,
-    read_file_knows_the_workspace,
-)
+from nanobot_context.guard.archives import Archives, read_file_knows_the_workspace
 from nanobot_context.guard.counters import Counters, counters_file
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.guard import Guard
@@ -31,7 +27,7 @@ from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
-from nanobot_context.host.config import nanobot_config_path, provider_prefixes
+from nanobot_context.host.config import nanobot_config_path, provider_prefixes, workspace_of
 from nanobot_context.host.detect import TESTED, NanobotClasses, load_classes, nanobot_version
 from nanobot_context.host.messages import own_prompts
 from nanobot_context.patches.declaration import Context, Part
@@ -213,11 +209,10 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
 
     archives = None
     if settings.archive:
-        workspace = loaded.agent_defaults.get("workspace")
         archives = Archives(
             settings.archive_max_bytes,
             read_file_knows_the_workspace(),
-            workspace if isinstance(workspace, str) else DEFAULT_WORKSPACE,
+            workspace_of(loaded),
         )
     fitter = Fitter(settings, windows, archives, own_prompts())
     guard = Guard(fitter, _CLEAR_COMMAND, error_response, telemetry)

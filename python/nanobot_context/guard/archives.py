@@ -20,9 +20,7 @@ from nanobot_context.archive import Archive
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import log
 from nanobot_context.guard.request import Message
-
-# Where nanobot's config says nothing else.
-DEFAULT_WORKSPACE = "~/.nanobot/workspace"
+from nanobot_context.host.config import DEFAULT_WORKSPACE
 
 # Inside of the workspace also for a nanobot that is restricted to it.
 DIRECTORY = Path(".nanobot-context", "results")

@@ -13,6 +13,9 @@ from typing import Any
 
 from nanobot_context.settings import LoadedSettings
 
+# Where nanobot's config says nothing else.
+DEFAULT_WORKSPACE = "~/.nanobot/workspace"
+
 
 @dataclass(frozen=True, slots=True)
 class Configured:
@@ -46,6 +49,12 @@ def configured(loaded: LoadedSettings) -> Configured:
         _tokens(in_force, "contextWindowTokens", section),
         _tokens(defaults, "contextBlockLimit", "agents.defaults"),
     )
+
+
+def workspace_of(loaded: LoadedSettings) -> str:
+    """Return the workspace that nanobot's config file names, or nanobot's own."""
+    named = loaded.agent_defaults.get("workspace")
+    return named if isinstance(named, str) else DEFAULT_WORKSPACE
 
 
 def _tokens(section: Mapping[str, Any], key: str, where: str) -> tuple[int, str] | None:
