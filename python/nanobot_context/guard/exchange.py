@@ -190,8 +190,10 @@ class Exchange:
         if self._cap:
             windows.learn_output(request.model, self._cap, request.endpoint)
         if self._refused_tokens is not None:
-            ours = self._sent_tokens(attempt, self.count(attempt.messages))
-            theirs = self._read_tokens or self.fitter.theirs(request, attempt.messages, ours)
+            theirs = self._read_tokens
+            if not theirs:
+                ours = self._sent_tokens(attempt, self.count(attempt.messages))
+                theirs = self.fitter.theirs(request, attempt.messages, ours)
             # Between the two nobody knows: the next request is to be no larger than this one.
             window = self.fitter.window_for(theirs, attempt.max_tokens)
             windows.assume(request.model, min(window, self._refused_tokens), request.endpoint)
