@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -31,18 +31,16 @@ class History(list[Message]):
 
 
 class Section:
-    """One section behind system prompts; it remembers that of the turn the current task works on.
+    """One section behind system prompts; `text_of` says what a history has there.
 
     The history itself says which section belongs to it: between nanobot's two calls a newer summary
     may be stored, and nanobot makes other requests, without a history, that are to have none.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, text_of: Callable[[History], str]) -> None:
+        self._text_of = text_of
+        # That of the turn that the current task works on.
         self._current: ContextVar[str] = ContextVar(f"nanobot_context_{name}", default="")
-
-    def begin(self, text: str) -> None:
-        """Remember the section of a turn that begins."""
-        self._current.set(text)
 
     def show(self, messages: list[Message], given: Any) -> None:
         """Put the section behind the system prompt of `messages`, which nanobot built of `given`.
@@ -50,14 +48,14 @@ class Section:
         Without a history there is one only where nanobot 0.3.5 makes the system prompt anew within
         a turn whose history became a checkpoint.
         """
-        history = history_of(given)
-        is_anew = not history and given is not history and given.current_message is None
-        text = self._current.get() if isinstance(history, History) or is_anew else ""
+        # In 0.3.5 a record that holds the history.
+        history = getattr(given, "history", given)
+        text = ""
+        if isinstance(history, History):
+            text = self._text_of(history)
+            self._current.set(text)
+        elif not history and given is not history and given.current_message is None:
+            text = self._current.get()
         if text:
             system = messages[0]
             messages[0] = {**system, "content": system["content"] + text}
-
-
-def history_of(given: Any) -> Any:
-    """Return the history in what `build_messages` is given: in 0.3.5 a record that holds it."""
-    return getattr(given, "history", given)

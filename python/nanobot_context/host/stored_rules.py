@@ -9,7 +9,7 @@ cleared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nanobot_context._core import standing_rules
@@ -61,8 +61,8 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
         start = found or 0
     if start == len(messages):
         return rules
-    for message in messages[start:]:
-        for text in _standing(message):
+    for message, said in said_in(messages[start:]):
+        for text in standing_rules(said):
             rules.pop(text, None)
             rules[text] = _said_at(message)
     rules = dict(list(rules.items())[-MAX_RULES:])
@@ -82,17 +82,14 @@ def forget(session: Any) -> None:
         vars(session).pop(STATE, None)
 
 
-def said(message: Message) -> str:
-    """Return what the user says in a message of a session; empty for any other."""
-    if message.get("role") != "user" or any(message.get(name) for name in _NOT_SAID):
-        return ""
+def said_in(messages: Sequence[Message]) -> Iterator[tuple[Message, str]]:
+    """Yield the messages of a session in which the user says something, and what that is."""
     public = find(*PUBLIC) or dict
-    return message_text(public(message))
-
-
-def _standing(message: Message) -> list[str]:
-    text = said(message)
-    return standing_rules(text) if text else []
+    for message in messages:
+        if message.get("role") == "user" and not any(message.get(name) for name in _NOT_SAID):
+            text = message_text(public(message))
+            if text:
+                yield message, text
 
 
 def _said_at(message: Message) -> str:

@@ -79,16 +79,9 @@ def _wrap_ruled(original: GetHistory, context: Context) -> GetHistory:
     return get_history
 
 
-def _forget_rules(_: Context, session: Any, *__: Any, **___: Any) -> None:
-    stored_rules.forget(session)
-
-
-def _forget(_: Context, session: Any, *__: Any, **___: Any) -> None:
-    stored_summary.forget(session)
-
-
-def _note_cleared(_: Context, session: Any, *__: Any, **___: Any) -> None:
-    note_cleared(session)
+def _of(act: Callable[[Any], None]) -> Callable[..., None]:
+    """Return what `then` takes of a function of the session."""
+    return lambda _, session, *__, **___: act(session)
 
 
 def _added(name: str) -> Callable[[Any, Context], Any]:
@@ -124,7 +117,7 @@ PATCHES = (
         owner=SESSION,
         attribute="clear",
         why="a cleared session has no summary",
-        wrap=then("forget a summary", _forget),
+        wrap=then("forget a summary", _of(stored_summary.forget)),
         part="summaries",
         needed=True,
     ),
@@ -132,7 +125,7 @@ PATCHES = (
         owner=SESSION,
         attribute="clear",
         why="what is cleared while the store is down does not come back",
-        wrap=then("note that a session was cleared", _note_cleared),
+        wrap=then("note that a session was cleared", _of(note_cleared)),
         part="session store",
         needed=True,
         since="0.3.5",
@@ -149,7 +142,7 @@ PATCHES = (
         owner=SESSION,
         attribute="clear",
         why="a cleared session has no rules",
-        wrap=then("forget rules", _forget_rules),
+        wrap=then("forget rules", _of(stored_rules.forget)),
         part="rules",
         needed=True,
     ),

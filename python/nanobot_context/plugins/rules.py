@@ -22,7 +22,7 @@ from nanobot_context.guard.friendly import is_chinese
 from nanobot_context.guard.state_file import read_state, state_file, update_state
 from nanobot_context.host import stored_rules
 from nanobot_context.host.config import nanobot_config_path
-from nanobot_context.host.history import History, Section, history_of
+from nanobot_context.host.history import History, Section
 from nanobot_context.types import Message
 
 _MAX_BYTES = 2_000
@@ -39,8 +39,6 @@ _HEAD = {
 # Seconds that another process may take to write a small file.
 _LOCK_SECONDS = 2.0
 
-_section = Section("rules_section")
-
 
 def with_rules(session: Any, history: list[Message]) -> History:
     """Return `history` with the rules of `session` that it does not show."""
@@ -48,23 +46,21 @@ def with_rules(session: Any, history: list[Message]) -> History:
         history = History(history, session)
     if rules := stored_rules.gather(session):
         rules = _forgotten(forgotten_file(nanobot_config_path())).without(session.key, rules)
-        shown = [text for text in map(stored_rules.said, history) if text]
+        shown = [text for _, text in stored_rules.said_in(history)]
         history.rules = rules_left_out(list(rules), shown, _MAX_BYTES)
     return history
 
 
-def show(messages: list[Message], given: Any) -> None:
-    """Put the rules behind the system prompt of `messages`, which nanobot built of `given`."""
-    history = history_of(given)
-    if isinstance(history, History):
-        _section.begin(section(history.rules) if history.rules else "")
-    _section.show(messages, given)
-
-
 def section(rules: list[str]) -> str:
-    """Return the section for the end of a system prompt."""
+    """Return the section for the end of a system prompt; empty without rules."""
+    if not rules:
+        return ""
     head = _HEAD[is_chinese([{"role": "user", "content": rule} for rule in rules])]
     return "\n\n".join(["", head, "\n".join(f"- {' '.join(rule.split())}" for rule in rules)])
+
+
+show = Section("rules_section", lambda history: section(history.rules)).show
+"""Puts the rules behind the system prompt of messages, which nanobot built of a history."""
 
 
 class Forgotten:

@@ -25,7 +25,7 @@ from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host import stored_summary
 from nanobot_context.host.detect import find
-from nanobot_context.host.history import History, Section, history_of
+from nanobot_context.host.history import History, Section
 from nanobot_context.host.messages import PUBLIC
 from nanobot_context.settings import Settings
 from nanobot_context.summary import (
@@ -43,8 +43,6 @@ _SHOWN, _GAVE_UP_AT = "_nanobot_context_shown", "_nanobot_context_gave_up_at"
 
 _TRIMMED = "_nanobot_context_trimmed"
 """Where it notes how far what `trim_if_needed` returned reaches. The same."""
-
-_section = Section("summary_section")
 
 
 def added(settings: Settings) -> dict[str, Any]:
@@ -127,14 +125,14 @@ def _drop_stale_state(session: Any, summary: Summary | None) -> None:
         session.provider_state = None
 
 
-def show(messages: list[Message], given: Any) -> None:
-    """Put the summary behind the system prompt of `messages`, which nanobot built of `given`."""
-    history = history_of(given)
-    if isinstance(history, History):
-        summary = history.summary
-        _notes(history.session)[_SHOWN] = summary.version if summary else None
-        _section.begin(summary_section(summary.text) if summary else "")
-    _section.show(messages, given)
+def _section_of(history: History) -> str:
+    summary = history.summary
+    _notes(history.session)[_SHOWN] = summary.version if summary else None
+    return summary_section(summary.text) if summary else ""
+
+
+show = Section("summary_section", _section_of).show
+"""Puts the summary behind the system prompt of messages, which nanobot built of a history."""
 
 
 @dataclass(slots=True)
