@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -626,18 +627,25 @@ def what_could_not_be_saved_does_not_stop_nanobot_and_is_saved_later(gateways: G
     assert gateways.stored() == ["0", "1"]
 
 
+@contextmanager
+def a_server_to_stop(gateways: Gateways) -> Iterator[Any]:
+    """Have the gateways keep their sessions in a Redis of their own, on disk."""
+    sys.path.append(str(Path(__file__).parents[1] / "python" / "support"))
+    with import_module("redis_server").running("", "--appendonly", "yes") as server:
+        gateways.url = server.url
+        gateways.install()
+        yield server
+
+
 def a_store_that_is_down_stops_nothing_and_loses_nothing(gateways: Gateways) -> None:
     if not gateways.url.startswith("redis"):
         return
-    sys.path.append(str(Path(__file__).parents[1] / "python" / "support"))
     lines: list[str] = []
     loguru = import_module("loguru").logger
     in_file, down = "cli:in-file", ("cli:shared", "cli:new", "cli:in-file")
     gateways.package.uninstall()
     speak(gateways.start("one"), "from the file", in_file)
-    with import_module("redis_server").running("", "--appendonly", "yes") as server:
-        gateways.url = server.url
-        gateways.install()
+    with a_server_to_stop(gateways) as server:
         other = gateways.start("other")
         speak(other, "0")
         speak(other, "1")
@@ -691,14 +699,11 @@ def a_store_that_is_down_stops_nothing_and_loses_nothing(gateways: Gateways) -> 
 def what_nanobot_drops_during_an_outage_is_stored_after_it(gateways: Gateways) -> None:
     if not gateways.url.startswith("redis"):
         return
-    sys.path.append(str(Path(__file__).parents[1] / "python" / "support"))
     cleared, unread, dropped = "cli:cleared", "cli:unread", "cli:dropped"
     in_file = "cli:cleared-file"
     gateways.package.uninstall()
     speak(gateways.start("one"), "from the file", in_file)
-    with import_module("redis_server").running("", "--appendonly", "yes") as server:
-        gateways.url = server.url
-        gateways.install()
+    with a_server_to_stop(gateways) as server:
         other = gateways.start("other")
         for key in (cleared, unread):
             speak(other, "old", key)
@@ -737,12 +742,9 @@ def what_nanobot_drops_during_an_outage_is_stored_after_it(gateways: Gateways) -
 def what_is_held_at_the_end_of_a_process_is_stored_or_said_to_be_lost(gateways: Gateways) -> None:
     if not gateways.url.startswith("redis"):
         return
-    sys.path.append(str(Path(__file__).parents[1] / "python" / "support"))
     lines: list[str] = []
     sink = import_module("loguru").logger.add(lines.append, format="{message}")
-    with import_module("redis_server").running("", "--appendonly", "yes") as server:
-        gateways.url = server.url
-        gateways.install()
+    with a_server_to_stop(gateways) as server:
         one = gateways.start("one")
         speak(one, "0")
         server.stop()
