@@ -17,9 +17,10 @@ _REASONING = {"reasoning_content", "reasoning", "reasoning_details", "thinking_b
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """A prompt as it was sent, our count of it, and the provider's."""
+    """A prompt as it was sent, what its texts are known by, our count of it, and the provider's."""
 
     messages: list[Any]
+    hashes: list[int]
     ours: int
     theirs: int
 
@@ -41,17 +42,19 @@ class Counted:
         """Remember a count; return whether it is of the whole prompt."""
         before = self._before(messages)
         self.reports_the_rest |= before is not None and theirs < before.theirs and not refused
-        self._last = _Prompt(messages, ours, theirs)
+        hashes = self._hashes(messages)
+        self._last = _Prompt(messages, hashes, ours, theirs)
         if self.reports_the_rest and theirs < ours:
             return False
         if len(self._seen) > _MOST_SEEN:
             self._seen.clear()
-        self._seen.update(map(_hash, messages))
+        self._seen.update(hashes)
         return True
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that have not been counted."""
-        return [message for message in messages if _hash(message) not in self._seen]
+        known = zip(messages, self._hashes(messages), strict=True)
+        return [message for message, one in known if one not in self._seen]
 
     def was_cut(self, messages: list[Any], ours: int, theirs: int) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
@@ -70,6 +73,12 @@ class Counted:
             and theirs >= before.theirs * _AS_BEFORE
             and theirs < expected - max(theirs // 100, _FEW_TOKENS)
         )
+
+    def _hashes(self, messages: list[Any]) -> list[int]:
+        """Return what `messages` are known by: calls are long, and most are those of the last."""
+        before = self._before(messages)
+        known = before.hashes if before else []
+        return [*known, *map(_hash, messages[len(known) :])]
 
     def _before(self, messages: list[Any]) -> _Prompt | None:
         """Return the last prompt, if `messages` begin with it."""
