@@ -27,6 +27,7 @@ pub mod window;
 pub use error::{Error, Result};
 pub use message::{Content, Field, Message, Part, Role, Text, ToolCall};
 pub use text::excerpt::{TRIM_LINES, trim_tool_result};
+pub use text::language::Language;
 pub use text::rules::{rules_left_out, standing_rules};
 #[cfg(fuzzing)]
 pub use text::segments::Segments;

@@ -1,6 +1,6 @@
 """The compiled half of the package."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Protocol, final
 
@@ -62,6 +62,7 @@ __all__ = [
     "select_history",
     "set_cache_limit",
     "silently_cut",
+    "spoken_language",
     "standing_rules",
     "static_buffer_cut",
     "summary_due",
@@ -264,6 +265,7 @@ def trim_tool_result(
 def standing_rules(text: str) -> list[str]: ...
 def rules_left_out(rules: Sequence[str], shown: Sequence[str], max_bytes: int) -> list[str]: ...
 def prevailing_script(messages: _Messages) -> str: ...
+def spoken_language(newest_first: Iterable[str]) -> str | None: ...
 def get_context_window(model: str | None, override: int | None = None) -> int: ...
 def listed_window(model: str | None) -> int | None: ...
 def get_output_limit(model: str | None) -> int: ...

@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyString};
 use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::Message;
 use crate::tokens::{Encoding, Script, TokenCounter};
-use crate::{Error, conversation, history, window};
+use crate::{Error, Language, conversation, history, window};
 
 use super::apply::apply;
 use super::archive::{self, Archive};
@@ -443,6 +443,20 @@ pub fn trim_tool_result<'py>(
 #[pyfunction]
 pub fn prevailing_script(messages: &Bound<'_, PyAny>) -> PyResult<&'static str> {
     Call::new(messages, None, None)?.with_view(|view, _| Script::prevailing(&view.messages).name())
+}
+
+/// Return the language of most of the newest of a user's texts: `zh`, `ja` or `ko`; `None` for any other, and without a word.
+///
+/// Five texts have a vote, and no more are asked for.
+#[pyfunction]
+pub fn spoken_language(newest_first: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
+    let mut failed = Ok(());
+    let texts = newest_first.try_iter()?.map_while(|text| {
+        let text = text.and_then(|text| Ok(without_surrogates(text.cast::<PyString>()?)));
+        text.map_err(|error| failed = Err(error)).ok()
+    });
+    let language = Language::of(texts);
+    failed.map(|()| language.and_then(Language::code))
 }
 
 /// Return the tokens that prompt and answer of `model` may have together; 128,000 for unknown models.

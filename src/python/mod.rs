@@ -44,8 +44,8 @@ mod core_module {
     use super::functions::{
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
         find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit, listed_window,
-        loaded_vocabularies, prevailing_script, reduce_messages, rules_left_out, select_history, standing_rules,
-        token_bound, trim_tool_result,
+        loaded_vocabularies, prevailing_script, reduce_messages, rules_left_out, select_history, spoken_language,
+        standing_rules, token_bound, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error, classify_usage, silently_cut};

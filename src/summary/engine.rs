@@ -3,9 +3,11 @@
 //! What is too long for the model is summarised in chunks, what the model refuses in halves, and the summaries of the parts
 //! are merged in pairs. A text is cut only where that cannot go on, and says so.
 
-use crate::message::Message;
+use crate::conversation::is_note;
+use crate::message::{Message, Role};
 use crate::select::within::within;
-use crate::tokens::{Script, TokenCounter};
+use crate::text::language::Language;
+use crate::tokens::TokenCounter;
 
 use super::transcript::{self, BYTES_PER_TOKEN, Item, Limit};
 use super::{Format, Policy, Prompt, Structured, cut, local};
@@ -49,8 +51,6 @@ impl Default for Options {
     }
 }
 
-/// Newest messages that say which language the conversation is in.
-const LANGUAGE_MESSAGES: usize = 100;
 /// Tokens of a result that are worth reading for a summary of a few hundred.
 const MAX_RESULT_TOKENS: u64 = 1_000;
 
@@ -166,13 +166,11 @@ pub struct Run {
 impl Run {
     /// Starts with the messages behind `previous`. Plans without counting a token: O(bytes).
     pub fn new(view: &[Message<'_>], previous: Option<Previous>, options: Options, counter: TokenCounter) -> Self {
-        let newest = &view[view.len().saturating_sub(LANGUAGE_MESSAGES)..];
-        let is_chinese = Script::prevailing(newest) == Script::EastAsian;
-        let standard = || Prompt::standard(options.format, is_chinese, options.max_words);
+        let previous = previous.unwrap_or_default();
+        let standard = || Prompt::standard(options.format, language(view, &previous.text), options.max_words);
         let prompt = options.prompt.clone().unwrap_or_else(standard);
         let limit = Limit { tokens: options.max_result_tokens, counter };
         let items = transcript::items(view, limit);
-        let previous = previous.unwrap_or_default();
         let tells_previous = !previous.text.is_empty();
         let mut run = Self {
             options,
@@ -451,6 +449,17 @@ impl Run {
         let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
         room.saturating_sub(self.prompt.bytes() + self.previous.text.len()).max(MIN_CHUNK_BYTES)
     }
+}
+
+/// Returns the language that a summary is asked for in: the user's, whatever tools and pasted texts are in.
+///
+/// Where the user says nothing, that of the previous summary, else of the assistant.
+fn language(view: &[Message<'_>], previous: &str) -> Language {
+    let of = |role| {
+        let messages = view.iter().rev().filter(|message| message.role == role && !is_note(message));
+        Language::of(messages.map(transcript::said))
+    };
+    of(Role::User).or_else(|| Language::of([previous])).or_else(|| of(Role::Assistant)).unwrap_or(Language::Other)
 }
 
 /// Returns the fields of a summary that a model wrote: rules, files, calls and errors as they were told by rules, the rest in

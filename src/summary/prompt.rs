@@ -5,8 +5,9 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::error::{Error, Result};
+use crate::text::language::Language;
 
-/// Document 000's prompt, the system message of the call.
+/// Document 000's prompt, the system message of the call; the sentence on the language is ours.
 const BUFFER: &str = "\
 The following messages are being evicted from the conversation window.
 Write a concise summary that captures what happened in these messages.
@@ -20,12 +21,26 @@ This summary will be provided as background context for future conversations. In
 If there is a previous summary provided, incorporate it to maintain continuity
 and avoid losing track of long-term context.
 
-Keep your summary under {max_summary_words} words. Only output the summary.";
+Write it in the user's language. Keep your summary under {max_summary_words} words. Only output the summary.";
 
 /// Document 001's prompt of stage five.
 const CHINESE: &str = "\
 请将以下对话历史压缩为简洁的摘要，保留关键信息、用户偏好和重要决策。
 用中文输出，控制在 {max_summary_words} 字以内。
+
+{conversation_text}";
+
+/// The same in Japanese.
+const JAPANESE: &str = "\
+以下の会話履歴を、重要な情報、ユーザーの好み、重要な決定を残して簡潔に要約してください。
+日本語で、{max_summary_words}文字以内で出力してください。
+
+{conversation_text}";
+
+/// The same in Korean.
+const KOREAN: &str = "\
+다음 대화 기록을 핵심 정보, 사용자 선호, 중요한 결정을 남기고 간결하게 요약해 주세요.
+한국어로 {max_summary_words}자 이내로 출력해 주세요.
 
 {conversation_text}";
 
@@ -44,9 +59,41 @@ const STRUCTURED_CHINESE: &str = "\
 对话历史：
 {conversation_text}";
 
+/// The same in Japanese.
+const STRUCTURED_JAPANESE: &str = "\
+以下の会話履歴を、次の JSON 形式で日本語の構造化要約にしてください：
+{
+  \"decisions\": [\"決定事項と選択\"],
+  \"constraints\": [\"ユーザーが示した制約とルール\"],
+  \"open_questions\": [\"未解決の問題\"],
+  \"file_changes\": [\"変更したファイルとその内容\"],
+  \"context\": \"会話の背景と進み具合（{max_summary_words}文字以内）\"
+}
+以前の要約がある場合、context はその内容も含め、open_questions は未解決のものだけを、ほかの項目は新しい内容だけを書いてください。\
+JSON だけを出力してください。
+
+会話履歴：
+{conversation_text}";
+
+/// The same in Korean.
+const STRUCTURED_KOREAN: &str = "\
+다음 대화 기록을 아래 JSON 형식의 구조화된 한국어 요약으로 정리해 주세요:
+{
+  \"decisions\": [\"내린 결정과 선택\"],
+  \"constraints\": [\"사용자가 제시한 제약과 규칙\"],
+  \"open_questions\": [\"해결되지 않은 질문\"],
+  \"file_changes\": [\"변경한 파일과 그 내용\"],
+  \"context\": \"대화의 배경과 진행 상황({max_summary_words}자 이내)\"
+}
+이전 요약이 있으면 context에는 그 내용도 담고, open_questions에는 아직 해결되지 않은 것만, 나머지 항목에는 새로운 내용만 적어 주세요. \
+JSON만 출력해 주세요.
+
+대화 기록:
+{conversation_text}";
+
 /// The same in English.
 const STRUCTURED: &str = "\
-Summarise the following conversation as JSON of this form:
+Summarise the following conversation, in the user's language, as JSON of this form:
 {
   \"decisions\": [\"decisions and choices that were made\"],
   \"constraints\": [\"rules and constraints that the user stated\"],
@@ -77,9 +124,9 @@ pub struct Prompt {
     max_words: u32,
 }
 
-/// Words, or characters of Chinese, of a summary. Source: document 000; document 001, stages five and nine.
+/// Words, or characters of Chinese, Japanese and Korean, of a summary. Source: document 000; document 001, stages five and nine.
 const WORDS: u32 = 200;
-const CHINESE_CHARS: u32 = 500;
+const CHARS: u32 = 500;
 
 const CONVERSATION: &str = "conversation_text";
 const WORDS_NAME: &str = "max_summary_words";
@@ -96,13 +143,17 @@ static NAMED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\{(\s*\w[\w.!\[\]]*\s*)\}").expect("the pattern is a literal"));
 
 impl Prompt {
-    /// Returns the prompt of the documents for a form and a language.
-    pub fn standard(format: Format, is_chinese: bool, max_words: Option<u32>) -> Self {
-        let (template, words) = match (format, is_chinese) {
-            (Format::Text, false) => (BUFFER, WORDS),
-            (Format::Text, true) => (CHINESE, CHINESE_CHARS),
-            (Format::Structured, false) => (STRUCTURED, WORDS),
-            (Format::Structured, true) => (STRUCTURED_CHINESE, WORDS),
+    /// Returns the prompt of the documents for a form, in a language.
+    pub fn standard(format: Format, language: Language, max_words: Option<u32>) -> Self {
+        let (template, words) = match (format, language) {
+            (Format::Text, Language::Other) => (BUFFER, WORDS),
+            (Format::Text, Language::Chinese) => (CHINESE, CHARS),
+            (Format::Text, Language::Japanese) => (JAPANESE, CHARS),
+            (Format::Text, Language::Korean) => (KOREAN, CHARS),
+            (Format::Structured, Language::Other) => (STRUCTURED, WORDS),
+            (Format::Structured, Language::Chinese) => (STRUCTURED_CHINESE, WORDS),
+            (Format::Structured, Language::Japanese) => (STRUCTURED_JAPANESE, WORDS),
+            (Format::Structured, Language::Korean) => (STRUCTURED_KOREAN, WORDS),
         };
         Self { template: template.to_owned(), max_words: max_words.unwrap_or(words) }
     }

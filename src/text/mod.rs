@@ -7,6 +7,7 @@ pub mod bytes;
 pub mod elision;
 pub mod estimate;
 pub mod excerpt;
+pub mod language;
 pub mod ledger;
 pub mod names;
 pub mod rules;

@@ -109,8 +109,8 @@ KEEP_NAMES = (BASELINE, GOES_ON)
 LIVE = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
 """An old release and the newest, unless all are played: what they tell while they work."""
 TALKS = {
-    BASELINE: ("talk-plain", "talk-troubled", "talk-both"),
-    GOES_ON: ("talk-plain", "talk-troubled", "talk-late", "talk-thinking"),
+    BASELINE: ("talk-plain", "talk-troubled", "talk-both", "talk-chinese"),
+    GOES_ON: ("talk-plain", "talk-troubled", "talk-late", "talk-thinking", "talk-chinese"),
 }
 """The long talks; every release has the short one."""
 

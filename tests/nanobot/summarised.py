@@ -26,6 +26,8 @@ TURNS = 200
 LATE_TURNS = 150
 SETTLE_SECONDS = 600.0
 FEW_TURNS = 8
+ENGLISH = "in kilograms. " + "Tell me of it, please. " * 4
+CHINESE = "这批货有多重？请用公斤告诉我，并且看看日志里有没有报错。"
 NUMBERED = re.compile(r"\b(Question|Answer) (\d{3})\b")
 SECTION = "## Conversation Summary"
 SWITCHED_ON = {"enableHistorySummarization": True, "summaryModel": f"openai/{SUMMARIES}"}
@@ -36,8 +38,9 @@ Summarised = Callable[[Request, int], Answer]
 class Talk:
     """One talk as the user sees it, and the summaries that its session has had."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, words: str = ENGLISH) -> None:
         self.stage = stage
+        self.words = words
         self.asked = 0
         self.summaries: dict[int, dict[str, Any]] = {}
         self.without_skills()
@@ -58,8 +61,7 @@ class Talk:
     async def ask(self, times: int = 1) -> None:
         """Ask the next questions and note the summary that there is behind each answer."""
         for _ in range(times):
-            words = "Tell me of it, please. " * 4
-            await self.stage.say(f"Question {self.asked:03} in kilograms. {words}", SESSION)
+            await self.stage.say(f"Question {self.asked:03} {self.words}", SESSION)
             self.asked += 1
             self.note()
 
@@ -271,6 +273,18 @@ async def short_talk(stage: Stage) -> None:
     }
 
 
+async def chinese_talk(stage: Stage) -> None:
+    """Talk in Chinese of what a tool says in English."""
+    for number in range(200):
+        stage.file(f"error-could-not-import-order-{number:03}.log", "")
+    talk = Talk(stage, CHINESE)
+    await talk.ask(22)
+    await talk.settle()
+    requests = [request for request in stage.server.requests if request.kind == "summary"]
+    stage.notes["prompts"] = [request.text.splitlines()[0] for request in requests]
+    stage.notes["english"] = ["could-not-import-order" in request.text for request in requests]
+
+
 def forked(stage: Stage) -> list[list[str]] | None:
     """Fork the session before its second question and before its last; return what is shown."""
     fork = getattr(stage.loop.sessions, "fork_session_before_user_index", None)
@@ -308,6 +322,7 @@ TALKS = (
         provider="responses",
         model="gpt-5",
     ),
+    talk("talk-chinese", lambda: good, play=chinese_talk, settings=SHORT),
     talk("talk-short", lambda: good, play=short_talk, settings=SHORT),
     talk("talk-both", lambda: good, play=short_talk, settings=SHORT, memory_window=20),
 )

@@ -91,6 +91,17 @@ def test_a_model_that_fails_refuses_or_says_nothing_is_replaced_by_rules(
     assert [one["made_by"] for one in (nonsense, flood, good)] == ["model"] * 3
 
 
+@pytest.mark.parametrize("played_release", [BASELINE, GOES_ON])
+def test_chinese_is_summarised_in_chinese_although_tools_speak_english(
+    played: Played, played_release: str
+) -> None:
+    notes = played.of(played_release, "talk-chinese")["notes"]
+    assert any(notes["english"])
+    assert set(notes["prompts"]) == {
+        "请将以下对话历史压缩为简洁的摘要，保留关键信息、用户偏好和重要决策。"
+    }
+
+
 def test_what_a_provider_goes_on_from_is_left_when_a_summary_covers_it(played: Played) -> None:
     result = played.of(GOES_ON, "talk-thinking")
     injected = result["notes"]["injected"]

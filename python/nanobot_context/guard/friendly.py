@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+from nanobot_context._core import spoken_language
 
 # None of these texts contains a digit: nanobot 0.1.4.post5 retries an error whose text has "429"
 # or "503" in it.
@@ -22,14 +24,6 @@ _SUBAGENT = {
     False: "The subagent's context overflowed and was still too long after emergency compression; "
     "the task was stopped.",
 }
-
-_HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA = re.compile(r"[\u3040-\u30ff]")
-_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]{2,}")
-
-_LAST_MESSAGES = 5
-# From each end of a message: enough to see the language around a pasted log.
-_SAMPLE_CHARS = 2_000
 
 # English that nanobot puts into user messages itself.
 _RUNTIME_CONTEXT = re.compile(
@@ -58,41 +52,23 @@ def subagent_too_long(messages: Sequence[Any]) -> str:
 
 
 def is_chinese(messages: Sequence[Any]) -> bool:
-    """Return whether most of the last user messages are Chinese.
-
-    Each message has one vote, so that one pasted English log does not outvote the conversation.
-    """
-    votes = [_is_chinese(text) for text in _last_user_texts(messages)]
-    return bool(votes) and 2 * sum(votes) >= len(votes)
+    """Return whether most of the last user messages are Chinese."""
+    return spoken_language(_user_texts(messages)) == "zh"
 
 
-def _is_chinese(text: str) -> bool:
-    han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
-    # A Japanese text has more kana than a Chinese one that quotes a name.
-    return han > 0 and han >= words and 4 * len(_KANA.findall(text)) < han
-
-
-def _last_user_texts(messages: Sequence[Any]) -> list[str]:
-    texts: list[str] = []
+def _user_texts(messages: Sequence[Any]) -> Iterator[str]:
+    """Yield what the user wrote, the newest first, without what nanobot put into it."""
     for message in reversed(messages):
         if not isinstance(message, dict) or message.get("role") != "user":
             continue
         text = _RUNTIME_CONTEXT.sub("", _text(message.get("content")))
         for own in _NANOBOT_TEXTS:
             text = text.replace(own, "")
-        if _HAN.search(text) or _WORD.search(text):
-            texts.append(text)
-        if len(texts) == _LAST_MESSAGES:
-            break
-    return texts
+        yield text
 
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         content = "\n".join(part for part in parts if isinstance(part, str))
-    if not isinstance(content, str):
-        return ""
-    if len(content) <= 2 * _SAMPLE_CHARS:
-        return content
-    return content[:_SAMPLE_CHARS] + "\n" + content[-_SAMPLE_CHARS:]
+    return content if isinstance(content, str) else ""

@@ -256,10 +256,38 @@ fn nothing_to_say_asks_no_model() {
 }
 
 #[test]
-fn chinese_is_asked_for_in_chinese_and_cut_between_characters() {
+fn a_summary_is_asked_for_in_the_language_of_the_user() {
+    let log = "error: could not open the file orders.csv\n".repeat(100);
+    let asked = |users: &[&str], answer, previous: &str| {
+        let mut view: Vec<Message<'_>> = users.iter().map(|text| Message::new(Role::User, text)).collect();
+        view.extend([Message::new(Role::Tool, &log), Message::new(Role::Assistant, answer)]);
+        let previous = Previous { text: previous.to_owned(), ..Previous::default() };
+        let mut run = Run::new(&view, Some(previous), Options::default(), TokenCounter::new(None));
+        let prompt = run.next_call().unwrap().messages.remove(0).1;
+        prompt.lines().next().unwrap().to_owned()
+    };
+    let [english, chinese] = ["The following messages", "请将以下对话历史"];
+    let [japanese, korean] = ["以下の会話履歴", "다음 대화 기록"];
+    for (users, answer, previous, expected) in [
+        (&["请帮我看看 orders.csv 为什么导入失败了？"][..], "The file is missing.", "", chinese),
+        (&["请继续", "请继续", &log], "", "", chinese),
+        (&["このログを見て、失敗した理由を教えてください。"], "", "", japanese),
+        (&["コマンドラインツール導入手順書作成"], "", "", japanese),
+        (&["이 로그를 보고 실패한 이유를 알려 주세요."], "", "", korean),
+        (&["What does 你好 mean in this sentence?"], "文件打不开。", "", english),
+        (&["Warum schlägt der Import fehl?"], "", "", english),
+        (&[], "The file is missing.", "用户要求导入订单。", chinese),
+        (&["[12 messages left out]", "123"], "文件打不开。", "", chinese),
+        (&[], "", "", english),
+    ] {
+        let prompt = asked(users, answer, previous);
+        assert!(prompt.starts_with(expected), "{users:?} {answer} {previous}: {prompt}");
+    }
+}
+
+#[test]
+fn chinese_is_cut_between_characters() {
     let view = [Message::new(Role::User, "请帮我写一个导入程序，订单在数据库里。")];
-    let mut run = Run::new(&view, None, Options::default(), TokenCounter::new(None));
-    assert!(run.next_call().is_some_and(|call| call.messages[0].1.starts_with("请将以下对话历史压缩")));
     for target_tokens in 1..60 {
         let policy = Policy { target_tokens, merge_target_tokens: target_tokens, ..Policy::default() };
         let answer = |_: &str| "这是一个很长的摘要，包含很多内容。".repeat(40);

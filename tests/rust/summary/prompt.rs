@@ -1,5 +1,6 @@
 //! What the model is asked.
 
+use nanobot_context::Language;
 use nanobot_context::summary::{Format, Prompt, section, wrapped};
 
 #[test]
@@ -32,8 +33,8 @@ fn a_prompt_must_have_its_conversation_and_no_unknown_place() {
 #[test]
 fn the_prompts_of_the_documents_are_filled_whole() {
     for format in [Format::Text, Format::Structured] {
-        for is_chinese in [false, true] {
-            let messages = Prompt::standard(format, is_chinese, None).messages("user: hello", Some("before"));
+        for language in [Language::Other, Language::Chinese, Language::Japanese, Language::Korean] {
+            let messages = Prompt::standard(format, language, None).messages("user: hello", Some("before"));
             let all: String = messages.iter().map(|(_, text)| text.as_str()).collect();
             assert!(
                 all.contains("user: hello")
@@ -42,12 +43,13 @@ fn the_prompts_of_the_documents_are_filled_whole() {
                     && !all.contains("_words}"),
                 "{all}"
             );
-            assert_eq!(messages.len(), if format == Format::Text && !is_chinese { 2 } else { 1 });
+            let has_system = format == Format::Text && language == Language::Other;
+            assert_eq!(messages.len(), if has_system { 2 } else { 1 });
         }
     }
-    let english = &Prompt::standard(Format::Text, false, None).messages("a", None)[0].1;
-    assert!(english.contains("under 200 words"));
-    assert!(Prompt::standard(Format::Text, true, None).messages("a", None)[0].1.contains("500 字以内"));
+    let text = |language| Prompt::standard(Format::Text, language, None).messages("a", None)[0].1.clone();
+    assert!(text(Language::Other).contains("under 200 words"));
+    assert!(text(Language::Chinese).contains("500 字以内"));
 }
 
 #[test]
