@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,17 @@ from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DIRECTORY
 from nanobot_context.guard.counters import counters_file
-from nanobot_context.guard.limits import learned_file
+from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
-from nanobot_context.host.config import nanobot_config_path, workspace_of
+from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.host.config import (
+    configured_addresses,
+    keep_litellm_offline,
+    nanobot_config_path,
+    provider_prefixes,
+    workspace_of,
+)
 from nanobot_context.installer import install
 from nanobot_context.plugins import opened_store
 from nanobot_context.sessions.service import SessionService
@@ -92,11 +99,10 @@ def examine() -> Report:
     Imports nanobot, which takes some seconds with the releases that use litellm.
     """
     _silence()
-    # litellm otherwise asks the network for its price table at import, three times.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    keep_litellm_offline()
     config = nanobot_config_path()
     hook_files = activation.hook_files()
-    state = install()
+    state = _configured(config, install())
     findings: list[Finding] = []
     store = _check_store(config, state)
     checks: tuple[Callable[[], list[Finding]], ...] = (
@@ -129,6 +135,17 @@ def examine() -> Report:
         findings=tuple(findings),
         session_store="; ".join(finding.problem for finding in store),
     )
+
+
+def _configured(config: Path, state: Status) -> Status:
+    """Return `state` with the window of requests to where nanobot's config file sends them."""
+    if not state.installed or state.model is None:
+        return state
+    windows = WindowResolver(
+        load_usable_settings(config), provider_prefixes(), ProviderLimits.load(learned_file(config))
+    )
+    window = windows.configured(state.model, configured_addresses(config, state.model))
+    return replace(state, window_tokens=window.tokens, window_source=window.source)
 
 
 def _check_installed(state: Status) -> list[Finding]:

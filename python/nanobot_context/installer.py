@@ -148,8 +148,10 @@ def status() -> Status:
     if current is None:
         return _last_refusal
     context, version = current.context, nanobot_version()
-    model = context.windows.told.file.model
-    window = context.windows.of(model) if model is not None else None
+    windows = context.windows
+    model = windows.told.file.model
+    addresses = windows.told.addresses(model)
+    window = windows.configured(model, addresses) if model is not None else None
     patched = (PatchPoint(name, "patched", why) for name, why in context.patches.named())
     return Status(
         installed=True,
@@ -165,7 +167,7 @@ def status() -> Status:
         window_tokens=window.tokens if window else None,
         window_source=window.source if window else "each request's model",
         model=model,
-        learned=context.windows.learned.to_dict(),
+        learned=windows.learned.to_dict(),
         counters=context.telemetry.counters.total(),
         caches=cache_sizes(),
     )

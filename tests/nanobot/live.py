@@ -21,6 +21,13 @@ FILE = "logs/events.jsonl"
 FILES, TALK, TEAM, BIG = "cli:files", "cli:talk", "cli:team", "cli:big"
 TURNS = 7
 """Questions and answers until the session is summarised."""
+ADDRESSES = """
+import json, sys
+from pathlib import Path
+from nanobot_context.host.config import configured_addresses
+print(json.dumps([configured_addresses(Path(path), sys.argv[1]) for path in sys.argv[2:]]))
+"""
+MODEL = "openai/house-live"
 STATUS = "import json, nanobot_context; print(json.dumps(nanobot_context.install().to_dict()))"
 
 
@@ -51,6 +58,14 @@ def tells() -> Scenario:
             "written": [json.loads(line) for line in written],
             "counters": status.counters.to_dict(),
             "next_process": shown_by_another_process(),
+            "windows": [
+                [shown["window_tokens"], shown["window_source"]]
+                for shown in (
+                    asked("-m", "nanobot_context", "status", "--json")["status"],
+                    asked("-m", "nanobot_context", "inspect", FILES, "--json"),
+                )
+            ],
+            "addresses": addresses(stage),
         }
 
     def model(stage: Stage) -> Script:
@@ -70,7 +85,7 @@ def tells() -> Scenario:
         model,
         window=16_000,
         known=None,
-        model="openai/house-live",
+        model=MODEL,
         memory_window=1_000,
         result_chars=WHOLE,
         settings={**SHORT, "events": FILE},
@@ -79,12 +94,43 @@ def tells() -> Scenario:
 
 def shown_by_another_process() -> dict[str, Any]:
     """Return the counters in the status of a process of its own, which counts nothing itself."""
+    counters: dict[str, Any] = asked("-c", STATUS)["counters"]
+    return counters
+
+
+def addresses(stage: Stage) -> Any:
+    """Return where requests go with the play's config file, then with others, by what they say."""
+    config = stage.home / ".nanobot" / "config.json"
+    given = json.loads(config.read_text(encoding="utf-8"))
+    own, other = ({"apiKey": "k", "apiBase": f"http://{name}:1/v1"} for name in ("own", "other"))
+    defaults = {**given["agents"]["defaults"], "provider": "custom"}
+    presets = {"mine": {"model": MODEL, "provider": "custom"}}
+    files = {"given": config}
+    others: dict[str, dict[str, Any]] = {
+        "other": {"providers": {"openai": other}},
+        "usual": {"providers": {"openai": {"apiKey": "k"}}},
+        "nobody": {"providers": {}},
+        "custom": {"providers": {"openai": other, "custom": own}, "agents": {"defaults": defaults}},
+        "preset": {
+            "providers": {"openai": other, "custom": own},
+            "modelPresets": presets,
+            "agents": {"defaults": {"model": "openai/gpt-4o"}},
+        },
+        "damaged": {"providers": 7},
+    }
+    for name, changes in others.items():
+        files[name] = config.with_name(f"{name}.json")
+        files[name].write_text(json.dumps({**given, **changes}), encoding="utf-8")
+    found = asked("-c", ADDRESSES, MODEL, *map(str, files.values()))
+    return dict(zip(files, found, strict=True))
+
+
+def asked(*arguments: str) -> Any:
+    """Return what a process of its own prints as JSON; `status` exits with 1 without a hook."""
     done = subprocess.run(
-        [sys.executable, "-c", STATUS],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
-        check=True,
         env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
     )
-    counters: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])["counters"]
-    return counters
+    return json.loads(done.stdout)

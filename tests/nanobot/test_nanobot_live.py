@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live import BIG, FILES, TALK, TEAM
-from played import LIVE, Played
+from played import FALL_BACK, LIVE, Played
 from plays import Result
 
 
@@ -98,3 +98,22 @@ def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
 
 def test_another_process_shows_the_same_counters(result: Result) -> None:
     assert result["notes"]["next_process"] == result["notes"]["counters"]
+
+
+def test_another_process_shows_the_window_that_the_server_stated(result: Result) -> None:
+    assert result["notes"]["windows"] == [[result["window"], "the server said so"]] * 2
+
+
+def test_nanobot_is_asked_where_its_requests_go(result: Result) -> None:
+    addresses = result["notes"]["addresses"]
+    (given,) = addresses.pop("given")
+    assert given.startswith("http://127.0.0.1:")
+    assert addresses == {
+        "other": ["http://other:1/v1"],
+        "usual": [""],
+        "nobody": [],
+        "custom": ["http://own:1/v1"],
+        # A preset that is not the active one; without presets the key makes the file invalid.
+        "preset": ["http://own:1/v1"] if result["release"] in FALL_BACK else [],
+        "damaged": [],
+    }

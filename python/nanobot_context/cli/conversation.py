@@ -196,11 +196,11 @@ def inspect(
             on_request=on_request,
         )
     if as_json:
-        output.print_json(replay_dict(conversation, played))
+        output.print_json(replay_dict(conversation, played, known.window_source))
     else:
         print_fates(conversation, played, only_cuts=cuts)
         line()
-        print_replay(conversation, played)
+        print_replay(conversation, played, known.window_source)
 
 
 def report(

@@ -13,8 +13,8 @@ from nanobot_context.conversations import Conversation, configured, read_objects
 from nanobot_context.guard.event_file import KEPT
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.telemetry import events_file
-from nanobot_context.guard.windows import WindowResolver
-from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.guard.windows import Window, WindowResolver
+from nanobot_context.host.config import configured_addresses, nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
 
 
@@ -25,12 +25,14 @@ class InForce:
     Attributes:
         model: The model: that of the options, else of the request body, else of nanobot's config.
         window_tokens: The window: that of the options, else what nanobot's requests have.
+        window_source: Where that number comes from.
         settings: The settings.
         learned: What providers taught, as JSON values.
     """
 
     model: str | None
     window_tokens: int
+    window_source: str
     settings: Settings
     learned: dict[str, dict[str, Any]]
     _loaded: LoadedSettings
@@ -57,14 +59,22 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
         SettingsError: A setting cannot be used.
     """
     loaded = configured()
-    learned = ProviderLimits.load(learned_file(nanobot_config_path()))
+    config = nanobot_config_path()
+    learned = ProviderLimits.load(learned_file(config))
     windows = WindowResolver(loaded, learned=learned)
     model = model or conversation.model or windows.told.file.model
-    # 0 says that none is known.
-    known = window or windows.of(model).tokens
+    if window is not None:
+        known = Window(window, "`--window`")
+    else:
+        # nanobot is only asked where that can make a difference: to import it takes seconds.
+        addresses = configured_addresses(config, model) if learned.names_of(model) else ()
+        known = windows.configured(model, addresses)
+        if not known.tokens:
+            known = Window(get_context_window(model), f"not used by nanobot: {known.source} is 0")
     return InForce(
         model=model,
-        window_tokens=known or get_context_window(model),
+        window_tokens=known.tokens,
+        window_source=known.source,
         settings=loaded.settings,
         learned=learned.to_dict(),
         _loaded=loaded,

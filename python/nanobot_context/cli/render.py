@@ -83,7 +83,7 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
     output.print_table(columns, rows)
 
 
-def print_replay(conversation: Conversation, played: Replay) -> None:
+def print_replay(conversation: Conversation, played: Replay, window_source: str) -> None:
     """Print what a replay came to: the window, the next request, and all of them together."""
     requests, states = played.requests, Counter(fate.state for fate in played.messages)
     counted = as_counted(played.model, played.counted)
@@ -91,7 +91,7 @@ def print_replay(conversation: Conversation, played: Replay) -> None:
     labelled(
         "window",
         f"{played.window_tokens:,} tokens ({counted}), "
-        f"{played.budget_tokens:,} for messages and tools",
+        f"{played.budget_tokens:,} for messages and tools; {window_source}",
     )
     if not requests:
         labelled("requests", "none: there are no messages")
@@ -160,12 +160,13 @@ def receipt_dict(
     }
 
 
-def replay_dict(conversation: Conversation, played: Replay) -> dict[str, Any]:
+def replay_dict(conversation: Conversation, played: Replay, window_source: str) -> dict[str, Any]:
     """Return a replay as JSON values; without the texts, which are the report's."""
     return {
         "name": conversation.name,
         "source": conversation.source,
         "window_tokens": played.window_tokens,
+        "window_source": window_source,
         "budget_tokens": played.budget_tokens,
         "model": played.model,
         "counted": played.counted,

@@ -117,6 +117,11 @@ class ProviderLimits:
         """Return what is known of a model."""
         return self.lessons.get(name) or Lesson()
 
+    def names_of(self, model: str | None) -> list[str]:
+        """Return the names of all lessons of a model: one for each address of a server."""
+        first = name_of(model, "")
+        return [name for name in sorted(self.lessons) if f"{name} at ".startswith(f"{first} at ")]
+
     def window_of(self, name: str) -> tuple[int, bool] | None:
         """Return the window that is believed, and whether it was stated."""
         lesson = self.of(name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
+from nanobot_context.host.config import address_of
 
 Message = dict[str, Any]
 
@@ -136,7 +137,7 @@ class Call:
             max_tokens=limit,
             send=send,
             fallbacks=_fallbacks(provider),
-            endpoint=_text(getattr(provider, "api_base", None)) or "",
+            endpoint=address_of(provider),
             is_shown=self.get("on_content_delta") is not None,
             asked=provider,
             state=_state(self.get("provider_context"), provider, self.get("model")),

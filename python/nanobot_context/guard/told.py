@@ -13,7 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from nanobot_context.host.config import Configured, configured, default_windows, is_tokens
+from nanobot_context.host.config import (
+    Configured,
+    address_of,
+    configured,
+    default_windows,
+    is_tokens,
+)
 from nanobot_context.settings import LoadedSettings
 
 IN_CODE = "`{}=` in code"
@@ -46,6 +52,10 @@ class Told:
             if isinstance(model, str):
                 before = known.get(model, (None, None))[1]
                 known[model] = window, block_limit if block_limit is not None else before
+
+    def addresses(self, model: str | None) -> list[str]:
+        """Return where those that ask for `model` send their requests."""
+        return sorted({address_of(one) for one, known in self._live.items() if model in known})
 
     def window(self, model: str | None, provider: Any) -> tuple[int, str] | None:
         """Return the window that somebody has written, and where; `None` where nobody has."""

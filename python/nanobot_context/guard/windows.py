@@ -69,15 +69,33 @@ class WindowResolver:
             endpoint: The provider's address.
             provider: nanobot's provider, by which is known who asks.
         """
+        return self._named(model, name_of(model, endpoint), provider)
+
+    def configured(self, model: str | None, addresses: Sequence[str]) -> Window:
+        """Return the window for requests to `model` that nobody makes now.
+
+        Args:
+            model: The model's name.
+            addresses: Where they may go. Without any the window is the smallest that was learned of
+                the model anywhere, and its source says where.
+        """
+        names = [name_of(model, address) for address in addresses]
+        names = names or self.learned.names_of(model) or [name_of(model, "")]
+        return min((self._named(model, name, says=not addresses) for name in names), key=_size)
+
+    def _named(
+        self, model: str | None, name: str, provider: Any = None, *, says: bool = False
+    ) -> Window:
+        """Return the window of `model` where lessons stand under `name`; `says` where in words."""
         override = self.loaded.settings.context_window_override
         if override is not None:
             key = self.loaded.sources.get("context_window_override", "contextWindowOverride")
             # 0 says that none is known.
             first = Window(override, f"your setting `{key}`")
-            learned = self._learned(model, endpoint) if override else []
+            learned = self._learned(name, says=says) if override else []
             return min([first, *learned], key=_size)
         known, told = self._listed(model or ""), self.told.window(model, provider)
-        found = [*self._learned(model, endpoint)]
+        found = self._learned(name, says=says)
         if told is not None:
             found.insert(0, Window(told[0], f"your setting {_shown(told[1])}"))
         if known is not None:
@@ -94,13 +112,14 @@ class WindowResolver:
         at_most = f"{window.source}; prompts at most {limit[0]:,}: your setting {_shown(limit[1])}"
         return replace(window, source=at_most, prompt_tokens=limit[0])
 
-    def _learned(self, model: str | None, endpoint: str) -> list[Window]:
-        learned = self.learned.window_of(name_of(model, endpoint))
+    def _learned(self, name: str, *, says: bool) -> list[Window]:
+        learned = self.learned.window_of(name)
         if learned is None:
             return []
         tokens, is_stated = learned
-        said = "the server said so" if is_stated else "the server refused more"
-        return [Window(tokens, said)]
+        where = name.partition(" at ")[2] if says else ""
+        server = f"the server at {where}" if where else "the server"
+        return [Window(tokens, f"{server} said so" if is_stated else f"{server} refused more")]
 
     def smallest(
         self, models: Sequence[str | None], endpoint: str = "", provider: Any = None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
+import io
+import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +52,71 @@ def configured(loaded: LoadedSettings) -> Configured:
         _tokens(in_force, "contextWindowTokens", section),
         _tokens(defaults, "contextBlockLimit", "agents.defaults"),
     )
+
+
+def address_of(provider: Any) -> str:
+    """Return the address that nanobot gave a provider; empty where that has its usual one."""
+    # What a fallback is behind was given it.
+    for one in (provider, getattr(provider, "_primary", None)):
+        address = getattr(one, "api_base", None)
+        if isinstance(address, str):
+            return address
+    return ""
+
+
+def keep_litellm_offline() -> None:
+    """Have litellm read its price table from its wheel: it asks the network at import, thrice."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
+
+def configured_addresses(config: Path, model: str | None) -> tuple[str, ...]:
+    """Return what `address_of` may give for requests to `model`, by nanobot's config file.
+
+    nanobot itself is asked, which chooses a provider for a model; that takes seconds with the
+    releases that use litellm. Empty where it cannot say.
+    """
+    keep_litellm_offline()
+    try:
+        loader = importlib.import_module("nanobot.config.loader")
+        # What is wrong with the file, which `doctor` says.
+        with contextlib.redirect_stdout(io.StringIO()), _quiet():
+            loaded = loader.load_config(config)
+            resolve = getattr(loader, "resolve_config_env_vars", None)
+            loaded = loaded if resolve is None else resolve(loaded)
+        preset = _preset_of(loaded, model)
+        provider = loaded.get_provider(model, **preset)
+        if provider is not None and provider.api_base:
+            return (provider.api_base,)
+        if provider is None or loaded.get_provider_name(model, **preset) == "custom":
+            return ()
+        # Not each kind of provider is given the usual address.
+        return tuple(sorted({loaded.get_api_base(model, **preset) or "", ""}))
+    except (ImportError, AttributeError, TypeError, ValueError, KeyError, OSError):
+        return ()
+
+
+def _preset_of(config: Any, model: str | None) -> dict[str, Any]:
+    """Return the preset to ask about `model` with, where it is not the one in force (0.2.0)."""
+    presets = getattr(config, "model_presets", None) or {}
+    if model is None or (presets and config.resolve_preset().model == model):
+        return {}
+    found = [preset for preset in presets.values() if preset.model == model]
+    return {"preset": found[0]} if found else {}
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep nanobot's warnings out of the output."""
+    try:
+        logger = importlib.import_module("loguru").logger
+    except ImportError:
+        yield
+        return
+    logger.disable("nanobot")
+    try:
+        yield
+    finally:
+        logger.enable("nanobot")
 
 
 def workspace_of(loaded: LoadedSettings) -> str:

@@ -13,6 +13,7 @@ import functools
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
+from nanobot_context.host.config import address_of
 from nanobot_context.patches.declaration import Context, Patch, then
 
 NAME = "context_window_tokens"
@@ -43,11 +44,9 @@ def _following(slot: Any, context: Context, *, knows: bool) -> property:
 
         def larger() -> Any:
             provider, model = getattr(self, "provider", None), getattr(self, "model", None)
-            endpoint = getattr(provider, "api_base", None)
             if knows:
                 context.windows.told.know(provider, model, own)
-            where = endpoint if isinstance(endpoint, str) else ""
-            return context.windows.in_place_of(own, model, where)
+            return context.windows.in_place_of(own, model, address_of(provider))
 
         return fused("follow the model's window", larger, own) if context.active else own
 

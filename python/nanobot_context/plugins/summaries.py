@@ -24,6 +24,7 @@ from nanobot_context.guard.guard import unguarded
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host import stored_summary
+from nanobot_context.host.config import address_of
 from nanobot_context.host.detect import find
 from nanobot_context.host.history import History, Section
 from nanobot_context.host.messages import PUBLIC
@@ -218,10 +219,7 @@ class Jobs:
         """Ask nanobot's provider; without an answer of its, the summary is made without a model."""
         settings, runtime = self.settings, job.runtime()
         model = settings.summary_model or settings.compression_model or runtime.model
-        endpoint = getattr(runtime.provider, "api_base", None)
-        window = self.windows.of(
-            model, endpoint if isinstance(endpoint, str) else "", runtime.provider
-        )
+        window = self.windows.of(model, address_of(runtime.provider), runtime.provider)
         summarizer = Summarizer(
             functools.partial(_ask, runtime.provider, model),
             model=model,

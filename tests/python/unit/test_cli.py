@@ -30,9 +30,12 @@ from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
 from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
+from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
+from nanobot_context.settings import load_settings
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -339,6 +342,23 @@ def test_inspect_uses_nanobots_model_and_settings(home: Path) -> None:
     (folder / "nanobot-context.json").write_text('{"contextReserveRatio": 5}')
     _, err = run(home, "inspect", "chat.json", code=2)
     assert "`contextReserveRatio` must be a number from 0 to below 1" in err
+
+
+def test_inspect_says_whose_window_it_uses(home: Path) -> None:
+    (home / ".nanobot").mkdir()
+    config = home / ".nanobot" / "config.json"
+    config.write_text(json.dumps({"agents": {"defaults": {"model": "gpt-4o"}}}))
+    windows = WindowResolver(load_settings(config), learned=ProviderLimits(learned_file(config)))
+    windows.learn("gpt-4o", 20_000, "http://one:8000/v1")
+    windows.learn("gpt-4o", 14_000, "http://two/v1")
+    found = loaded(home, "inspect", "chat.json")
+    shown = found["window_tokens"], found["window_source"]
+    assert shown == (14_000, "the server at two/v1 said so")
+    assert (
+        "14,000 tokens (gpt-4o, exact), 11,900 for messages and tools; the server at two/v1"
+        in (run(home, "inspect", "chat.json")[0])
+    )
+    assert loaded(home, "inspect", "chat.json", "-w", "7000")["window_source"] == "`--window`"
 
 
 def test_a_conversation_that_never_fits_is_shown_all_the_same(home: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from nanobot_context.guard import told
 from nanobot_context.guard.windows import Window, WindowResolver
-from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.host.config import address_of, nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
 
 DEFAULT = int("65536")
@@ -40,6 +41,33 @@ def test_an_override_stands_for_all_but_what_was_learned() -> None:
     none = windows(context_window_override=0)
     none.learn("gpt-4", 6_000)
     assert none.of("gpt-4").tokens == 0
+
+
+def test_without_a_request_the_window_is_that_of_the_address_in_the_config() -> None:
+    found = windows()
+    found.learn("gpt-4o", 20_000, "http://one:8000/v1")
+    found.learn("gpt-4o", 14_000, "http://two/my-key/v1/")
+    found.learn("gpt-4o-mini", 5_000, "http://two")
+    assert found.configured("gpt-4o", ["http://one:8000/v1"]) == Window(
+        20_000, "the server said so"
+    )
+    assert found.configured("gpt-4o", ["http://three"]).tokens == 128_000
+    assert found.configured("gpt-4o", [""]).tokens == 128_000
+    # Of two that the provider may use.
+    assert found.configured("gpt-4o", ["", "http://one:8000/v1"]).tokens == 20_000
+    smallest = found.configured("gpt-4o", [])
+    assert smallest.tokens == 14_000
+    assert re.fullmatch(r"the server at two/….{8}/v1 said so", smallest.source)
+    assert found.configured("gpt-4", []) == found.of("gpt-4")
+    found.learn("gpt-4o", 6_000)
+    assert found.configured("gpt-4o", []) == Window(6_000, "the server said so")
+
+
+def test_a_provider_with_fallbacks_has_the_address_of_its_first() -> None:
+    first = types.SimpleNamespace(api_base="http://one")
+    assert address_of(types.SimpleNamespace(_primary=first)) == "http://one"
+    assert address_of(types.SimpleNamespace(_primary=first, api_base=None)) == "http://one"
+    assert address_of(types.SimpleNamespace(api_base=None)) == ""
 
 
 @pytest.mark.parametrize("key", ["contextWindowTokens", "context_window_tokens"])
