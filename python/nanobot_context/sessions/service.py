@@ -191,7 +191,8 @@ class SessionService(Base):
         Args:
             session: The session; what it holds is read anew.
             key: The branch.
-            force: Whether all that is new is summarised, due or not.
+            force: Whether all that is new is summarised, due or not. Where nothing is new, the
+                summary that stands is returned, whoever made it.
 
         Raises:
             SessionNotFoundError: There is no such session.

@@ -96,6 +96,10 @@ class Operations(SessionOperations):
             whole = yield from self._copy_of_only_branch(session, key, made)
             if not whole:
                 yield from self._summarize_one(session, "", force, is_wanted)
+        if made is None and force and self.summarizer and is_wanted():
+            # Nothing was new: another job was first, such as that of the turn that has just ended.
+            standing = yield from self.summaries(session, key, links=True, last=1)
+            made = standing[0] if standing else None
         return made
 
     def _summarize_one(

@@ -110,9 +110,20 @@ def test_no_events_need_no_summary_even_by_force(store: Store) -> None:
     session = service.create("app", "me")
     assert service.summarize(session, force=True) is None
     service.append(session, [said("a"), answered("b")])
-    assert service.summarize(session, force=True) is not None
-    assert service.summarize(session, force=True) is None
+    made = service.summarize(session, force=True)
+    assert made.version == 1
+    assert service.summarize(session, force=True) == made, "the summary that stands"
     assert len(model.asked) == 1
+
+
+def test_a_forced_summary_right_behind_a_turn_is_that_of_the_turn(store: Store) -> None:
+    service = summarised(store, Model(), auto_summary=True)
+    for at in range(60):
+        key = "shop" if at % 2 else ""
+        session = service.create("app", "me", f"s{at}")
+        service.append(session, [said("a", filter_key=key), answered("b", filter_key=key)])
+        made = service.enqueue_summary(session, key, force=True).result(30)
+        assert (made.version, made.last_seq, made.filter_key) == (1, 2, key)
 
 
 def test_a_summary_is_stored_and_read_back(store: Store) -> None:
