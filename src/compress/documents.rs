@@ -74,6 +74,7 @@ impl Documents {
             let tier = protection.tiers[position];
             let mut frame = Frame {
                 tokens: 0.0,
+                line_tokens: 0.0,
                 may_go: tier.is_some(),
                 documents: Vec::new(),
                 is_talk: Protection::is_talk(draft, *group),

@@ -67,6 +67,7 @@ struct Fit<'f, 'v, 'a> {
     protection: &'f Protection,
     by: Ablation,
     left_out: LeftOut,
+    listed: Listed,
     candidates: Vec<Candidate>,
     /// By candidate: what its piece was before the fit.
     before: Vec<Before>,
@@ -108,15 +109,27 @@ impl Pin {
     }
 }
 
-/// What a ledger says.
+/// What a ledger may say.
+#[derive(Default)]
 struct Listed {
     names: Vec<Name>,
+    /// What was done in the rounds before the last.
     calls: Vec<String>,
+    /// The calls of the last round, in order; those stand there that are left out.
+    lines: Vec<Line>,
     /// Tokens that more names may have.
     left: f32,
 }
 
+/// A call in a ledger.
+struct Line {
+    group: usize,
+    text: String,
+    tokens: f32,
+}
+
 /// A name in a ledger.
+#[derive(Clone)]
 struct Name {
     document: usize,
     /// Where it begins in the text.
@@ -128,9 +141,12 @@ struct Name {
 }
 
 impl Listed {
-    fn message(&self) -> Option<String> {
+    /// Returns the message where the groups stay that `is_open` names.
+    fn message(&self, is_open: impl Fn(usize) -> bool) -> Option<String> {
         let names: Vec<&str> = self.names.iter().map(|name| &*name.text).collect();
-        ledger::message(&names, &self.calls)
+        let lines = self.lines.iter().filter(|line| !is_open(line.group)).map(|line| &*line.text);
+        let calls: Vec<&str> = self.calls.iter().map(String::as_str).chain(lines).collect();
+        ledger::message(&names, &calls)
     }
 }
 
@@ -157,6 +173,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             protection,
             by,
             left_out: LeftOut::default(),
+            listed: Listed::default(),
             candidates,
             before: Vec::new(),
             places: Vec::new(),
@@ -167,7 +184,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) -> LeftOut {
-        let Documents { documents, places, frames, blocks, claims, typed } =
+        let Documents { documents, places, mut frames, blocks, claims, typed } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
         self.before = self
@@ -184,13 +201,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
-        let mut selector = Selector::new(&mut scoring, frames, blocks, note);
-        let calls = self.calls_tokens();
-        let rules: f32 = pins.iter().map(|pin| pin.tokens + FRAMING).sum();
-        let least = self.tier_tokens(Tier::Newest) + rules.min(FEW_TOKENS) + 2.0 * note;
-        if calls.is_none_or(|calls| least + calls <= self.room) {
-            self.protect_newest(&mut selector);
+        self.listed.lines = self.lines();
+        for line in &self.listed.lines {
+            frames[line.group].line_tokens += line.tokens;
         }
+        let mut selector = Selector::new(&mut scoring, frames, blocks, note);
+        let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact);
+        let rules: f32 = rules.map(|pin| pin.tokens + FRAMING).sum();
+        self.protect_newest(&mut selector, rules.min(FEW_TOKENS));
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
             // Only what surely fits may not be given up: tokens are estimated here.
@@ -198,17 +216,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 selector.settle();
             }
         }
-        match calls {
-            None => self.protect(&mut selector),
-            Some(calls) => self.protect_in_little_room(&mut selector, calls),
-        }
+        self.protect(&mut selector);
         // What is left out is known from estimates already; counting comes last, for it costs most.
-        selector.grow_all((self.room - ledger - calls.unwrap_or(0.0)).max(selector.used()));
+        selector.grow_all((self.room - ledger).max(selector.used()));
         let mut room = self.room;
-        let listed = (ledger > 0.0).then(|| self.list(&mut selector, ledger));
-        if let Some(listed) = &listed {
-            self.left_out.ledger = listed.message();
-            room -= float(self.left_out.ledger_tokens(self.draft));
+        if ledger > 0.0 {
+            self.list(&mut selector, ledger);
+            room -= ledger - self.listed.left;
         }
         for _ in 0..ROUNDS {
             selector.grow_all(room);
@@ -220,9 +234,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             // What was taken turned out smaller than it looked.
             room = selector.used() + left;
         }
-        let listed = listed.map(|listed| self.list_again(&mut selector, listed));
-        if calls.is_some() {
-            self.tell_calls(&mut selector, listed);
+        if ledger > 0.0 {
+            self.list_again(&mut selector);
         }
         self.hold(&mut selector);
         if self.counted() > self.budget_tokens {
@@ -239,17 +252,39 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.left_out
     }
 
-    /// Holds the budget, whatever was settled: that was estimated, too. Notes give way before that does.
+    /// Holds the budget, whatever was settled: that was estimated, too. Names and what was done in earlier rounds give way
+    /// first, then notes, then what was settled, and the oldest calls of the last round at the end.
     fn hold(&mut self, selector: &mut Selector<'_>) {
-        let without_notes = self.draft.tokens() + self.left_out.ledger_tokens(self.draft);
-        if self.tokens() > self.budget_tokens && without_notes <= self.budget_tokens {
-            self.left_out.notes_apart = true;
-        } else if self.tokens() > self.budget_tokens {
-            selector.unsettle();
-            let used = self.shrink(selector);
-            selector.grow_all(selector.used() + float(self.budget_tokens.saturating_sub(used)));
-            self.shrink(selector);
+        if self.tokens() > self.budget_tokens {
+            self.listed.names.clear();
+            self.listed.calls.clear();
+            self.write_ledger(selector);
         }
+        if self.tokens() <= self.budget_tokens {
+            return;
+        }
+        if self.draft.tokens() + self.left_out.ledger_tokens(self.draft) <= self.budget_tokens {
+            self.left_out.notes_apart = true;
+            return;
+        }
+        selector.unsettle();
+        let used = self.shrink(selector);
+        selector.grow_all(selector.used() + float(self.budget_tokens.saturating_sub(used)));
+        self.shrink(selector);
+        while self.tokens() > self.budget_tokens && self.left_out.ledger.is_some() {
+            let mut over = float(self.tokens() - self.budget_tokens);
+            self.listed.lines.retain(|line| {
+                let stays = over <= 0.0 || selector.is_open(line.group);
+                over -= if stays { 0.0 } else { line.tokens };
+                stays
+            });
+            self.write_ledger(selector);
+        }
+    }
+
+    /// Writes the ledger for what is left out now.
+    fn write_ledger(&mut self, selector: &Selector<'_>) {
+        self.left_out.ledger = self.listed.message(|group| selector.is_open(group));
     }
 
     /// Returns the tokens that the ledger may have.
@@ -368,16 +403,18 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         pins
     }
 
-    /// Returns what a model should still know of what is left out, in at most `tokens`.
-    fn list(&self, selector: &mut Selector<'_>, tokens: f32) -> Listed {
+    /// Lists what a model should still know of what is left out, in at most `tokens`.
+    fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         let mut left = tokens - LEDGER_FRAME;
         let mut calls = Vec::new();
-        for (position, group) in self.protection.groups.iter().enumerate().rev() {
-            if selector.is_open(position) || group.role != Role::Assistant {
+        for (position, group) in self.protection.tier(Tier::Older).rev() {
+            if selector.is_open(position) || left <= tokens / 2.0 {
                 continue;
             }
             for index in (group.start..group.end).rev() {
-                let Some(line) = self.call_line(index, false) else { continue };
+                let is_changing = |name: &Text<'_>| Effect::of(name.as_str()).is_changing();
+                let call = self.draft.call(index).and_then(|call| call.name.as_ref());
+                let Some(line) = call.filter(|name| is_changing(name)).and_then(|_| self.line(index)) else { continue };
                 let cost = self.line_tokens(&line);
                 if cost <= left && left > tokens / 2.0 {
                     left -= cost;
@@ -388,31 +425,23 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         calls.reverse();
-        let mut listed = Listed { names: Vec::new(), calls, left };
+        for line in &self.listed.lines {
+            if !selector.is_open(line.group) {
+                selector.cover_text(&line.text);
+            }
+        }
+        let mut listed = Listed { calls, left, ..std::mem::take(&mut self.listed) };
         self.list_all_names(selector, &mut listed);
-        listed
+        self.listed = listed;
     }
 
-    /// Returns the line of a ledger for the call that an entry answers, where that changes something or `any` counts.
-    fn call_line(&self, index: usize, any: bool) -> Option<String> {
+    /// Returns the line of a ledger for the call that an entry answers.
+    fn line(&self, index: usize) -> Option<String> {
         let call = self.draft.call(index)?;
-        let name = call.name.as_ref().filter(|name| any || Effect::of(name.as_str()).is_changing())?;
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
         let answer = &self.draft.entries[index];
         let result = answer.pieces.first().map(|piece| self.draft.source(index, piece));
-        Some(ledger::call_line(name.as_str(), arguments, result))
-    }
-
-    /// Returns the lines of all calls of the last round whose groups are `wanted`.
-    fn call_lines(&self, wanted: impl Fn(usize) -> bool) -> Vec<String> {
-        let groups = self.protection.tier(Tier::LastRound).chain(self.protection.tier(Tier::Newest));
-        let entries = groups.filter(|(position, _)| wanted(*position)).flat_map(|(_, group)| group.start..group.end);
-        entries.filter_map(|index| self.call_line(index, true)).collect()
-    }
-
-    /// Returns the tokens that a list of calls may have at most.
-    fn most_for_calls(&self) -> f32 {
-        (self.room * MOST_CALLS).max(MAX_LEDGER).min(self.room)
+        Some(ledger::call_line(call.name.as_ref()?.as_str(), arguments, result))
     }
 
     /// Returns the tokens that a line takes in a ledger.
@@ -420,91 +449,29 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         float(u64::from(self.draft.counter.text(line))) + 2.0
     }
 
-    /// Returns the tokens to keep for a list of the calls before the newest, where there is so little room that no ledger has
-    /// a place for them; `None` elsewhere, and where they take no more than half of it.
-    fn calls_tokens(&self) -> Option<f32> {
-        let full = self.tier_tokens(Tier::Newest) + self.tier_tokens(Tier::LastRound);
-        if self.room > LITTLE_ROOM || full <= self.room / 2.0 || !self.by.ledger {
-            return None;
+    /// Returns the lines of the calls of the last round: a call that ran is never invisible. The newest, as many as there is
+    /// room for; counts no others.
+    fn lines(&self) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if !self.by.ledger {
+            return lines;
         }
-        let lines = |tier| self.call_lines(|position| self.protection.tiers[position] == Some(tier));
-        let before_newest = lines(Tier::LastRound);
-        if before_newest.is_empty() {
-            return (!lines(Tier::Newest).is_empty()).then_some(0.0);
-        }
-        let tokens: f32 = before_newest.iter().map(|line| self.line_tokens(line)).sum();
-        Some((tokens + LEDGER_FRAME).min(self.most_for_calls()))
-    }
-
-    /// Takes of the last round, the newest group first, what leaves room for a list of its calls.
-    fn protect_in_little_room(&self, selector: &mut Selector<'_>, calls: f32) {
-        let room = self.room - calls;
-        for tier in [Tier::Newest, Tier::LastRound] {
-            let of_tier = |position: usize| self.protection.tiers[position] == Some(tier);
-            let is_taken = self.protection.tier(tier).all(|(position, _)| selector.is_open(position));
-            if is_taken || selector.used() >= room {
-                continue;
-            }
-            if selector.used() + self.tier_tokens(tier) <= room {
-                self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
-            } else {
-                selector.grow(room, of_tier);
-            }
-        }
-    }
-
-    /// Returns the lines of the calls of the last round that are left out, behind those that are `listed`: the newest, as many
-    /// as a list has room for. Counts no others. O(calls).
-    fn lines_left_out(&self, selector: &Selector<'_>, listed: &[String]) -> Vec<String> {
-        let mut lines = self.call_lines(|position| !selector.is_open(position));
-        let Some(newest) = lines.last() else { return lines };
-        let mut used = self.line_tokens(newest);
-        let known: HashSet<&String> = lines.iter().collect();
-        let older: Vec<String> = listed.iter().filter(|line| !known.contains(line)).cloned().collect();
-        lines.splice(0..0, older);
-        let most = self.most_for_calls();
-        let mut first = lines.len() - 1;
-        while let Some(before) = first.checked_sub(1) {
-            used += self.line_tokens(&lines[before]);
-            if used > most {
+        let little = self.room.min(LITTLE_ROOM);
+        let mut left = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
+        let groups = [Tier::Newest, Tier::LastRound].into_iter().flat_map(|tier| self.protection.tier(tier).rev());
+        for (group, index) in
+            groups.flat_map(|(position, group)| (group.start..group.end).rev().map(move |index| (position, index)))
+        {
+            let Some(text) = self.line(index) else { continue };
+            let tokens = self.line_tokens(&text);
+            left -= tokens;
+            if left < 0.0 {
                 break;
             }
-            first = before;
+            lines.push(Line { group, text, tokens });
         }
-        lines.split_off(first)
-    }
-
-    /// Lists the calls of the last round that are left out: one that ran is never invisible. Everything else gives way to
-    /// that, then the oldest lines.
-    fn tell_calls(&mut self, selector: &mut Selector<'_>, listed: Option<Listed>) {
-        let (names, calls) = listed.map_or_else(Default::default, |listed| (listed.names, listed.calls));
-        let mut names: Vec<&str> = names.iter().map(|name| &*name.text).collect();
-        let mut lines = self.lines_left_out(selector, &calls);
-        if lines.is_empty() {
-            return;
-        }
-        selector.unsettle();
-        for _ in 0..ROUNDS {
-            self.left_out.ledger = ledger::message(&names, &lines);
-            let used = self.tokens();
-            if used <= self.budget_tokens {
-                return;
-            }
-            if !names.is_empty() {
-                names.clear();
-            } else if selector.is_settled() {
-                break;
-            } else {
-                selector.shrink(float(used - self.budget_tokens));
-                self.apply(selector);
-                lines = self.lines_left_out(selector, &calls);
-            }
-        }
-        let without = self.draft.tokens();
-        while without + self.left_out.ledger_tokens(self.draft) > self.budget_tokens && !lines.is_empty() {
-            lines.remove(0);
-            self.left_out.ledger = ledger::message(&names, &lines);
-        }
+        lines.reverse();
+        lines
     }
 
     /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
@@ -609,33 +576,33 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Writes the ledger anew: without names that stay after all, with those that what was given up since was the last to
-    /// have.
-    fn list_again(&mut self, selector: &mut Selector<'_>, mut listed: Listed) -> Listed {
+    /// Lists anew: without names that stay after all, with those that what was given up since was the last to have.
+    fn list_again(&mut self, selector: &mut Selector<'_>) {
+        let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
             Some(mention) => selector.stays_named(mention),
             None => self.stays(selector, name.document, name.at),
         };
         listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
         listed.names.retain(|name| !stays(name));
-        self.left_out.ledger = listed.message();
-        let free = self.budget_tokens.saturating_sub(self.tokens());
-        listed.left = listed.left.min(float(free));
+        self.left_out.ledger = listed.message(|group| selector.is_open(group));
+        listed.left = listed.left.min(float(self.budget_tokens.saturating_sub(self.tokens())));
+        let names = listed.names.clone();
         self.list_all_names(selector, &mut listed);
-        let before = std::mem::replace(&mut self.left_out.ledger, listed.message());
+        self.listed = listed;
+        self.write_ledger(selector);
         if self.tokens() > self.budget_tokens {
-            self.left_out.ledger = before;
+            self.listed.names = names;
+            self.write_ledger(selector);
         }
-        // What was settled may have left it less than was thought.
-        if self.tokens() > self.budget_tokens {
-            self.left_out.ledger = None;
-        }
-        listed
     }
 
-    /// Takes the newest group where it fits; rather no notes than a cut in it.
-    fn protect_newest(&self, selector: &mut Selector<'_>) {
-        if self.tier_tokens(Tier::Newest) <= self.room {
+    /// Takes the newest group where it fits beside the `rules` and what is said of the calls before it; rather no notes than a
+    /// cut in it.
+    fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
+        let lines = self.lines_tokens(Tier::LastRound);
+        let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * float(self.draft.note_tokens()) } else { 0.0 };
+        if self.tier_tokens(Tier::Newest) + said + rules <= self.room {
             self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
             selector.settle();
         }
@@ -646,17 +613,24 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn protect(&self, selector: &mut Selector<'_>) {
         let (older, last_round) = (self.tier_tokens(Tier::Older), self.tier_tokens(Tier::LastRound));
         for (tier, others) in [(Tier::Newest, older + last_round), (Tier::LastRound, older)] {
-            let full = self.tier_tokens(tier);
-            if tier == Tier::Newest && full <= self.room {
+            if self.protection.tier(tier).all(|(position, _)| selector.is_open(position)) {
                 continue;
             }
-            let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - selector.used());
-            if full <= share {
+            // What stays needs no line.
+            let used = selector.used() - self.lines_tokens(tier);
+            let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - used);
+            if self.tier_tokens(tier) <= share {
                 self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
             } else {
-                selector.grow(selector.used() + share, |group| self.protection.tiers[group] == Some(tier));
+                selector.grow(used + share, |group| self.protection.tiers[group] == Some(tier));
             }
         }
+    }
+
+    /// Returns the tokens of the lines for the calls of a tier.
+    fn lines_tokens(&self, tier: Tier) -> f32 {
+        let of_tier = |line: &&Line| self.protection.tiers[line.group] == Some(tier);
+        self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
     /// Returns the room that the newest group leaves, where it fits.
@@ -702,6 +676,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 }
             }
         }
+        self.write_ledger(selector);
         self.tokens()
     }
 
@@ -785,9 +760,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 }
 
-/// Room in which calls can be left out that no ledger has a place for, and the share of it that a list of them may have.
+/// Share of a little room that a list of the calls of the last round may have, and of what a room has beyond that.
 const LITTLE_ROOM: f32 = 4_096.0;
-const MOST_CALLS: f32 = 0.6;
+const CALLS_OF_LITTLE: f32 = 0.6;
+const CALLS_OF_MORE: f32 = 0.25;
 
 /// Share of the room that the ledger of names and calls may have, and its most tokens.
 const LEDGER_SHARE: f32 = 0.06;

@@ -44,6 +44,8 @@ pub struct Block {
 pub struct Frame {
     /// Tokens of the group when all its blocks are at their shortest.
     pub tokens: f32,
+    /// Tokens of what is said of the group where it is left out.
+    pub line_tokens: f32,
     /// Whether the group may go.
     pub may_go: bool,
     /// Documents that no selection changes.
@@ -158,7 +160,8 @@ impl<'s> Selector<'s> {
         let mut this = Self {
             taken: vec![0; blocks.len()],
             is_shut: vec![false; frames.len()],
-            used: count(runs) * note,
+            used: count(runs) * note
+                + frames.iter().filter(|frame| frame.may_go).map(|frame| frame.line_tokens).sum::<f32>(),
             scoring,
             frames,
             blocks,

@@ -108,11 +108,13 @@ impl Selector<'_> {
         documents + if frame.is_talk { 0.0 } else { FRAME } * recency(frame.age) * frame.tokens
     }
 
-    /// Returns the tokens that opening a group takes: its frame, and the notes at its sides instead of the one there was.
+    /// Returns the tokens that opening a group takes: its frame instead of its line, and the notes at its sides
+    /// instead of the one there was.
     pub(super) fn frame_tokens(&self, group: usize) -> f32 {
         let is_closed = |group: Option<usize>| group.and_then(|g| self.is_open.get(g)).is_some_and(|open| !open);
         let notes = usize::from(is_closed(group.checked_sub(1))) + usize::from(is_closed(group.checked_add(1)));
-        self.frames[group].tokens + (count(notes) - 1.0) * self.note / count(NEAR_GAPS)
+        let frame = &self.frames[group];
+        frame.tokens - frame.line_tokens + (count(notes) - 1.0) * self.note / count(NEAR_GAPS)
     }
 
     fn rate_bundle(&self, block: usize) -> (f32, f32) {

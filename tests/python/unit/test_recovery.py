@@ -559,7 +559,7 @@ def asked(create: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
-@pytest.mark.parametrize("window", [8_000, 8_192, 32_000])
+@pytest.mark.parametrize("window", [8_000, 12_000, 16_000, 32_000])
 @pytest.mark.parametrize("told", [None, 200_000], ids=["known", "told 200,000"])
 @pytest.mark.parametrize("past", [0, 10])
 def test_after_a_refusal_the_model_knows_what_it_did(
