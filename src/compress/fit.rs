@@ -4,34 +4,33 @@
 //! tokens ([`Selector`], by [`Scoring`]). Estimates choose; what comes out is counted, and the last choices are taken back
 //! or further ones made until the budget is met.
 
-use std::collections::HashSet;
-use std::ops::Range;
+mod ledger;
+mod own_words;
+
 use std::sync::Arc;
 
-use crate::conversation::{Group, is_note};
+use crate::conversation::Group;
 use crate::error::{Error, Floor, Result};
-use crate::message::{Field, Role, Text};
+use crate::message::Field;
 use crate::select::Ablation;
-use crate::select::scoring::{Author, Document, LostName, Scoring};
-use crate::select::selector::{Block, Kept, Selector, shrink_steps};
+use crate::select::scoring::Scoring;
+use crate::select::selector::{Kept, Selector, shrink_steps};
 use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
-use crate::text::ledger;
-use crate::text::names::names;
-use crate::text::rules::{Claim, normal};
-use crate::text::segments::Kind;
+use crate::text::rules::Claim;
 use crate::tokens::Recount;
-use crate::tools::Effect;
 
 use super::candidates::{Candidate, candidates, shortest};
-use super::documents::{Documents, Place, Stated};
+use super::documents::{Documents, Place};
 use super::draft::{Draft, Entry, Slot};
 use super::notes::{LeftOut, Notes};
 use super::origins::Origins;
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
 use super::superseded::superseded;
+use ledger::{LEDGER_FRAME, Listed};
+use own_words::FEW_TOKENS;
 
 /// Cuts the draft until it has at most `budget_tokens`; returns what is said of what was left out.
 ///
@@ -87,67 +86,6 @@ struct Before {
     reason: Reason,
     /// Taken apart, where it is a text.
     analysis: Option<Arc<Analysis>>,
-}
-
-/// A sentence of the user that should stay.
-struct Pin {
-    claim: Claim,
-    group: usize,
-    /// The parts of a block that it lies in; without them all of its message.
-    parts: Option<(usize, Range<usize>)>,
-    /// As it is compared with others.
-    normal: String,
-    tokens: f32,
-}
-
-impl Pin {
-    fn take(&self, selector: &mut Selector<'_>) {
-        match &self.parts {
-            Some((block, parts)) => parts.clone().for_each(|part| selector.take_part(*block, part)),
-            None => selector.take_whole(self.group),
-        }
-    }
-}
-
-/// What a ledger may say.
-#[derive(Default)]
-struct Listed {
-    names: Vec<Name>,
-    /// What was done in the rounds before the last.
-    calls: Vec<String>,
-    /// The calls of the last round, in order; those stand there that are left out.
-    lines: Vec<Line>,
-    /// Tokens that more names may have.
-    left: f32,
-}
-
-/// A call in a ledger.
-struct Line {
-    group: usize,
-    text: String,
-    tokens: f32,
-}
-
-/// A name in a ledger.
-#[derive(Clone)]
-struct Name {
-    document: usize,
-    /// Where it begins in the text.
-    at: usize,
-    /// Its mention as a term, where it is one.
-    mention: Option<usize>,
-    text: String,
-    tokens: f32,
-}
-
-impl Listed {
-    /// Returns the message where the groups stay that `is_open` names.
-    fn message(&self, is_open: impl Fn(usize) -> bool) -> Option<String> {
-        let names: Vec<&str> = self.names.iter().map(|name| &*name.text).collect();
-        let lines = self.lines.iter().filter(|line| !is_open(line.group)).map(|line| &*line.text);
-        let calls: Vec<&str> = self.calls.iter().map(String::as_str).chain(lines).collect();
-        ledger::message(&names, &calls)
-    }
 }
 
 /// What a superseded result is still worth.
@@ -282,321 +220,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Writes the ledger for what is left out now.
-    fn write_ledger(&mut self, selector: &Selector<'_>) {
-        self.left_out.ledger = self.listed.message(|group| selector.is_open(group));
-    }
-
-    /// Returns the tokens that the ledger may have.
-    fn ledger_tokens(&self) -> f32 {
-        let tokens = (self.rest() * LEDGER_SHARE).min(MAX_LEDGER);
-        if tokens < MIN_LEDGER || !self.by.ledger { 0.0 } else { tokens }
-    }
-
-    /// Takes what the user said: first what holds from then on, then, where the user says little beside the others, all of it;
-    /// the newest first, as far as each has room.
-    fn take_own_words(&self, selector: &mut Selector<'_>, pins: &[Pin], typed: &[f32]) {
-        let start = selector.used();
-        let room = |share: f32| start + (self.room - start) * share;
-        // However little the user says, so few tokens are kept of what holds from then on.
-        let few = start + ((self.room - start) * RARE_SHARE).min(FEW_TOKENS);
-        let requests = self.requests(typed);
-        let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
-        let is_talk = |group| Protection::is_talk(self.draft, group);
-        let talk: f32 =
-            self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
-        let said: f32 = typed.iter().sum();
-        let own: f32 = requests.iter().map(|&position| typed[position]).sum();
-        let says_little = own <= all * LITTLE;
-        // What was said first names the task, whatever the conversation has become.
-        let (own_share, most) = if says_little && talk > all * MOSTLY_TALK {
-            (OWN_SHARE, usize::MAX)
-        } else if says_little || talk * 2.0 <= all {
-            (OWN_SHARE_OF_WORK, usize::MAX)
-        } else {
-            (PINNED_SHARE, 1)
-        };
-        let (mut seen, mut claimed) = (HashSet::new(), 0.0);
-        for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
-            // What every other sentence is like tells nothing apart.
-            claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
-            let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
-            let pinned = room(PINNED_SHARE + (RARE_SHARE - PINNED_SHARE) * rare);
-            let limit = match claim {
-                Claim::Told if !says_little => continue,
-                Claim::Told => room(own_share),
-                Claim::Wish | Claim::Trait => pinned,
-                Claim::Rule | Claim::Order | Claim::Fact => pinned.max(few),
-            };
-            for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
-                if !seen.insert(&pin.normal) {
-                    continue;
-                }
-                let before = selector.taken();
-                pin.take(selector);
-                if selector.used() > limit {
-                    selector.back_to(before);
-                }
-            }
-        }
-        // What is long is weighed by its parts.
-        let is_short = |&position: &usize| {
-            self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
-        };
-        for position in requests.into_iter().filter(is_short).take(most) {
-            let before = selector.taken();
-            selector.take_whole(position);
-            if selector.used() > room(own_share) {
-                selector.back_to(before);
-            }
-        }
-    }
-
-    /// Returns the groups before the newest, in order.
-    fn before_newest(&self) -> impl Iterator<Item = (usize, Group)> {
-        self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
-    }
-
-    /// Returns the groups in which the user says what is wanted, the first, which names the task, and then the newest first;
-    /// without those that are mostly pasted.
-    fn requests(&self, typed: &[f32]) -> Vec<usize> {
-        let is_request = |(position, group): &(usize, Group)| {
-            group.role == Role::User
-                && self.draft.message(group.start).is_some_and(|message| !is_note(message))
-                && typed[*position] * 2.0 >= self.full_tokens(*group) - FRAMING
-        };
-        let mut requests: Vec<usize> = self.before_newest().filter(is_request).map(|(position, _)| position).collect();
-        if !requests.is_empty() {
-            requests[1..].reverse();
-        }
-        requests
-    }
-
-    /// Returns what the user said that holds from then on, with what it takes to keep it.
-    fn pins(&self, blocks: &[Block], documents: &[Document], claims: Vec<Stated>) -> Vec<Pin> {
-        let mut pins = Vec::with_capacity(claims.len());
-        // Sentences come in order and apart, so parts behind one are behind all before it.
-        let (mut of, mut part, mut end) = (None, 0, 0);
-        for Stated { claim, group, entry, piece, block, sentence } in claims {
-            let text = self.draft.text(entry, piece);
-            let normal = normal(&text[sentence.clone()]);
-            let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
-            let parts = block.map(|(block, parts)| {
-                if of != Some(block) {
-                    (of, part, end) = (Some(block), 0, 0);
-                }
-                while part < parts.len() && end + parts[part].bytes as usize <= sentence.start {
-                    end += parts[part].bytes as usize;
-                    part += 1;
-                }
-                let (first, mut last, mut last_end) = (part, part, end);
-                while last < parts.len() && last_end < sentence.end {
-                    last_end += parts[last].bytes as usize;
-                    last += 1;
-                }
-                (block, first..last)
-            });
-            let of_piece = float(self.draft.entries[entry].pieces[piece].tokens);
-            let tokens = of_piece * float(sentence.len() as u64) / float(text.len().max(1) as u64);
-            pins.push(Pin { claim, group, parts, normal, tokens });
-        }
-        pins
-    }
-
-    /// Lists what a model should still know of what is left out, in at most `tokens`.
-    fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
-        let mut left = tokens - LEDGER_FRAME;
-        let mut calls = Vec::new();
-        for (position, group) in self.protection.tier(Tier::Older).rev() {
-            if selector.is_open(position) || left <= tokens / 2.0 {
-                continue;
-            }
-            for index in (group.start..group.end).rev() {
-                let is_changing = |name: &Text<'_>| Effect::of(name.as_str()).is_changing();
-                let call = self.draft.call(index).and_then(|call| call.name.as_ref());
-                let Some(line) = call.filter(|name| is_changing(name)).and_then(|_| self.line(index)) else { continue };
-                let cost = self.line_tokens(&line);
-                if cost <= left && left > tokens / 2.0 {
-                    left -= cost;
-                    selector.cover_text(&line);
-                    selector.shut(position);
-                    calls.push(line);
-                }
-            }
-        }
-        calls.reverse();
-        for line in &self.listed.lines {
-            if !selector.is_open(line.group) {
-                selector.cover_text(&line.text);
-            }
-        }
-        let mut listed = Listed { calls, left, ..std::mem::take(&mut self.listed) };
-        self.list_all_names(selector, &mut listed);
-        self.listed = listed;
-    }
-
-    /// Returns the line of a ledger for the call that an entry answers.
-    fn line(&self, index: usize) -> Option<String> {
-        let call = self.draft.call(index)?;
-        let arguments = call.arguments.as_ref().map_or("", Text::as_str);
-        let answer = &self.draft.entries[index];
-        let result = answer.pieces.first().map(|piece| self.draft.source(index, piece));
-        Some(ledger::call_line(call.name.as_ref()?.as_str(), arguments, result))
-    }
-
-    /// Returns the tokens that a line takes in a ledger.
-    fn line_tokens(&self, line: &str) -> f32 {
-        float(u64::from(self.draft.counter.text(line))) + 2.0
-    }
-
-    /// Returns the lines of the calls of the last round: a call that ran is never invisible. The newest, as many as there is
-    /// room for; counts no others.
-    fn lines(&self) -> Vec<Line> {
-        let mut lines = Vec::new();
-        if !self.by.ledger {
-            return lines;
-        }
-        let little = self.room.min(LITTLE_ROOM);
-        let mut left = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
-        let groups = [Tier::Newest, Tier::LastRound].into_iter().flat_map(|tier| self.protection.tier(tier).rev());
-        for (group, index) in
-            groups.flat_map(|(position, group)| (group.start..group.end).rev().map(move |index| (position, index)))
-        {
-            let Some(text) = self.line(index) else { continue };
-            let tokens = self.line_tokens(&text);
-            left -= tokens;
-            if left < 0.0 {
-                break;
-            }
-            lines.push(Line { group, text, tokens });
-        }
-        lines.reverse();
-        lines
-    }
-
-    /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
-    /// written down in prose.
-    fn list_all_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
-        self.list_written(selector, listed, &[Author::User]);
-        self.list_names(selector, listed);
-        self.list_written(selector, listed, &[Author::Assistant, Author::Result]);
-        listed.names.sort_by_key(|name| (name.document, name.at));
-    }
-
-    /// Lists the names in prose of some voices that do not stay, the newest first.
-    fn list_written(&self, selector: &mut Selector<'_>, listed: &mut Listed, of: &[Author]) {
-        let mut may_read = MAX_PROSE_BYTES;
-        for document in (0..self.places.len()).rev() {
-            let (author, analysis) =
-                (selector.document(document).author, Arc::clone(&selector.document(document).analysis));
-            let Place { entry, piece, block } = self.places[document];
-            let is_open = selector.is_open(self.group_of(entry));
-            if !of.contains(&author)
-                || !is_prose(&analysis)
-                || (is_open && block.is_none_or(|block| selector.kept(block) == Kept::Whole))
-            {
-                continue;
-            }
-            let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
-            if text.len() > may_read {
-                continue;
-            }
-            may_read -= text.len();
-            let parts = &analysis.parts;
-            let (mut part, mut end) = (0, parts.first().map_or(0, |part| part.bytes as usize));
-            for name in names(text) {
-                while end <= name.start && part + 1 < parts.len() {
-                    part += 1;
-                    end += parts[part].bytes as usize;
-                }
-                let (at, name) = (name.start, &text[name]);
-                let is_known = name.len() > MAX_NAME_BYTES
-                    || (is_open && block.is_some_and(|block| selector.stays(block, part)))
-                    || selector.is_text_covered(name)
-                    || listed.names.iter().any(|listed| listed.text.contains(name));
-                if is_known {
-                    continue;
-                }
-                let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
-                if tokens <= listed.left {
-                    listed.left -= tokens;
-                    selector.cover_text(name);
-                    listed.names.push(Name { document, at, mention: None, text: name.to_owned(), tokens });
-                }
-                if listed.left < MIN_NAME {
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Returns the group of an entry.
-    fn group_of(&self, entry: usize) -> usize {
-        self.protection.groups.partition_point(|group| group.end <= entry)
-    }
-
-    /// Returns whether what stands at `at` in the text of a document stays.
-    fn stays(&self, selector: &Selector<'_>, document: usize, at: usize) -> bool {
-        let Place { entry, block, .. } = self.places[document];
-        let mut end = 0;
-        selector.is_open(self.group_of(entry))
-            && block.is_none_or(|block| {
-                let mut parts = selector.document(document).analysis.parts.iter();
-                let part = parts.position(|part| {
-                    end += part.bytes as usize;
-                    at < end
-                });
-                part.is_some_and(|part| selector.stays(block, part))
-            })
-    }
-
-    /// Lists the names that are lost, the likeliest first, as far as there is room for them.
-    fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
-        let mut lost = selector.lost(MIN_WORTH);
-        lost.sort_by(|a, b| b.worth.total_cmp(&a.worth));
-        let mut too_long = 0;
-        for LostName { document, mention, term, nth, .. } in lost {
-            if listed.left < 2.0 || too_long >= MAX_TOO_LONG {
-                break;
-            }
-            let Place { entry, piece, block } = self.places[document];
-            let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
-            let analysis = &selector.document(document).analysis;
-            let Some(name) = analysis.name(text, nth, term) else { continue };
-            let at = name.as_ptr().addr() - text.as_ptr().addr();
-            let name = if is_prose(analysis) { as_written(text, at).unwrap_or(name) } else { name };
-            let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
-            if tokens > listed.left {
-                too_long += 1;
-            } else if !selector.is_covered(mention) {
-                listed.left -= tokens;
-                selector.cover_text(name);
-                listed.names.push(Name { document, at, mention: Some(mention), text: name.to_owned(), tokens });
-            }
-        }
-    }
-
-    /// Lists anew: without names that stay after all, with those that what was given up since was the last to have.
-    fn list_again(&mut self, selector: &mut Selector<'_>) {
-        let mut listed = std::mem::take(&mut self.listed);
-        let stays = |name: &Name| match name.mention {
-            Some(mention) => selector.stays_named(mention),
-            None => self.stays(selector, name.document, name.at),
-        };
-        listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
-        listed.names.retain(|name| !stays(name));
-        self.left_out.ledger = listed.message(|group| selector.is_open(group));
-        listed.left = listed.left.min(float(self.budget_tokens.saturating_sub(self.tokens())));
-        let names = listed.names.clone();
-        self.list_all_names(selector, &mut listed);
-        self.listed = listed;
-        self.write_ledger(selector);
-        if self.tokens() > self.budget_tokens {
-            self.listed.names = names;
-            self.write_ledger(selector);
-        }
-    }
-
     /// Takes the newest group where it fits beside the `rules` and what is said of the calls before it; rather no notes than a
     /// cut in it.
     fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
@@ -625,12 +248,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 selector.grow(used + share, |group| self.protection.tiers[group] == Some(tier));
             }
         }
-    }
-
-    /// Returns the tokens of the lines for the calls of a tier.
-    fn lines_tokens(&self, tier: Tier) -> f32 {
-        let of_tier = |line: &&Line| self.protection.tiers[line.group] == Some(tier);
-        self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
     /// Returns the room that the newest group leaves, where it fits.
@@ -759,63 +376,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         more
     }
 }
-
-/// Share of a little room that a list of the calls of the last round may have, and of what a room has beyond that.
-const LITTLE_ROOM: f32 = 4_096.0;
-const CALLS_OF_LITTLE: f32 = 0.6;
-const CALLS_OF_MORE: f32 = 0.25;
-
-/// Share of the room that the ledger of names and calls may have, and its most tokens.
-const LEDGER_SHARE: f32 = 0.06;
-const MAX_LEDGER: f32 = 500.0;
-/// Below this there would be little in it beside its frame.
-const MIN_LEDGER: f32 = 48.0;
-/// Names that are worth less are not worth a line: those that the next step uses once in ten thousand times.
-const MIN_WORTH: f32 = 0.01;
-/// Tokens of a ledger without anything in it.
-const LEDGER_FRAME: f32 = 22.0;
-/// Bytes of prose in which names are looked for, and of a name.
-const MAX_PROSE_BYTES: usize = 64 << 10;
-const MAX_NAME_BYTES: usize = 80;
-/// With less room than this for another name nothing more is looked for.
-const MIN_NAME: f32 = 5.0;
-/// Likely names that have no room before the search ends: the next are ever less likely, and each is counted.
-const MAX_TOO_LONG: usize = 64;
-/// Bytes around a term in which the name that it is part of is looked for.
-const AROUND: usize = 120;
-
-/// Returns whether a text is prose.
-fn is_prose(analysis: &Analysis) -> bool {
-    matches!(analysis.kind(), None | Some(Kind::Plain))
-}
-
-/// Returns the name around `at` as somebody wrote it.
-fn as_written(text: &str, at: usize) -> Option<&str> {
-    let start = text.ceil_char_boundary(at.saturating_sub(AROUND));
-    let near = &text[start..text.floor_char_boundary(at + AROUND)];
-    let name = names(near).into_iter().find(|name| name.contains(&(at - start)))?;
-    Some(&near[name]).filter(|name| name.len() <= MAX_NAME_BYTES)
-}
-
-/// Share of the room up to which what holds from then on is kept before anything else is weighed: where it is rare among
-/// what the user says, and where it is [`OFTEN`] said.
-const RARE_SHARE: f32 = 0.5;
-const PINNED_SHARE: f32 = 0.04;
-/// Tokens that what holds from then on may always have, as long as it leaves as much to all else.
-const FEW_TOKENS: f32 = 200.0;
-/// Share of what the user says from which on claims are usual.
-const OFTEN: f32 = 0.03;
-
-/// Who types no more than this share of a conversation says little: all of it comes before anything else is weighed, up to a
-/// share of the room; of a conversation in which much is done by calls, up to a smaller one.
-const LITTLE: f32 = 0.25;
-const OWN_SHARE: f32 = 0.85;
-const OWN_SHARE_OF_WORK: f32 = 0.25;
-const MOSTLY_TALK: f32 = 0.8;
-
-/// Share of the room that one request may have to be kept as a whole, and the tokens of one that always may.
-const REQUEST_SHARE: f32 = 0.25;
-const SHORT_REQUEST: f32 = 400.0;
 
 /// Tokens of a message beside its text, about.
 const FRAMING: f32 = 8.0;

@@ -1,0 +1,167 @@
+//! What the user said, taken before anything else is weighed.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use crate::conversation::{Group, is_note};
+use crate::message::Role;
+use crate::select::scoring::Document;
+use crate::select::selector::{Block, Selector};
+use crate::text::estimate::float;
+use crate::text::rules::{Claim, normal};
+
+use super::{FRAMING, Fit};
+use crate::compress::documents::Stated;
+use crate::compress::protection::{Protection, Tier};
+
+/// Share of the room up to which what holds from then on is kept before anything else is weighed: where it is rare among
+/// what the user says, and where it is [`OFTEN`] said.
+const RARE_SHARE: f32 = 0.5;
+const PINNED_SHARE: f32 = 0.04;
+/// Tokens that what holds from then on may always have, as long as it leaves as much to all else.
+pub(super) const FEW_TOKENS: f32 = 200.0;
+/// Share of what the user says from which on claims are usual.
+const OFTEN: f32 = 0.03;
+
+/// Who types no more than this share of a conversation says little: all of it comes before anything else is weighed, up to a
+/// share of the room; of a conversation in which much is done by calls, up to a smaller one.
+const LITTLE: f32 = 0.25;
+const OWN_SHARE: f32 = 0.85;
+const OWN_SHARE_OF_WORK: f32 = 0.25;
+const MOSTLY_TALK: f32 = 0.8;
+
+/// Share of the room that one request may have to be kept as a whole, and the tokens of one that always may.
+const REQUEST_SHARE: f32 = 0.25;
+const SHORT_REQUEST: f32 = 400.0;
+
+/// A sentence of the user that should stay.
+pub(super) struct Pin {
+    pub(super) claim: Claim,
+    group: usize,
+    /// The parts of a block that it lies in; without them all of its message.
+    parts: Option<(usize, Range<usize>)>,
+    /// As it is compared with others.
+    normal: String,
+    pub(super) tokens: f32,
+}
+
+impl Pin {
+    fn take(&self, selector: &mut Selector<'_>) {
+        match &self.parts {
+            Some((block, parts)) => parts.clone().for_each(|part| selector.take_part(*block, part)),
+            None => selector.take_whole(self.group),
+        }
+    }
+}
+
+impl Fit<'_, '_, '_> {
+    /// Takes what the user said: first what holds from then on, then, where the user says little beside the others, all of it;
+    /// the newest first, as far as each has room.
+    pub(super) fn take_own_words(&self, selector: &mut Selector<'_>, pins: &[Pin], typed: &[f32]) {
+        let start = selector.used();
+        let room = |share: f32| start + (self.room - start) * share;
+        // However little the user says, so few tokens are kept of what holds from then on.
+        let few = start + ((self.room - start) * RARE_SHARE).min(FEW_TOKENS);
+        let requests = self.requests(typed);
+        let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
+        let is_talk = |group| Protection::is_talk(self.draft, group);
+        let talk: f32 =
+            self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
+        let said: f32 = typed.iter().sum();
+        let own: f32 = requests.iter().map(|&position| typed[position]).sum();
+        let says_little = own <= all * LITTLE;
+        // What was said first names the task, whatever the conversation has become.
+        let (own_share, most) = if says_little && talk > all * MOSTLY_TALK {
+            (OWN_SHARE, usize::MAX)
+        } else if says_little || talk * 2.0 <= all {
+            (OWN_SHARE_OF_WORK, usize::MAX)
+        } else {
+            (PINNED_SHARE, 1)
+        };
+        let (mut seen, mut claimed) = (HashSet::new(), 0.0);
+        for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
+            // What every other sentence is like tells nothing apart.
+            claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
+            let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
+            let pinned = room(PINNED_SHARE + (RARE_SHARE - PINNED_SHARE) * rare);
+            let limit = match claim {
+                Claim::Told if !says_little => continue,
+                Claim::Told => room(own_share),
+                Claim::Wish | Claim::Trait => pinned,
+                Claim::Rule | Claim::Order | Claim::Fact => pinned.max(few),
+            };
+            for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
+                if !seen.insert(&pin.normal) {
+                    continue;
+                }
+                let before = selector.taken();
+                pin.take(selector);
+                if selector.used() > limit {
+                    selector.back_to(before);
+                }
+            }
+        }
+        // What is long is weighed by its parts.
+        let is_short = |&position: &usize| {
+            self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
+        };
+        for position in requests.into_iter().filter(is_short).take(most) {
+            let before = selector.taken();
+            selector.take_whole(position);
+            if selector.used() > room(own_share) {
+                selector.back_to(before);
+            }
+        }
+    }
+
+    /// Returns the groups before the newest, in order.
+    pub(super) fn before_newest(&self) -> impl Iterator<Item = (usize, Group)> {
+        self.protection.tier(Tier::Older).chain(self.protection.tier(Tier::LastRound))
+    }
+
+    /// Returns the groups in which the user says what is wanted, the first, which names the task, and then the newest first;
+    /// without those that are mostly pasted.
+    pub(super) fn requests(&self, typed: &[f32]) -> Vec<usize> {
+        let is_request = |(position, group): &(usize, Group)| {
+            group.role == Role::User
+                && self.draft.message(group.start).is_some_and(|message| !is_note(message))
+                && typed[*position] * 2.0 >= self.full_tokens(*group) - FRAMING
+        };
+        let mut requests: Vec<usize> = self.before_newest().filter(is_request).map(|(position, _)| position).collect();
+        if !requests.is_empty() {
+            requests[1..].reverse();
+        }
+        requests
+    }
+
+    /// Returns what the user said that holds from then on, with what it takes to keep it.
+    pub(super) fn pins(&self, blocks: &[Block], documents: &[Document], claims: Vec<Stated>) -> Vec<Pin> {
+        let mut pins = Vec::with_capacity(claims.len());
+        // Sentences come in order and apart, so parts behind one are behind all before it.
+        let (mut of, mut part, mut end) = (None, 0, 0);
+        for Stated { claim, group, entry, piece, block, sentence } in claims {
+            let text = self.draft.text(entry, piece);
+            let normal = normal(&text[sentence.clone()]);
+            let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
+            let parts = block.map(|(block, parts)| {
+                if of != Some(block) {
+                    (of, part, end) = (Some(block), 0, 0);
+                }
+                while part < parts.len() && end + parts[part].bytes as usize <= sentence.start {
+                    end += parts[part].bytes as usize;
+                    part += 1;
+                }
+                let (first, mut last, mut last_end) = (part, part, end);
+                while last < parts.len() && last_end < sentence.end {
+                    last_end += parts[last].bytes as usize;
+                    last += 1;
+                }
+                (block, first..last)
+            });
+            let of_piece = float(self.draft.entries[entry].pieces[piece].tokens);
+            let tokens = of_piece * float(sentence.len() as u64) / float(text.len().max(1) as u64);
+            pins.push(Pin { claim, group, parts, normal, tokens });
+        }
+        pins
+    }
+}
