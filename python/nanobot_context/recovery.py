@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
 
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
@@ -186,9 +186,9 @@ async def recover(
             emergency_ratio=emergency_ratio,
         )
         messages = attempt.messages
-        limit_bytes = answer.overflow.limit_bytes
-        if limit_bytes is not None:
-            recovery.weighs(_bytes_of(messages))
+        limit = _size_limit(answer.overflow)
+        if limit is not None:
+            recovery.weighs(limit.of(messages))
         repair = recovery.refused(answer.overflow)
         if repair.action == "restore":
             messages = exchange.restored(messages)
@@ -198,7 +198,7 @@ async def recover(
             continue
         while repair.action == "compress":
             try:
-                messages = _shortened(exchange, repair.prompt_tokens, limit_bytes)
+                messages = _shortened(exchange, repair.prompt_tokens, limit)
             except ContextOverflowError as error:
                 floor = error.with_traceback(None)
                 repair = recovery.floor(error.needed_tokens)
@@ -218,23 +218,38 @@ def _counted(exchange: Exchange, attempt: Attempt) -> int | None:
         return None
 
 
-def _shortened(exchange: Exchange, max_tokens: int, limit_bytes: int | None) -> list[Message]:
-    """Return the request's messages within `max_tokens`, and within `limit_bytes` if that can be.
+class _SizeLimit(NamedTuple):
+    """A limit that is not in tokens, and what measures messages by it."""
 
-    An image has few tokens and many bytes: what tokens alone choose may still be too large.
+    most: int
+    of: Callable[[list[Message]], int]
+
+
+def _size_limit(overflow: Overflow) -> _SizeLimit | None:
+    if overflow.limit_bytes is not None:
+        return _SizeLimit(overflow.limit_bytes, _bytes_of)
+    if overflow.limit_messages is not None:
+        return _SizeLimit(overflow.limit_messages, len)
+    return None
+
+
+def _shortened(exchange: Exchange, max_tokens: int, limit: _SizeLimit | None) -> list[Message]:
+    """Return the request's messages within `max_tokens`, and within `limit` if that can be.
+
+    An image has few tokens and many bytes, and one result as many as a hundred messages: what
+    tokens alone choose may still be too large.
     """
     messages = exchange.shorten(max_tokens)
-    for _ in range(_BYTE_ROUNDS if limit_bytes else 0):
-        sent_bytes = _bytes_of(messages)
-        if limit_bytes is None or sent_bytes <= limit_bytes:
+    for _ in range(_SIZE_ROUNDS if limit else 0):
+        if limit is None or (size := limit.of(messages)) <= limit.most:
             break
-        max_tokens = exchange.count(messages) * limit_bytes * 9 // (sent_bytes * 10)
+        max_tokens = exchange.count(messages) * limit.most * 9 // (size * 10)
         messages = exchange.shorten(max_tokens)
     return messages
 
 
 # Each round takes a tenth more than is needed; after these it is the text that is too large.
-_BYTE_ROUNDS = 3
+_SIZE_ROUNDS = 3
 
 
 def _bytes_of(messages: list[Message]) -> int:

@@ -28,9 +28,10 @@ LostKind = Literal["path", "url", "id", "number", "error"]
 """What kind of name is no longer in the context."""
 
 OverflowKind = Literal[
-    "input", "output_cap", "request_bytes", "rate_ceiling", "silent", "reasoning"
+    "input", "output_cap", "request_bytes", "messages", "rate_ceiling", "silent", "reasoning"
 ]
-"""What a provider refused: the prompt, the answer's limit, bytes, a rate; or it said nothing."""
+"""What a provider refused: the prompt, the answer's limit, its bytes, the number of its messages, a
+rate; or it said nothing."""
 
 
 class Priority(Enum):

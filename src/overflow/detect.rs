@@ -13,6 +13,8 @@ pub enum OverflowKind {
     OutputCap,
     /// The body of the request, in bytes.
     RequestBytes,
+    /// The number of messages, whatever their size.
+    Messages,
     /// One request against the tokens that a minute or a day allows; waiting does not help.
     RateCeiling,
     /// The prompt, without an error: see [`detect_silent`](super::detect_silent).
@@ -29,6 +31,7 @@ impl OverflowKind {
             Self::Input => "input",
             Self::OutputCap => "output_cap",
             Self::RequestBytes => "request_bytes",
+            Self::Messages => "messages",
             Self::RateCeiling => "rate_ceiling",
             Self::Silent => "silent",
             Self::Reasoning => "reasoning",
@@ -38,8 +41,10 @@ impl OverflowKind {
     /// Returns the kind of a name that [`OverflowKind::name`] gave.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Self::Input, Self::OutputCap, Self::RequestBytes, Self::RateCeiling, Self::Silent, Self::Reasoning];
-        all.into_iter().find(|kind| kind.name() == name)
+        use OverflowKind::{Input, Messages, OutputCap, RateCeiling, Reasoning, RequestBytes, Silent};
+        [Input, OutputCap, RequestBytes, Messages, RateCeiling, Silent, Reasoning]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 }
 
@@ -57,13 +62,15 @@ pub struct Overflow {
     pub output_tokens: Option<u64>,
     /// Of [`RequestBytes`](OverflowKind::RequestBytes), the bytes that are allowed, where the error states them.
     pub limit_bytes: Option<u64>,
+    /// Of [`Messages`](OverflowKind::Messages), how many are allowed, where the error states it.
+    pub limit_messages: Option<u64>,
 }
 
 impl Overflow {
     /// Returns an overflow without a word on the output.
     #[must_use]
     pub const fn new(kind: OverflowKind, limit_tokens: Option<u64>, used_tokens: Option<u64>) -> Self {
-        Self { kind, limit_tokens, used_tokens, output_tokens: None, limit_bytes: None }
+        Self { kind, limit_tokens, used_tokens, output_tokens: None, limit_bytes: None, limit_messages: None }
     }
 }
 
@@ -121,7 +128,8 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         _ => None,
     };
     let limit_bytes = if kind == OverflowKind::RequestBytes { numbers::limit_bytes(&read.text) } else { None };
-    Some(Overflow { output_tokens, limit_bytes, ..Overflow::new(kind, limit_tokens, used_tokens) })
+    let limit_messages = if kind == OverflowKind::Messages { numbers::limit_messages(&read.text) } else { None };
+    Some(Overflow { output_tokens, limit_bytes, limit_messages, ..Overflow::new(kind, limit_tokens, used_tokens) })
 }
 
 fn names_output(text: &str) -> bool {
@@ -133,7 +141,9 @@ fn stated(kind: OverflowKind, text: &str) -> Numbers {
         OverflowKind::Input => numbers::input(text),
         OverflowKind::OutputCap => numbers::output(text),
         OverflowKind::RateCeiling => numbers::rate(text),
-        OverflowKind::RequestBytes | OverflowKind::Silent | OverflowKind::Reasoning => (None, None),
+        OverflowKind::RequestBytes | OverflowKind::Messages | OverflowKind::Silent | OverflowKind::Reasoning => {
+            (None, None)
+        }
     }
 }
 
@@ -152,7 +162,7 @@ impl Case<'_> {
     }
 
     fn kind(&self) -> Option<OverflowKind> {
-        use OverflowKind::{Input, OutputCap, RateCeiling, Reasoning, RequestBytes};
+        use OverflowKind::{Input, Messages, OutputCap, RateCeiling, Reasoning, RequestBytes};
         let has = |sign| self.signs.has(sign);
         if has(Sign::Quoted) {
             return None;
@@ -172,6 +182,12 @@ impl Case<'_> {
         }
         if let Some(is_message) = self.string_too_long() {
             return is_message.then_some(Input);
+        }
+        if let Some(is_messages) = self.array_too_long() {
+            return is_messages.then_some(Messages);
+        }
+        if !is_other && has(Sign::Count) && self.has_too_many_messages() {
+            return Some(Messages);
         }
         if is_other {
             return None;
@@ -204,6 +220,21 @@ impl Case<'_> {
         };
         let field = parameter.trim_end_matches([':', ' ']).rsplit('.').next()?.split('[').next()?;
         Some(["content", "text", "output", "input", "prompt", "instructions", "messages"].contains(&field))
+    }
+
+    /// `OpenAI` limits the items of every array, too: "Invalid 'messages': array too long. Expected an array with maximum
+    /// length 2048". Returns whether the array is the conversation, `None` when the error is another.
+    fn array_too_long(&self) -> Option<bool> {
+        let (before, _) = self.text.split_once("array too long")?;
+        let name = before.trim_end_matches([':', ' ', '\n']).rsplit([' ', '\n']).next()?;
+        Some(["messages", "input", "contents", "history"].contains(&name))
+    }
+
+    /// Returns whether a text about the number of messages says that there are too many, and measures nothing else.
+    fn has_too_many_messages(&self) -> bool {
+        let has = |words: &[&str]| words.iter().any(|word| self.text.contains(word));
+        has(&["exceed", "too many", "at most", "more than", "up to", "超", "最多", "过多"])
+            && !has(&["token", "context", "上下文"])
     }
 
     /// Forms that mean an overflow with one provider only.

@@ -20,6 +20,9 @@ const SMALLEST: u64 = 256;
 /// What a server may take as a body: below, a number is of something else.
 const BODY_BYTES: std::ops::RangeInclusive<f64> = 8_192.0..=1e12;
 
+/// How many messages a server may take.
+const MESSAGES: std::ops::RangeInclusive<u64> = 2..=1_000_000;
+
 /// Codes that zhipu and `MiniMax` print behind the message, as "context window exceeds limit (2013)".
 const ERROR_CODES: &[u64] = &[1039, 1210, 1213, 1214, 1261, 2013];
 
@@ -157,6 +160,17 @@ pub(super) fn limit_bytes(text: &str) -> Option<u64> {
         (BODY_BYTES.contains(&(number * unit))).then_some((number * unit) as u64)
     });
     stated.min()
+}
+
+/// Returns how many messages a request may have, as "array with maximum length 2048", "at most 100 items".
+pub(super) fn limit_messages(text: &str) -> Option<u64> {
+    static LIMIT_MESSAGES: LazyLock<Regex> = LazyLock::new(|| {
+        compile(
+            r"(?:limit|max(?:imum)?|allowed|at most|exceeds?|more than|up to|>|最大|最多|上限|超过|超出|限制)[^\n\d]{0,40}(\d+)",
+        )
+    });
+    let stated = LIMIT_MESSAGES.captures_iter(text.as_bytes()).filter_map(|found| value(found.get(1)?.as_bytes()));
+    stated.filter(|number| MESSAGES.contains(number)).min()
 }
 
 /// Returns the numbers of a rate limit, as "Limit 30000, Requested 41000". By hand: rate limits are common.

@@ -30,6 +30,8 @@ pub(super) enum Sign {
     Combined,
     /// The request has too many bytes.
     Bytes,
+    /// The number of messages.
+    Count,
     /// One request above what a minute or a day allows.
     RateTooLarge,
     /// Tokens over time.
@@ -49,8 +51,8 @@ pub(super) enum Sign {
 }
 
 use Sign::{
-    Bytes, Combined, Excess, Measure, Other, Output, Quoted, Rate, RateTooLarge, Reasoning, Specific, Strong, Subject,
-    Weak,
+    Bytes, Combined, Count, Excess, Measure, Other, Output, Quoted, Rate, RateTooLarge, Reasoning, Specific, Strong,
+    Subject, Weak,
 };
 
 const PATTERNS: &[(Sign, &str)] = &[
@@ -231,7 +233,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Rate, r"tokens per (?:min|day|hour|second)|\btp[md]\b|token rate"),
     (
         Other,
-        r"rate[ _-]?limit|request rate|too many requests|throttl|\bquota|per (?:min|day|hour|second|month)|\b(?:dai|month)ly\b|this month|\b[tr]p[md]\b|concurren",
+        r"rate[ _-]?limit|request rate|too many requests|throttl|\bquota|per (?:min|day|hour|second|month)|\b(?:dai|month)ly\b|\btoday\b|this (?:month|week|day|hour)|\b[tr]p[md]\b|concurren",
     ),
     (
         Other,
@@ -290,13 +292,22 @@ const PATTERNS: &[(Sign, &str)] = &[
         Other,
         r"频率|限流|并发|速率|配额|余额|每分钟|每天|每日|欠费|稍后|次数|密钥|鉴权|图片|图像|音频|视频|文件|超时|用户名|名称|函数名|工具名",
     ),
+    // Something else is too long: "The user field is too long (maximum 64 tokens)", "Request header too large".
+    (
+        Other,
+        r"\b(?:pass ?(?:word|phrase|code)s?|(?:file|path|user|host|nick|display|folder) ?names?|names?|titles?|descriptions?|captions?|labels?|tags?|comments?|e-?mail(?: address(?:es)?)?|addresses|ur[il]s?|headers?|cookies?|(?:\w+_)?(?:keys?|ids?|identifiers?)|metadata|secrets?|signatures?|user|stop sequences?|seeds?|patterns?|regex|schemas?|(?:commit|error|status) messages?|slugs?|subjects?)(?: `[^`\n]*`)?(?: (?:field|value|string|parameter|property|line|text|length|size)s?)? (?:is |are |was |were |has |have )?(?:too (?:long|large|big)|exceed|(?:longer|larger|greater) than|(?:over|above) the)",
+    ),
     // What was bought is used up.
     (
         Other,
         r"购买|套餐|充值|续费|额度|付费|订阅|资源包|流量包|试用|会员|(?:本|当|今)(?:日|月|周|天)|(?:账户|账号|用户|您的|你的|剩余|可用|免费)(?:的)? ?tokens?",
     ),
-    // A number of messages, and the length of an answer: "消息数量超过上限", "输出内容过长".
-    (Other, r"(?:消息|信息|message)s? ?(?:的)?(?:数量|总数|条数|个数|数目|数)|(?:条|个)消息"),
+    (
+        Count,
+        r"(?:number of|too many|\d) (?:chat |input )?messages\b|\bmessages?[ _](?:count|number)\b|\bmessages\b…at most \d+ (?:items|elements|entries)",
+    ),
+    (Count, r"(?:消息|信息|message)s? ?(?:的)?(?:数量|总数|条数|个数|数目|数)|(?:条|个)消息"),
+    // The length of an answer: "输出内容过长".
     (
         Other,
         r#"(?:^|[ \n"':,.(\[{]|，|。|：|！|模型|本次|当前|您的|的|错误)(?:输出|回复|回答|生成|响应)(?:的)?(?:内容|文本|结果|长度|消息|文字)*(?:过|超|太|已超|达到)"#,
@@ -340,7 +351,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Subject,
-        r"\b(?:prompt|input|inputs|context|conversation|messages?|history|request|requested|chat|transcript|window|\d+ tokens)\b",
+        r"\b(?:prompt|input|inputs|context|conversation|messages?|history|request|requested|chat|transcript|window)\b|\d tokens\b…(?:too |exceed|surpass|overflow|beyond|over|than|above|fit\b|past)",
     ),
     (
         Excess,
@@ -351,7 +362,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

@@ -107,8 +107,8 @@ pub struct Recovery {
     useless: u32,
     is_at_floor: bool,
     is_restored: bool,
-    /// Bytes of the request that is out or was refused, where they are known.
-    sent_bytes: Option<u64>,
+    /// Size of the request that is out or was refused, where a limit is in bytes or messages.
+    sent: Option<u64>,
 }
 
 impl Recovery {
@@ -140,13 +140,13 @@ impl Recovery {
             useless: 0,
             is_at_floor: false,
             is_restored: false,
-            sent_bytes: None,
+            sent: None,
         }
     }
 
-    /// Takes note of the bytes that the refused request had: a limit in bytes is a share of them.
-    pub fn weighs(&mut self, bytes: u64) {
-        self.sent_bytes = Some(bytes);
+    /// Takes note of the bytes that the refused request had, or of its messages: a limit in these is a share of them.
+    pub fn weighs(&mut self, size: u64) {
+        self.sent = Some(size);
     }
 
     /// Returns what to do after the provider refused what was sent last.
@@ -229,8 +229,8 @@ impl Recovery {
             }
         }
         let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
-        let of_bytes = overflow.limit_bytes.zip(self.sent_bytes.filter(|&sent| sent > 0));
-        let stated = match of_bytes {
+        let of_size = overflow.limit_bytes.or(overflow.limit_messages).zip(self.sent.filter(|&sent| sent > 0));
+        let stated = match of_size {
             Some((limit, sent)) => Some(self.of_stated(Tokens(self.prompt_tokens).scaled(limit.min(sent), sent).0)),
             None => self.stated_prompt_tokens(overflow),
         };

@@ -32,26 +32,29 @@ pub struct Overflow {
     /// For `request_bytes`: the bytes that are allowed, where the provider said it.
     #[pyo3(get)]
     limit_bytes: Option<u64>,
+    /// For `messages`: how many are allowed, where the provider said it.
+    #[pyo3(get)]
+    limit_messages: Option<u64>,
 }
 
 impl Overflow {
     /// Returns the overflow as the core knows it.
     pub fn seen(&self) -> overflow::Overflow {
-        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes } = *self;
-        overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes }
+        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages } = *self;
+        overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages }
     }
 }
 
 impl From<overflow::Overflow> for Overflow {
     fn from(found: overflow::Overflow) -> Self {
-        let overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes } = found;
-        Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes }
+        let overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages } = found;
+        Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages }
     }
 }
 
 #[pymethods]
 impl Overflow {
-    /// `input`, `output_cap`, `request_bytes`, `rate_ceiling`, `silent` or `reasoning`.
+    /// `input`, `output_cap`, `request_bytes`, `messages`, `rate_ceiling`, `silent` or `reasoning`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.kind.name()
@@ -60,18 +63,19 @@ impl Overflow {
     fn __repr__(&self) -> String {
         let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
         format!(
-            "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={}, limit_bytes={})",
+            "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={}, limit_bytes={}, limit_messages={})",
             self.kind(),
             number(self.limit_tokens),
             number(self.used_tokens),
             number(self.output_tokens),
             number(self.limit_bytes),
+            number(self.limit_messages),
         )
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
-        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes } = slf.get();
-        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *output_tokens, *limit_bytes))
+        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages } = slf.get();
+        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *output_tokens, *limit_bytes, *limit_messages))
     }
 
     #[staticmethod]
@@ -82,10 +86,11 @@ impl Overflow {
         used_tokens: Option<u64>,
         output_tokens: Option<u64>,
         limit_bytes: Option<u64>,
+        limit_messages: Option<u64>,
     ) -> PyResult<Self> {
         let unknown = || Error::argument("kind", format!("`{kind}` is none"));
         let kind = overflow::OverflowKind::parse(kind).ok_or_else(unknown).or_raise(py)?;
-        Ok(Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes })
+        Ok(Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages })
     }
 }
 

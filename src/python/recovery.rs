@@ -66,8 +66,8 @@ impl Recovery {
     }
 
     /// Take note of the bytes that what was refused had.
-    fn weighs(&mut self, sent_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.0.weighs(whole(sent_bytes, "sent_bytes")?);
+    fn weighs(&mut self, size: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.0.weighs(whole(size, "size")?);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! What providers say, and what is said by others: the verdict on each.
 
-use nanobot_context::overflow::OverflowKind::{Input, OutputCap, RateCeiling, Reasoning, RequestBytes};
+use nanobot_context::overflow::OverflowKind::{Input, Messages, OutputCap, RateCeiling, Reasoning, RequestBytes};
 use nanobot_context::overflow::{ErrorView, Overflow, OverflowKind, detect_overflow};
 
 fn failed(status: u16, text: &str) -> ErrorView<'_> {
@@ -96,6 +96,17 @@ fn bytes_are_no_tokens_and_have_a_number_of_their_own() {
     for (status, text, limit_bytes) in texts {
         let found = detect_overflow(&failed(status, text));
         assert_eq!(found, Some(Overflow { limit_bytes, ..Overflow::new(RequestBytes, None, None) }), "{text}");
+    }
+}
+
+#[test]
+fn too_many_messages_are_an_overflow_with_a_number_of_its_own() {
+    for form in forms("messages") {
+        for text in wrapped(form.said) {
+            let limit_messages = form.limit_tokens;
+            let found = detect_overflow(&failed(form.status, &text));
+            assert_eq!(found, Some(Overflow { limit_messages, ..Overflow::new(Messages, None, None) }), "{text}");
+        }
     }
 }
 

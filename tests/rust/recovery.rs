@@ -193,6 +193,15 @@ fn a_limit_in_bytes_is_a_share_of_what_was_sent() {
 }
 
 #[test]
+fn a_limit_in_messages_is_a_share_of_what_was_sent() {
+    let messages = Overflow { limit_messages: Some(2_000), ..overflow(OverflowKind::Messages, None, None) };
+    let mut known = recovery(100_000, None);
+    known.weighs(4_000);
+    assert_eq!(known.refused(&messages), compress(45_000));
+    assert_eq!(recovery(100_000, None).refused(&messages), compress(60_000), "nobody said how many there were");
+}
+
+#[test]
 fn reasoning_that_is_asked_for_is_sent_back_once_and_nothing_is_cut() {
     let mut recovery = recovery(10_000, Some(8_192));
     let reasoning = overflow(OverflowKind::Reasoning, None, None);
@@ -210,9 +219,9 @@ fn two_compressions_that_free_nothing_end_it() {
 
 #[test]
 fn whatever_is_refused_every_prompt_is_smaller_and_there_is_an_end() {
-    use OverflowKind::{Input, OutputCap, RateCeiling, RequestBytes, Silent};
+    use OverflowKind::{Input, Messages, OutputCap, RateCeiling, RequestBytes, Silent};
     let numbers = [None, Some(0), Some(1), Some(255), Some(9_000), Some(1 << 40), Some(u64::MAX)];
-    for kind in [Input, OutputCap, RequestBytes, RateCeiling, Silent] {
+    for kind in [Input, OutputCap, RequestBytes, Messages, RateCeiling, Silent] {
         for (limit, used) in numbers.into_iter().flat_map(|limit| numbers.map(|used| (limit, used))) {
             for (prompt, output) in [(0, None), (7, Some(1)), (10_000, Some(u64::MAX)), (1 << 53, Some(8_192))] {
                 ends(prompt, output, &overflow(kind, limit, used));

@@ -123,7 +123,7 @@ def test_overflows_compare_and_show_themselves() -> None:
     assert found != detect_overflow(ANTHROPIC)
     assert repr(found) == (
         "Overflow(kind='input', limit_tokens=4096, used_tokens=5000, output_tokens=None, "
-        "limit_bytes=None)"
+        "limit_bytes=None, limit_messages=None)"
     )
     with pytest.raises(AttributeError):
         found.kind = "output_cap"  # type: ignore[misc]

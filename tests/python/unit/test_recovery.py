@@ -338,6 +338,31 @@ def test_bad_numbers_are_named(make: Callable[[], Any]) -> None:
         make()
 
 
+TOO_MANY = (
+    "Invalid 'messages': array too long. Expected an array with maximum length {}, but got {}."
+)
+
+
+@pytest.mark.parametrize("most", [4, 100, 1_000, 2_048])
+@pytest.mark.parametrize("stated", [True, False])
+def test_too_many_messages_are_made_fewer(most: int, stated: bool) -> None:
+    sent: list[list[Message]] = []
+
+    async def chat(messages: list[Message], *, max_tokens: int | None) -> str:
+        sent.append(messages)
+        if len(messages) > most:
+            said = TOO_MANY.format(most, len(messages))
+            raise RuntimeError(said if stated else "The number of messages exceeds the maximum.")
+        return "fine"
+
+    messages = conversation(most * 2 // 3, 10)
+    assert len(messages) > most
+    answer = asyncio.run(call_with_recovery(chat, messages, context_window=1_000_000))
+    assert answer == "fine"
+    assert len(sent) <= (2 if stated else 4)
+    assert sent[-1][-1] is messages[-1]
+
+
 def resident_mb() -> float:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
