@@ -15,7 +15,7 @@ from typing import Any
 
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
-from nanobot_context.guard.state_file import read_state, state_file, update_state
+from nanobot_context.guard.state_file import COUNTERS, read_state, state_file, update_state
 
 _SAVE_SECONDS = 3.0
 # Another process holds the lock for as long as it writes a small file. What waits two seconds at
@@ -163,7 +163,7 @@ class Counters:
 
 def counters_file(config: Path) -> Path:
     """Return where counts are kept: beside nanobot's config file."""
-    return state_file(config, "counters.json")
+    return state_file(config, COUNTERS)
 
 
 def _read(file: Path) -> Counts:

@@ -28,7 +28,7 @@ from nanobot_context.guard.ratios import (
     Ratio,
     framing_of,
 )
-from nanobot_context.guard.state_file import read_state, state_file, update_state
+from nanobot_context.guard.state_file import LEARNED, read_state, state_file, update_state
 
 # Counts of fewer tokens are mostly framing.
 _LEAST_TOKENS = 1_000
@@ -298,7 +298,7 @@ def _without_key(name: str) -> str:
 
 def learned_file(config: Path) -> Path:
     """Return where lessons are kept: beside nanobot's config file."""
-    return state_file(config, "learned.json")
+    return state_file(config, LEARNED)
 
 
 def _tell(name: str, what: str, value: float, script: str | None = None) -> None:

@@ -16,6 +16,15 @@ from nanobot_context.guard import log
 
 State = TypeVar("State")
 
+LEARNED, COUNTERS, RULES = "learned.json", "counters.json", "rules.json"
+
+UNWRITTEN = {
+    LEARNED: "what providers teach is forgotten when nanobot ends",
+    COUNTERS: "`status` does not count what nanobot does",
+    RULES: "`nanobot-context rules --forget` takes nothing back",
+}
+"""Every such file, and what follows where it cannot be written."""
+
 
 def state_file(config: Path, name: str) -> Path:
     """Return where the file `name` is, for a config file of nanobot's."""
@@ -25,7 +34,7 @@ def state_file(config: Path, name: str) -> Path:
 def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: State) -> State:
     """Return what `parse` makes of the object in `file`; `empty` where there is no such file.
 
-    A file that is damaged counts as empty, too, and a warning says so.
+    A file that is damaged or cannot be read counts as empty, too, and a warning says so.
     """
     try:
         given = json.loads(file.read_text(encoding="utf-8"))
@@ -35,7 +44,7 @@ def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: Stat
     except FileNotFoundError:
         return empty
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        log.warning("`{}` cannot be read and is made anew: {}", file, error)
+        log.warning("`{}` cannot be read and counts as empty: {}", file, error)
         return empty
 
 

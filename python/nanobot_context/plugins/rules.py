@@ -19,7 +19,7 @@ from typing import Any
 
 from nanobot_context._core import rules_left_out
 from nanobot_context.guard.friendly import is_chinese
-from nanobot_context.guard.state_file import read_state, state_file, update_state
+from nanobot_context.guard.state_file import RULES, read_state, state_file, update_state
 from nanobot_context.host import stored_rules
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.host.history import History, Section
@@ -68,7 +68,7 @@ class Forgotten:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: tuple[int, int] | str = "not read"
         self._known: dict[str, stored_rules.Rules] = {}
 
     def without(self, key: str, rules: stored_rules.Rules) -> stored_rules.Rules:
@@ -94,10 +94,10 @@ class Forgotten:
     def _read(self) -> dict[str, stored_rules.Rules]:
         try:
             stat = self.file.stat()
-            stamp = stat.st_mtime_ns, stat.st_ino
-        except OSError:
-            stamp = None
-        if stamp is None or stamp != self._stamp:
+            stamp: tuple[int, int] | str = stat.st_mtime_ns, stat.st_ino
+        except OSError as error:
+            stamp = type(error).__name__
+        if stamp != self._stamp:
             self._known, self._stamp = read_state(self.file, _gone, {}), stamp
         return self._known
 
@@ -111,7 +111,7 @@ def _gone(given: dict[str, Any]) -> dict[str, stored_rules.Rules]:
 
 def forgotten_file(config: Path) -> Path:
     """Return where it is kept what was taken back: beside nanobot's config file."""
-    return state_file(config, "rules.json")
+    return state_file(config, RULES)
 
 
 @functools.cache

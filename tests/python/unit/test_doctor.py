@@ -64,9 +64,10 @@ def test_files_that_can_be_written_are_no_problem(home: Path, config: Path) -> N
 @pytest.mark.parametrize(
     ("obstacle", "effects"),
     [
-        ("nanobot-context", ["forgotten when nanobot ends", "does not count"]),
+        ("nanobot-context", ["forgotten when nanobot ends", "does not count", "nothing back"]),
         ("nanobot-context/learned.json/", ["forgotten when nanobot ends"]),
         ("nanobot-context/counters.json/", ["does not count"]),
+        ("nanobot-context/rules.json/", ["takes nothing back"]),
         ("events.jsonl/", ["events cannot be written"]),
         ("workspace/.nanobot-context", ["originals of tool results cannot be kept"]),
         ("workspace/.nanobot-context/results", ["originals of tool results cannot be kept"]),

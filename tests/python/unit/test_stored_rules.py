@@ -89,6 +89,20 @@ def test_a_damaged_file_takes_nothing_back(tmp_path: Path, text: str) -> None:
     assert Forgotten(file).without("cli:direct", rules) == {}
 
 
+def test_a_file_that_cannot_be_read_is_warned_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "state").write_text("no folder")
+    forgotten = Forgotten(tmp_path / "state" / "rules.json")
+    for _ in range(3):
+        assert forgotten.without("cli:direct", {"Use tabs.": ""}) == {"Use tabs.": ""}
+    assert [record.getMessage().split("`")[2] for record in caplog.records] == [
+        f" cannot be read and counts as empty: [Errno 20] Not a directory: '{forgotten.file}'"
+    ]
+    with pytest.raises(OSError, match="state"):
+        forgotten.add("cli:direct", ["Use tabs."])
+
+
 def test_a_section_is_in_the_language_of_its_rules() -> None:
     assert section(["Never push\nto main."]).endswith("\n\n- Never push to main.")
     assert "仍然有效" in section(["以后都用中文回答。"])
