@@ -19,8 +19,8 @@ from nanobot_context import activation
 from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DIRECTORY
-from nanobot_context.guard.counters import counters_file
 from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.state_file import UNWRITTEN, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.guard.windows import WindowResolver
@@ -305,9 +305,9 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
         return [
             Finding(
                 f"the session store `{shown}` cannot be opened, so a nanobot that starts now keeps "
-                "its sessions in files, and what a running one is told is in its memory alone: "
-                f"{problem}",
-                hint or "correct `sessionStore`, or start what it names; restart nanobot after it",
+                "its sessions in files until it can be, and what a running one is told is in its "
+                f"memory alone: {problem}",
+                hint or "correct `sessionStore` and restart nanobot, or start what it names",
             )
         ]
     return []
@@ -332,17 +332,13 @@ def _check_files(config: Path, state: Status) -> list[Finding]:
     """
     if not state.installed or state.settings is None or not config.parent.is_dir():
         return []
-    kept = [
-        (learned_file(config), "what providers teach is forgotten when nanobot ends"),
-        (counters_file(config), "`status` does not count what nanobot does"),
-    ]
     findings = [
         Finding(
             f"`{file}` cannot be written, so {effect}: `{obstacle}` is in the way",
             "make that file or folder writable for the user that runs nanobot",
         )
-        for file, effect in kept
-        if (obstacle := _obstacle(file, is_replaced=True))
+        for name, effect in UNWRITTEN.items()
+        if (obstacle := _obstacle(file := state_file(config, name), is_replaced=True))
     ]
     workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
     if state.settings.archive and workspace.is_dir():

@@ -205,6 +205,10 @@ class Gateways:
     def service(self) -> Any:
         return self.sessions.SessionService(self.url, event_limit=0)
 
+    def opened(self) -> Any:
+        """Return what opens the store of this process."""
+        return import_module("nanobot_context.installer")._installation.context.store
+
     def stored(self, key: str = KEY) -> list[str]:
         """Return what the store has of a session, as a third party reads it."""
         with self.service() as service:
@@ -608,6 +612,72 @@ def a_store_that_cannot_be_opened_leaves_the_sessions_in_files(gateways: Gateway
     assert len(session_files(gateways.root)) == 1
 
 
+def what_is_said_before_the_store_can_be_opened_is_stored_once_it_can(gateways: Gateways) -> None:
+    if not gateways.url.startswith("redis"):
+        return
+    lines: list[str] = []
+    loguru = import_module("loguru").logger
+    old, cleared, gone = "cli:old", "cli:cleared", "cli:gone"
+    gateways.package.uninstall()
+    before = gateways.start("one")
+    for key in (old, cleared, gone):
+        speak(before, "from the file", key)
+    with a_server_to_stop(gateways) as server:
+        one = gateways.start("one")
+        for key in (KEY, old, cleared, gone):
+            speak(one, "0", key)
+        assert one.delete_session(gone)
+        speak(gateways.start("other"), "of another", KEY)
+        server.stop()
+        gateways.install()
+        sink = loguru.add(lines.append, format="{message}")
+        clock = [0.0]
+        gateways.opened()._now = lambda: clock[0]
+        down = gateways.start("one")
+        assert down._store is down._jsonl_store
+        for key in (KEY, old, gone, "cli:new"):
+            for text in ("1", "2"):
+                speak(down, text, key)
+        session = down.get_or_create(cleared)
+        assert said(session) == ["from the file"], "the file is not read again once it is stored"
+        session.clear()
+        speak(down, "1", cleared)
+        server.start()
+        speak(down, "3", KEY)
+        assert down._store is down._jsonl_store, "it is tried again after a minute"
+        clock[0] += 61
+        session = speak(down, "4", KEY)
+        assert down._store is not down._jsonl_store
+        expected = {
+            KEY: ["0", "of another", "1", "2", "3", "4"],
+            old: ["from the file", "0", "1", "2"],
+            cleared: ["1"],
+            gone: ["1", "2"],
+            "cli:new": ["1", "2"],
+        }
+        found = {key: gateways.stored(key) for key in expected}
+        assert found == expected, found
+        assert {key: said(down.get_or_create(key)) for key in expected} == expected
+        assert said(session) == expected[KEY], "a turn that is going on has this list"
+        assert lines[1:] == [
+            "nanobot-context: 5 sessions were in files alone and are stored now\n"
+        ], lines
+        # Once, however often nanobot starts; and after a start, too.
+        server.stop()
+        gateways.install()
+        speak(gateways.start("one"), "5", "cli:new")
+        server.start()
+        gateways.install()
+        assert said(gateways.start("one").get_or_create("cli:new")) == ["1", "2", "5"]
+        assert {key: gateways.stored(key) for key in expected} == {
+            **expected,
+            "cli:new": ["1", "2", "5"],
+        }
+        gateways.install()
+        assert said(gateways.start("one").get_or_create("cli:new")) == ["1", "2", "5"]
+        loguru.remove(sink)
+
+
 def what_could_not_be_saved_does_not_stop_nanobot_and_is_saved_later(gateways: Gateways) -> None:
     if not gateways.url.startswith("sqlite:///"):
         return
@@ -817,6 +887,7 @@ CASES = {
         dreams_and_transient_sessions_are_not_shared,
         a_store_that_cannot_be_opened_leaves_the_sessions_in_files,
         what_could_not_be_saved_does_not_stop_nanobot_and_is_saved_later,
+        what_is_said_before_the_store_can_be_opened_is_stored_once_it_can,
         a_store_that_is_down_stops_nothing_and_loses_nothing,
         what_nanobot_drops_during_an_outage_is_stored_after_it,
         what_is_held_at_the_end_of_a_process_is_stored_or_said_to_be_lost,

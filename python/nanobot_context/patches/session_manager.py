@@ -35,6 +35,17 @@ def _wrap_cached(original: Callable[..., Any], context: Context) -> Callable[...
     return cached
 
 
+def _wrap_stored(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
+        if context.active and context.store is not None:
+            store = context.store
+            fused("store a session", lambda: store.before_save(self, session), None)
+        return original(self, session, *args, **kwargs)
+
+    return save
+
+
 def _begin(context: Context, manager: Any, saved: Any, session: Any, *_: Any, **__: Any) -> None:
     if context.summaries is not None:
         context.summaries.begin_if_due(manager, session)
@@ -80,6 +91,15 @@ PATCHES = (
         part="session store",
         needed=True,
         since="0.3.0",
+    ),
+    Patch(
+        owner=_MANAGER,
+        attribute="save",
+        parameters=("session",),
+        why="what is said while the store cannot be opened is stored after it",
+        wrap=_wrap_stored,
+        part="session store",
+        since="0.3.5",
     ),
     Patch(
         owner=_MANAGER,

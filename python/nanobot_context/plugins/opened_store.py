@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from nanobot_context.errors import InvalidArgumentError, SessionStoreError
 from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import find
+from nanobot_context.plugins.meanwhile import put_aside
 from nanobot_context.plugins.session_store import SharedSessions
 from nanobot_context.plugins.shared_session import MODULE
 from nanobot_context.sessions.service import SessionService
@@ -28,26 +32,36 @@ def is_supported() -> bool:
     return find(MODULE, "SessionStore") is not None and "_cached" in own
 
 
-class Opened:
-    """The store of this process: opened with the first session manager, or given up once."""
+# A server that does not answer may take some seconds, and a turn waits for it.
+_AGAIN_SECONDS = 60.0
 
-    def __init__(self, url: str, counters: Counters) -> None:
+
+class Opened:
+    """The store of this process: opened with the first session manager, or as soon as it can be."""
+
+    def __init__(
+        self, url: str, counters: Counters, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._url = url
         self._counters = counters
+        self._now = now
         self._service: SessionService | None = None
-        self._is_tried = False
+        self._try_at = -math.inf
         self._gateways: dict[Path, tuple[str, Any]] = {}
 
     def service(self) -> SessionService | None:
         """Return the service, or `None`, with one warning, where it cannot be opened."""
-        if not self._is_tried:
-            self._is_tried = True
+        if self._service is None and self._now() >= self._try_at:
+            is_first, self._try_at = self._try_at == -math.inf, self._now() + _AGAIN_SECONDS
             try:
                 # nanobot's files have no limit either.
                 self._service = SessionService(self._url, event_limit=0)
             except (SessionStoreError, InvalidArgumentError) as error:
-                shown = without_credentials(self._url)
-                log.warning("sessions stay files, `{}` cannot be opened: {}", shown, error)
+                if isinstance(error, InvalidArgumentError):
+                    self._try_at = math.inf
+                if is_first:
+                    shown = without_credentials(self._url)
+                    log.warning("sessions stay files, `{}` cannot be opened: {}", shown, error)
         return self._service
 
     def take(self, manager: Any) -> None:
@@ -56,9 +70,15 @@ class Opened:
             return
         if service := self.service():
             name, lease = self.gateway(manager.sessions_dir)
-            manager._store = SharedSessions(
-                service, manager._jsonl_store, name, lease, self._counters
-            )
+            store = SharedSessions(service, manager._jsonl_store, name, lease, self._counters)
+            manager._store = store
+            store.take_up(manager)
+
+    def before_save(self, manager: Any, session: Any) -> None:
+        """Have the session stored by this save, or later if it goes into a file."""
+        self.take(manager)
+        if manager._store is manager._jsonl_store:
+            put_aside(manager, session)
 
     def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
         """Return what this process is called, also after a restart, and what keeps the name for it.

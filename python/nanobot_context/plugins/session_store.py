@@ -4,6 +4,7 @@
     save()   lines behind those -> appended; lines changed -> their tail replaced
              another gateway was first -> both writers' lines, in the session too, then once more
     cached   what nanobot keeps in memory is brought up to date when the store has moved on
+    no store   where it cannot be opened, sessions are nanobot's files: see `meanwhile`
     no answer  nanobot goes on with what is in memory, and with an empty session where nothing is;
              sessions that could not be stored are held here, and once the store answers, what was
              said meanwhile is put behind what is stored
@@ -23,6 +24,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from nanobot_context.errors import (
@@ -37,6 +39,7 @@ from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import fuse, log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import find
+from nanobot_context.plugins import meanwhile
 from nanobot_context.plugins.shared_session import (
     MODULE,
     Known,
@@ -51,6 +54,7 @@ from nanobot_context.plugins.shared_session import (
     migrate,
     note,
     preview_of,
+    read_file,
     record_of,
     stored_record,
 )
@@ -267,6 +271,33 @@ class SharedSessions:
         return sorted(found, key=lambda item: str(item["updated_at"]), reverse=True)
 
     # Beyond it -----------------------------------------------------------------------------------
+
+    def take_up(self, manager: Any) -> None:
+        """Store what nanobot wrote into files while the store could not be opened."""
+        taken = 0
+        for path, kept in meanwhile.copies(manager):
+            what = "store a session that was in a file meanwhile"
+            with self._lock:
+                if self._goes_on(what, partial(self._take_up, kept), False):
+                    path.unlink()
+                    taken += 1
+        if taken:
+            log.warning("{} sessions were in files alone and are stored now", taken)
+
+    def _take_up(self, copy: meanwhile.Copy) -> bool:
+        session, stored = self._files.load(copy.key), self._stored(copy.key)
+        if session is None:
+            return True
+        if stored is None and copy.key not in self._taken_files():
+            return self._load(copy.key) is not None
+        now = Known.of(stored, self._gateway) if stored else self._begin(session)
+        if stored and copy.cleared_at:
+            before = Known.until(stored, copy.cleared_at, self._gateway)
+        else:
+            messages, record = read_file(copy.text)
+            before = Known(now.head, messages, [], record)
+        merge(session, before, now)
+        return self._save(session)
 
     def bring_up(self, session: Any) -> bool:
         """Bring a session that nanobot has in memory up to date; return whether it still exists.

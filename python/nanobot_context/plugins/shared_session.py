@@ -231,11 +231,7 @@ def stored_record(head: SessionHead, gateway: str) -> Record:
     record: Record = {}
     kept = head.meta.get(META, {})
     for _, line in kept.get("lines", []):
-        value = json.loads(line) if line.strip() else {}
-        if value.get("_type") == METADATA:
-            record |= {name: item for name, item in value.items() if name != "_type"}
-        elif value.get("_type") == PROVIDER_STATE:
-            record["provider_state"] = value.get("state")
+        _add_to(record, json.loads(line) if line.strip() else {})
     _, turn = kept.get(_TURNS, {}).get(gateway, (0, "{}"))
     return {**record, "metadata": {**metadata_of(record), **json.loads(turn)}}
 
@@ -270,6 +266,32 @@ def _lines(stored: StoredSession) -> Iterator[tuple[int, Message]]:
         message = event.payload if event.is_message else json.loads(line_of(event))
         if isinstance(message, dict):
             yield event.seq or 0, message
+
+
+def read_file(text: str) -> tuple[list[Message], Record]:
+    """Return messages and record of a session file of nanobot's, without lines that are damaged."""
+    messages, record = [], _fresh()
+    for line in text.splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if not isinstance(value, dict):
+            continue
+        if not _add_to(record, value):
+            messages.append(value)
+    migrate(messages, metadata_of(record))
+    return messages, record
+
+
+def _add_to(record: Record, value: Record) -> bool:
+    """Put a line that is no message into the record of its session; return whether it is none."""
+    kind = value.get("_type")
+    if kind == METADATA:
+        record |= {name: item for name, item in value.items() if name != "_type"}
+    elif kind == PROVIDER_STATE:
+        record["provider_state"] = value.get("state")
+    return kind in (METADATA, PROVIDER_STATE)
 
 
 def migrate(messages: list[Message], metadata: dict[str, Any]) -> bool:

@@ -418,6 +418,7 @@ def test_a_plugin_that_fails_does_not_stop_nanobot(
 
     monkeypatch.setattr(f"nanobot_context.plugins.{point}", fail)
     manager = object.__new__(classes_here().find(owner))
+    manager._store, manager._jsonl_store = "in a store", None
     getattr(manager, attribute)(*arguments)
     assert done == [attribute]
     assert [blown.error for blown in installer.status().fuses] == ["OSError"]
