@@ -447,16 +447,11 @@ pub fn prevailing_script(messages: &Bound<'_, PyAny>) -> PyResult<&'static str> 
 
 /// Return the language of most of the newest of a user's texts: `zh`, `ja` or `ko`; `None` for any other, and without a word.
 ///
-/// Five texts have a vote, and no more are asked for.
+/// Five texts have a vote.
 #[pyfunction]
-pub fn spoken_language(newest_first: &Bound<'_, PyAny>) -> PyResult<Option<&'static str>> {
-    let mut failed = Ok(());
-    let texts = newest_first.try_iter()?.map_while(|text| {
-        let text = text.and_then(|text| Ok(without_surrogates(text.cast::<PyString>()?)));
-        text.map_err(|error| failed = Err(error)).ok()
-    });
-    let language = Language::of(texts);
-    failed.map(|()| language.and_then(Language::code))
+#[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
+pub fn spoken_language(newest_first: Vec<Bound<'_, PyString>>) -> Option<&'static str> {
+    Language::of(newest_first.iter().map(without_surrogates)).and_then(Language::code)
 }
 
 /// Return the tokens that prompt and answer of `model` may have together; 128,000 for unknown models.

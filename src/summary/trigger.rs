@@ -57,6 +57,16 @@ impl Trigger {
         if observed.messages == 0 { None } else { self.reason(observed) }
     }
 
+    /// Returns whether it looks at the seconds of silence, and so may fire because time passes.
+    pub fn watches_silence(&self) -> bool {
+        match self {
+            Self::Messages(..) | Self::Tokens(..) => false,
+            Self::Idle(..) => true,
+            Self::Any(checks) | Self::All(checks) => checks.iter().any(Self::watches_silence),
+            Self::Not(check) => check.watches_silence(),
+        }
+    }
+
     fn reason(&self, observed: &Observed) -> Option<&'static str> {
         match self {
             Self::Messages(comparison, limit) => comparison.holds(observed.messages, *limit).then_some("message_limit"),

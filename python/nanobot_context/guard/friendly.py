@@ -53,7 +53,7 @@ def subagent_too_long(messages: Sequence[Any]) -> str:
 
 def is_chinese(messages: Sequence[Any]) -> bool:
     """Return whether most of the last user messages are Chinese."""
-    return spoken_language(_user_texts(messages)) == "zh"
+    return spoken_language(list(_user_texts(messages))) == "zh"
 
 
 def _user_texts(messages: Sequence[Any]) -> Iterator[str]:

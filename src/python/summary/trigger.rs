@@ -112,6 +112,12 @@ impl Trigger {
         Self(!self.0.clone())
     }
 
+    /// Whether it looks at the seconds of silence, and so may fire because time passes.
+    #[getter]
+    fn watches_silence(&self) -> bool {
+        self.0.watches_silence()
+    }
+
     /// Return why a summary is due: `message_limit`, `token_limit`, `idle`, `not` or `always`; `None`
     /// while it is not, and where there is no message.
     ///
