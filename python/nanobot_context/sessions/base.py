@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import threading
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from nanobot_context._core import SessionStoreHandle, SummaryPolicy, Trigger
@@ -17,12 +22,15 @@ from nanobot_context.arguments import (
     text_of,
 )
 from nanobot_context.errors import SessionStoreError
+from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.sessions.jobs import JobCounts, JobError, Jobs, Work
 from nanobot_context.sessions.operations import USER_FIRST, Operation, check_session
-from nanobot_context.sessions.records import SessionEvent, SessionHead
-from nanobot_context.sessions.summarising import Operations
+from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession
+from nanobot_context.sessions.summarising import Operations, begins_turn
 from nanobot_context.sessions.tasks import AsyncJobs
-from nanobot_context.summary import Summarizer
+from nanobot_context.summary import Limits, Observed, Summarizer, When
+
+logger = logging.getLogger("nanobot_context")
 
 Events = list[SessionEvent]
 UserFirst = Literal["prepend", "drop", "off"]
@@ -31,6 +39,11 @@ UserFirst = Literal["prepend", "drop", "off"]
 EVENT_LIMIT = 1_000
 # Room for a summary by rules after the model's time is over.
 _JOB_GRACE_SECONDS = 15.0
+# Source: document 002, `WithCleanupInterval`.
+_CLEANUP_SECONDS = 300.0
+# How long, and of how many sessions, it is remembered that they may fall silent.
+_WATCHED_SECONDS = 86_400.0
+_WATCHED_SESSIONS = 1_000
 
 
 class Base:
@@ -53,13 +66,18 @@ class Base:
             with the newest one before the window where there is none in it.
         summarizer: Makes summaries.
         policy: When, and how many messages stay; document 003's limits by default.
-        trigger: A check in place of the policy's limits, such as `Trigger.messages(gt=20)`.
+        trigger: A check in place of the policy's limits: `Trigger.messages(gt=20)`, a function of
+            `Observed`, or one that says how much is covered, too, such as `Rolling()`. Silence is
+            looked at when a turn begins, and with each clean-up.
         placeholder: Whether an event is stored where a summary was made, as in document 003.
         auto_summary: Whether `append` has the session summarised in the background, if that is due,
             when a turn has ended: with a message of the assistant that calls no tool. Where too
             many sessions wait, the next turn does it.
         summary_workers: Summaries that are made at once in the background.
         summary_queue: Sessions that wait for one; further ones are summarised in the caller.
+        cleanup_interval_seconds: Seconds from one clean-up in the background to the next; 0 for
+            none. It frees what has expired, in memory and in a file (Redis does so by itself), and
+            looks which sessions have fallen silent. It begins with the first use of the service.
 
     Raises:
         InvalidArgumentError: An argument cannot be used.
@@ -83,11 +101,12 @@ class Base:
         user_first: UserFirst = "off",
         summarizer: Summarizer | None = None,
         policy: SummaryPolicy | None = None,
-        trigger: Trigger | None = None,
+        trigger: Trigger | Callable[[Observed], bool | str | None] | When | None = None,
         placeholder: bool = False,
         auto_summary: bool = True,
         summary_workers: int = 2,
         summary_queue: int = 100,
+        cleanup_interval_seconds: float = _CLEANUP_SECONDS,
     ) -> None:
         text_of("url", url)
         check_choice("refresh", refresh, ("write", "read_write"))
@@ -98,12 +117,9 @@ class Base:
         check_flag("auto_summary", auto_summary)
         check_whole("summary_workers", summary_workers)
         check_whole("summary_queue", summary_queue)
-        for name, value, kind in (
-            ("summarizer", summarizer, Summarizer),
-            ("policy", policy, SummaryPolicy),
-            ("trigger", trigger, Trigger),
-        ):
-            check_instance(name, value, kind, optional=True)
+        check_instance("summarizer", summarizer, Summarizer, optional=True)
+        check_instance("policy", policy, SummaryPolicy, optional=True)
+        _milliseconds("cleanup_interval_seconds", cleanup_interval_seconds)
         self._handle = SessionStoreHandle(
             url,
             asynchronous=self._is_async,
@@ -116,11 +132,12 @@ class Base:
             raw_routing=routing == "raw",
         )
         policy = policy or SummaryPolicy()
+        when = _when(policy, trigger, summarizer.model if summarizer else None)
         self._do = Operations(
             self._handle,
             summarizer,
             policy,
-            trigger,
+            when,
             placeholder=placeholder,
             user_first=user_first,
         )
@@ -132,6 +149,20 @@ class Base:
             queue=summary_queue,
             timeout_seconds=None if limit is None else limit + _JOB_GRACE_SECONDS,
         )
+        self._watches_silence = self._is_auto and isinstance(when, Limits) and when.watches_silence
+        self._watched: dict[Hashable, tuple[SessionHead, str, float]] = {}
+        expires = (session_ttl_seconds, app_state_ttl_seconds, user_state_ttl_seconds)
+        self._frees = any(expires) and not url.startswith("redis")
+        has_sweeps = self._frees or self._watches_silence
+        self._sweep_seconds = float(cleanup_interval_seconds) if has_sweeps else 0.0
+        self._lock = ThreadLock()
+        self.begin_in_child()
+        begin_in_children(self)
+
+    def begin_in_child(self) -> None:
+        """Begin anew; the thread or task that waits for the next clean-up is the parent's."""
+        self._sweep_timer: threading.Timer | asyncio.Handle | asyncio.Task[None] | None = None
+        self._sweep_loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def summary_errors(self) -> Sequence[JobError]:
@@ -147,10 +178,43 @@ class Base:
         self, session: SessionHead, events: Iterable[SessionEvent], expected: int | None
     ) -> Operation[Events]:
         stored = yield from self._do.append(session, events, expected)
-        key = _ended_turn(stored) if self._is_auto else None
+        key = _turn(stored, self._watches_silence) if self._is_auto else None
         if key is not None:
-            self._jobs.submit_nowait(session.key, self._summary_work(session, key, False), part=key)
+            self._summarize_later(session, key)
+            if self._watches_silence:
+                self._watch(session, key, time.monotonic())
         return stored
+
+    def _summarize_later(self, session: SessionHead, key: str) -> None:
+        self._jobs.submit_nowait(session.key, self._summary_work(session, key, False), part=key)
+
+    def _watch(self, session: SessionHead, key: str, since: float) -> None:
+        head = session.head if isinstance(session, StoredSession) else session
+        with self._lock:
+            self._watched.pop((head.key, key), None)
+            self._watched[head.key, key] = head, key, since
+            if len(self._watched) > _WATCHED_SESSIONS:
+                del self._watched[next(iter(self._watched))]
+
+    def _sweep(self) -> Operation[None]:
+        """Free what has expired, and have sessions summarised that have fallen silent."""
+        with self._lock:
+            begun = time.monotonic() - _WATCHED_SECONDS
+            self._watched = {name: one for name, one in self._watched.items() if one[2] > begun}
+            watched = list(self._watched.values())
+        for head, key, _ in watched:
+            self._summarize_later(head, key)
+        if self._frees:
+            yield from self._do.sweep()
+
+    def _stop_sweeping(self) -> None:
+        self._sweep_seconds = 0.0
+        if self._sweep_timer is not None:
+            self._sweep_timer.cancel()
+
+    def _log_sweep(self, error: SessionStoreError) -> None:
+        if self._sweep_seconds:  # else it was closed meanwhile
+            logger.warning("could not clean up %r: %s", self, error)
 
     @abstractmethod
     def _wait(self, operation: Operation[Any]) -> Any:
@@ -174,16 +238,30 @@ class Base:
             return f"{type(self).__name__}(closed)"
 
 
-def _ended_turn(events: Events) -> str | None:
-    """Return the filter key of the newest event that ends a turn; `None` without one."""
-    ending = (
+def _when(policy: SummaryPolicy, trigger: Any, model: str | None) -> When:
+    if isinstance(trigger, Limits):
+        return replace(trigger, policy=trigger.policy or policy, model=trigger.model or model)
+    if hasattr(trigger, "due"):
+        when: When = trigger
+        return when
+    if not (trigger is None or isinstance(trigger, Trigger) or callable(trigger)):
+        raise invalid("trigger", "a `Trigger`, a function or a policy such as `Rolling()`", trigger)
+    return Limits(policy, trigger, model=model)
+
+
+def _turn(events: Events, with_begin: bool) -> str | None:
+    """Return the filter key of the newest event that ends a turn, or begins one; `None` without."""
+    found = (
         event.filter_key
         for event in reversed(events)
-        if event.is_message
-        and event.payload["role"] == "assistant"
-        and not event.payload.get("tool_calls")
+        if _ends_turn(event) or (with_begin and begins_turn(event))
     )
-    return next(ending, None)
+    return next(found, None)
+
+
+def _ends_turn(event: SessionEvent) -> bool:
+    is_answer = event.is_message and event.payload["role"] == "assistant"
+    return is_answer and not event.payload.get("tool_calls")
 
 
 def _milliseconds(name: str, seconds: float) -> int:

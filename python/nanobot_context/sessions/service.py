@@ -7,10 +7,15 @@ with SessionService("sqlite:///sessions.db") as service:
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import functools
+import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
+from weakref import ref
 
+from nanobot_context.errors import SessionStoreError
 from nanobot_context.sessions.base import Base, UserFirst
 from nanobot_context.sessions.driving import run_async, run_sync
 from nanobot_context.sessions.jobs import Job, Jobs
@@ -49,7 +54,29 @@ class SessionService(Base):
         self.close()
 
     def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
-        return run_sync(operation, self._outcome)
+        result = run_sync(operation, self._outcome)
+        self._sweep_later()
+        return result
+
+    def _sweep_later(self) -> None:
+        if not self._sweep_seconds:
+            return
+        with self._lock:
+            if self._sweep_timer is not None:
+                return
+            timer = threading.Timer(self._sweep_seconds, _swept, (ref(self),))
+            timer.daemon = True
+            self._sweep_timer = timer
+        with contextlib.suppress(RuntimeError):  # no further thread, as when the interpreter ends
+            timer.start()
+
+    def _swept(self) -> None:
+        try:
+            self._wait(self._sweep())
+        except SessionStoreError as error:
+            self._log_sweep(error)
+        self._sweep_timer = None
+        self._sweep_later()
 
     def _outcome(self, due: Wait) -> Any:
         if not isinstance(due, Summarise):
@@ -264,8 +291,15 @@ class SessionService(Base):
 
         What was not finished stores nothing.
         """
+        self._stop_sweeping()
         self._jobs.close(timeout_seconds)
         self._handle.close()
+
+
+def _swept(service: ref[SessionService]) -> None:
+    """Clean a service up, in a thread of a timer that keeps none alive."""
+    if (swept := service()) is not None:
+        swept._swept()
 
 
 def _awaited(
@@ -318,7 +352,25 @@ class AsyncSessionService(Base):
         await self.close()
 
     async def _wait(self, operation: Generator[Wait, Any, Result]) -> Result:
-        return await run_async(operation, self._outcome)
+        result = await run_async(operation, self._outcome)
+        self._sweep_later()
+        return result
+
+    def _sweep_later(self) -> None:
+        if not self._sweep_seconds:
+            return
+        loop = asyncio.get_running_loop()
+        if self._sweep_timer is None or self._sweep_loop is not loop:
+            self._sweep_loop = loop
+            self._sweep_timer = loop.call_later(self._sweep_seconds, _begin_sweep, ref(self))
+
+    async def _swept(self) -> None:
+        try:
+            await self._wait(self._sweep())
+        except SessionStoreError as error:
+            self._log_sweep(error)
+        self._sweep_timer = None
+        self._sweep_later()
 
     async def _outcome(self, due: Wait) -> Any:
         if not isinstance(due, Summarise):
@@ -338,5 +390,11 @@ class AsyncSessionService(Base):
 
     async def close(self, timeout_seconds: float | None = None) -> None:
         """See `SessionService.close`."""
+        self._stop_sweeping()
         await self._jobs.close(timeout_seconds)
         self._handle.close()
+
+
+def _begin_sweep(service: ref[AsyncSessionService]) -> None:
+    if (swept := service()) is not None and swept._sweep_seconds:
+        swept._sweep_timer = asyncio.get_running_loop().create_task(swept._swept())

@@ -6,16 +6,11 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from nanobot_context._core import (
-    SessionStoreHandle,
-    SummaryPolicy,
-    Trigger,
-    filter_key_belongs,
-    summary_due,
-)
+from nanobot_context._core import SessionStoreHandle, SummaryPolicy, filter_key_belongs
 from nanobot_context.arguments import check_choice, check_flag, text_of
 from nanobot_context.errors import SessionGoneError
 from nanobot_context.history import assemble_history
@@ -35,7 +30,8 @@ from nanobot_context.sessions.records import (
     StoredSession,
     not_found,
 )
-from nanobot_context.summary import Summarizer, Summary
+from nanobot_context.summary import Limits, Summarizer, Summary, When
+from nanobot_context.summary.policies import All
 from nanobot_context.types import Message
 
 Due = tuple[StoredSession, SessionSummary | None, Events, str]
@@ -45,8 +41,8 @@ class Operations(SessionOperations):
     """All operations on the sessions of one store.
 
     Attributes:
-        policy: The limits where there is no trigger; all but its last messages are covered.
-        trigger: When a summary is due, by the events that no summary covers.
+        policy: Whether anything is summarised without being asked to.
+        when: When a summary is due, by the messages that no summary covers.
         placeholder: Whether an event is stored where a summary was made.
     """
 
@@ -55,14 +51,14 @@ class Operations(SessionOperations):
         handle: SessionStoreHandle,
         summarizer: Summarizer | None,
         policy: SummaryPolicy,
-        trigger: Trigger | None,
+        when: When,
         *,
         placeholder: bool,
         user_first: str,
     ) -> None:
         super().__init__(handle, user_first)
         self.summarizer = summarizer
-        self.policy, self.trigger, self.placeholder = policy, trigger, placeholder
+        self.policy, self.when, self.placeholder = policy, when, placeholder
 
     def summary_text(self, session: SessionHead, key: str) -> Operation[str | None]:
         text_of("key", key)
@@ -157,14 +153,12 @@ class Operations(SessionOperations):
         events = [
             e for e in session.events if e.is_message and filter_key_belongs(e.filter_key, key)
         ]
-        due = summary_due(
-            [event.payload for event in events],
-            policy=self.policy,
-            trigger=self.trigger,
-            cause="force" if force else "proactive",
-            idle_seconds=_idle_seconds(events),
-            model=self.summarizer.model,
-        )
+        when = All("force", self.policy) if force else self.when
+        if isinstance(when, Limits):
+            idle_seconds = _idle_seconds(events, summary.created if summary else 0.0)
+            when = replace(when, idle_seconds=idle_seconds, session=session)
+        is_on = force or self.policy.enabled
+        due = when.due([event.payload for event in events], 0) if is_on else None
         if due is None:
             return None
         return session, summary, events[: due[0]], due[1]
@@ -272,8 +266,10 @@ class Operations(SessionOperations):
         )
 
 
-def _idle_seconds(events: list[SessionEvent]) -> float:
-    """Return how long nobody said anything: before the newest event, or since it.
+def _idle_seconds(events: Events, summarised: float) -> float:
+    """Return how long nobody said anything: since the newest event, or before the turn began.
+
+    The silence before a turn counts until a summary was made, at the time `summarised`, since then.
 
     Source: trpc-agent-go #2237: seconds since the newest event alone are 0 whenever an event has
     just come in.
@@ -281,9 +277,14 @@ def _idle_seconds(events: list[SessionEvent]) -> float:
     if not events:
         return 0.0
     times = [event.time or 0.0 for event in events]
-    since = max(time.time() - times[-1], 0.0)
-    gap = times[-1] - times[-2] if len(times) > 1 else 0.0
-    return max(since, gap)
+    asked = next((at for at in reversed(range(1, len(events))) if begins_turn(events[at])), 0)
+    silence = times[asked] - times[asked - 1] if asked and times[asked] > summarised else 0.0
+    return max(time.time() - times[-1], silence, 0.0)
+
+
+def begins_turn(event: SessionEvent) -> bool:
+    """Return whether an event is a message of the user."""
+    return event.is_message and bool(event.payload["role"] == "user")
 
 
 # Source: document 003, section 3.3: the message that stands in the conversation for a summary.

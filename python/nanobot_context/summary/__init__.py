@@ -29,6 +29,7 @@ from nanobot_context._core import wrap_summary as _wrap_summary
 from nanobot_context.arguments import as_json, check_instance
 from nanobot_context.summary.policies import (
     Limits,
+    Observed,
     Rolling,
     StaticBuffer,
     When,
@@ -41,6 +42,7 @@ from nanobot_context.summary.summarizer import Summarizer
 
 __all__ = [
     "Limits",
+    "Observed",
     "Rolling",
     "StaticBuffer",
     "Summarizer",

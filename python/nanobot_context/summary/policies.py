@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from nanobot_context._core import (
     SummaryPolicy,
     Trigger,
+    count_tokens,
+    keep_last_cut,
     rolling_cut,
     static_buffer_cut,
     summary_due,
@@ -74,25 +76,61 @@ class Rolling:
 
 
 @dataclass(frozen=True, slots=True)
+class Observed:
+    """What a trigger of the caller's own is told of a conversation.
+
+    Attributes:
+        messages: Those that no summary covers.
+        idle_seconds: How long nobody said anything.
+        model: The model whose tokens are counted.
+        session: The `StoredSession`, with its state; `None` outside of a session service.
+    """
+
+    messages: list[Message]
+    idle_seconds: float = 0.0
+    model: str | None = None
+    session: Any = None
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the messages, as a prompt."""
+        return count_tokens(self.messages, self.model)
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Due when `trigger` fires, or without one at the policy's message or token limit.
 
     Attributes:
         policy: The limits, and how many messages stay.
-        trigger: A check in place of them; of its seconds of silence it is told `idle_seconds`.
+        trigger: A check in place of them; of its seconds of silence it is told `idle_seconds`. A
+            function of `Observed` is one, too: what it returns is whether a summary is due, or why.
         idle_seconds: How long nobody said anything.
         model: The model whose tokens are counted.
+        session: What a function is told of the session.
 
     Source: documents 002 and 003.
     """
 
     policy: SummaryPolicy | None = None
-    trigger: Trigger | None = None
+    trigger: Trigger | Callable[[Observed], bool | str | None] | None = None
     idle_seconds: float = 0.0
     model: str | None = None
+    session: Any = None
+
+    @property
+    def watches_silence(self) -> bool:
+        """Whether it may become due because time passes."""
+        return (
+            self.trigger.watches_silence
+            if isinstance(self.trigger, Trigger)
+            else bool(self.trigger)
+        )
 
     def due(self, messages: list[Message], covered: int) -> tuple[int, str] | None:
         """Return how many messages the next summary covers, and which check fired."""
+        if callable(self.trigger):
+            return self._due_by(self.trigger, messages, covered)
         return summary_due(
             messages,
             covered,
@@ -102,9 +140,23 @@ class Limits:
             model=self.model,
         )
 
+    def _due_by(
+        self,
+        trigger: Callable[[Observed], bool | str | None],
+        messages: list[Message],
+        covered: int,
+    ) -> tuple[int, str] | None:
+        policy = self.policy or SummaryPolicy()
+        new = messages[covered:]
+        if not (new and policy.enabled):
+            return None
+        fired = trigger(Observed(new, self.idle_seconds, self.model, self.session))
+        cut = keep_last_cut(messages, covered, keep=policy.keep_last) if fired else None
+        return None if cut is None else (cut, fired if isinstance(fired, str) else "custom")
+
 
 @dataclass(frozen=True, slots=True)
-class _All:
+class All:
     """Due at once, for all there is: on demand, or after an overflow."""
 
     cause: str = "force"
@@ -170,7 +222,7 @@ def _summarizing(
     session: Session, summarizer: Summarizer, when: When | None
 ) -> Iterator[_Due | None]:
     """Yield what to summarise; hand what is `made` of it to the session, which may refuse it."""
-    when = _All() if when is None else when
+    when = All() if when is None else when
     _check(session, summarizer, when)
     previous = session.summary
     covered = previous.covers if previous else 0
@@ -211,7 +263,7 @@ async def call_with_summary(
 
     Source: document 003, sections 1.4 and 1.5.
     """
-    _check(session, summarizer, _All())
+    _check(session, summarizer, All())
     check_messages("current", current)
     if not callable(chat):
         raise invalid("chat", "callable", chat)
@@ -236,7 +288,7 @@ async def _shorter_and_shorter(
 
     yield with_summary()
     policy = summarizer.policy
-    if await amaybe_summarize(session, summarizer, _All("overflow_retry", policy)):
+    if await amaybe_summarize(session, summarizer, All("overflow_retry", policy)):
         yield with_summary()
     limit: int | None = policy.history_limit
     while limit:

@@ -26,7 +26,7 @@ class Summary:
             so on. JSON values.
         error: Why it is local although a model was asked.
         reason: Why it was made: `message_limit`, `token_limit`, `idle`, `buffer`, `rolling`,
-            `overflow_retry` or `force`.
+            `overflow_retry`, `force` or `custom`, or what a trigger of the caller's own said.
         model: The model that was asked.
         truncated: Whether a part was cut by force.
         chunks: Parts that were summarised one by one.

@@ -33,6 +33,8 @@ pub(super) use self::open::parse;
 
 /// How long a write waits for the lock of another process.
 const BUSY_SECONDS: u64 = 10;
+/// How long a sweep waits for those that read what is in the log.
+const LOG_WAIT: Duration = Duration::from_secs(1);
 /// Between two attempts to open a file that others open.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Connections that are kept for readers.
@@ -134,6 +136,16 @@ impl Sqlite {
         drop(writer);
         self.delete_expired(clock);
         done.map_err(|problem| self.error_of(problem))
+    }
+
+    /// Brings the log into the file and empties it: what was deleted is in neither then. While somebody reads on, the log stays.
+    fn empty_log(&self) -> StoreResult<()> {
+        let writer = self.connections.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = writer
+            .busy_timeout(LOG_WAIT)
+            .and_then(|()| writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+            .and(writer.busy_timeout(Duration::from_secs(BUSY_SECONDS)));
+        done.map_err(|error| self.failed(&error))
     }
 
     fn read<T>(&self, work: impl FnOnce(&Transaction<'_>, &Clock) -> Result<T, Problem>) -> StoreResult<T> {
@@ -477,6 +489,7 @@ impl SessionStore for Sqlite {
             transaction.execute("DELETE FROM state_expiry WHERE expires_ms < ?1", [now])?;
             Ok(expired.len() as u64)
         })
+        .and_then(|freed| self.empty_log().map(|()| freed))
     }
 
     fn describe(&self) -> String {

@@ -12,8 +12,7 @@ The list is in spec/sessions-and-summaries.md, 1.8. Here otherwise, on purpose (
 - the caller's session is changed after the store has taken the events, not before;
 - reading does not prolong a session's life; `refresh="read_write"` does, as there;
 - the event limit holds in the store, and calls leave together with their results;
-- there is no cleaner that runs by itself: what has expired is invisible at once, and `cleanup`
-  frees it;
+- what has expired is invisible at once, whether or not the cleaner has run;
 - nothing is written later than it is acknowledged, so there are no workers for writing; after
   `close` every call says so.
 """

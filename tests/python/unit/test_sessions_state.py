@@ -5,13 +5,15 @@ As in trpc-agent-go's tests, but for the differences that `test_sessions` lists.
 
 from __future__ import annotations
 
+import gc
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from nanobot_context import InvalidArgumentError, SessionNotFoundError
-from nanobot_context.sessions import SessionEvent
+from nanobot_context.sessions import SessionEvent, SessionService
 from nanobot_context.summary import Summarizer
 from pace import unhurried
 from session_cases import answered, ids, read, said
@@ -283,6 +285,39 @@ def test_reading_gives_no_session_an_end_that_has_none(store: Store) -> None:
     read(service, session)
     time.sleep(0.05)
     assert service.get(*session.key) is not None
+
+
+def test_what_has_expired_is_freed_though_nobody_asks(store: Store) -> None:
+    service = store.open(
+        session_ttl_seconds=0.2, user_state_ttl_seconds=0.2, cleanup_interval_seconds=0.1
+    )
+    session = service.create("app", "me", state={"own": "secret", "user:a": "secret"})
+    service.append(session, [said("secret")])
+    files = [path for path in store.path.parent.iterdir() if path.name.startswith(store.path.name)]
+    assert not files or any(b"secret" in path.read_bytes() for path in files)
+    deadline = time.monotonic() + 30
+    while any(b"secret" in path.read_bytes() for path in files):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    if store.name == "memory":
+        time.sleep(1)
+        assert service.cleanup() == 0, "the background was first"
+
+
+def test_a_cleaner_that_is_off_frees_nothing(plain_store: Store) -> None:
+    service = plain_store.open(session_ttl_seconds=0.05, cleanup_interval_seconds=0)
+    service.create("app", "me")
+    time.sleep(0.5)
+    assert service.cleanup() == (plain_store.name != "redis")
+
+
+def test_a_service_that_is_forgotten_is_not_kept_alive_by_its_cleaner() -> None:
+    service = SessionService(session_ttl_seconds=1, cleanup_interval_seconds=0.05)
+    service.create("app", "me")
+    gone = weakref.ref(service)
+    del service
+    gc.collect()
+    assert gone() is None
 
 
 def test_cleaning_up_frees_what_has_expired_and_nothing_else(store: Store) -> None:

@@ -22,9 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nanobot_context import SessionGoneError, SessionNotFoundError
-from nanobot_context.sessions import SessionEvent
-from nanobot_context.summary import Summarizer, SummaryPolicy, SummaryRequest, Trigger
+from nanobot_context import InvalidArgumentError, SessionGoneError, SessionNotFoundError
+from nanobot_context.sessions import SessionEvent, SessionService
+from nanobot_context.summary import (
+    Observed,
+    Rolling,
+    Summarizer,
+    SummaryPolicy,
+    SummaryRequest,
+    Trigger,
+)
 from pace import unhurried
 from session_cases import answered, at_once, ids, read, said
 
@@ -342,6 +349,91 @@ def test_a_turn_that_has_ended_is_summarised_by_itself(store: Store) -> None:
     service.append(session, [answered("sunny")])
     until(lambda: service.summary_text(session) == "summary 1")
     assert service.summaries(session)[0].last_seq == 4
+
+
+def test_the_silence_before_a_turn_is_looked_at_when_it_begins(store: Store) -> None:
+    service = summarised(store, Model(), trigger=Trigger.idle(gt=1.0), auto_summary=True)
+    session = service.create("app", "me")
+    for at in range(3):
+        time.sleep(1.5 if at else 0)
+        service.append(session, [said(f"question {at}")])
+        service.append(session, [answered(f"answer {at}")])
+    until(lambda: service.summaries(session) != [])
+    made = service.summaries(session)
+    assert {one.record["reason"] for one in made} == {"idle"}
+
+
+def test_a_session_that_fell_silent_is_summarised_though_nobody_speaks(store: Store) -> None:
+    model = Model()
+    service = summarised(
+        store,
+        model,
+        trigger=Trigger.any(Trigger.messages(gt=99), Trigger.idle(gt=0.3)),
+        auto_summary=True,
+        cleanup_interval_seconds=0.1,
+    )
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    until(lambda: service.summaries(session) != [])
+    assert service.summaries(session)[0].record["reason"] == "idle"
+    time.sleep(0.5)
+    assert len(model.asked) == 1, "nothing is new"
+
+
+def test_a_silence_is_summarised_once(store: Store) -> None:
+    model = Model()
+    policy = SummaryPolicy(keep_last=3)
+    trigger = Trigger.idle(gt=60)
+    service = summarised(store, model, trigger=trigger, policy=policy, auto_summary=True)
+    session = service.create("app", "me")
+    now = time.time()
+    service.append(session, [said("a", time=now - 100), answered("b", time=now - 100)])
+    for at in range(3):
+        later = now + at
+        turn = [said(f"question {at}", time=later), answered(f"answer {at}", time=later)]
+        service.append(session, turn)
+        service.enqueue_summary(session).result(30)
+    assert len(model.asked) == 1
+
+
+def test_a_trigger_may_be_a_function_of_the_session(store: Store) -> None:
+    seen: list[Observed] = []
+
+    def urgent(observed: Observed) -> str | None:
+        seen.append(observed)
+        assert observed.session is not None
+        return "urgent" if observed.session.state.get("is_urgent") else None
+
+    service = summarised(store, Model(), trigger=urgent)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    assert service.summarize(session) is None
+    assert (len(seen[0].messages), seen[0].tokens > 2, seen[0].idle_seconds < 30) == (2, True, True)
+    service.update_session_state(session, {"is_urgent": True})
+    assert service.summarize(session).record["reason"] == "urgent"
+    assert service.summarize(session) is None, "nothing is new"
+    assert len(seen) == 2
+
+
+def test_a_trigger_may_be_a_policy_of_its_own(store: Store) -> None:
+    rolling = Rolling(interval=3, keep_rounds=1)
+    service = summarised(store, Model(), trigger=rolling, auto_summary=True)
+    session = service.create("app", "me")
+    for at in range(1, 12):
+        service.append(session, [said(f"question {at}"), answered(f"answer {at}")])
+        service.enqueue_summary(session).result(30)
+    made = service.summaries(session)
+    # Every three rounds, what is new of the oldest; the newest round stays.
+    assert [(one.version, one.last_seq) for one in made] == [(3, 18), (2, 12), (1, 6)]
+    assert {one.record["reason"] for one in made} == {"rolling"}
+    switched_off = summarised(store, Model(), trigger=rolling, policy=SummaryPolicy(enabled=False))
+    if store.is_shared:
+        assert switched_off.summarize(session) is None
+
+
+def test_what_is_no_trigger_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="trigger"):
+        SessionService(trigger=5)  # type: ignore[arg-type]
 
 
 def test_by_default_the_background_is_not_forced(store: Store) -> None:
