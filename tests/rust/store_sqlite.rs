@@ -184,6 +184,37 @@ fn a_file_that_was_renamed_while_it_was_open_has_all_of_it_once_it_has_its_name_
 
 #[cfg(unix)]
 #[test]
+fn a_database_is_not_begun_beside_the_log_of_one_that_was_renamed() {
+    let folder = Folder::new("log-left");
+    let key = SessionKey::new("a", "u", "s");
+    let (path, link, other) = (folder.file("s.db"), folder.file("link.db"), folder.file("other.db"));
+    std::os::unix::fs::symlink("s.db", &link).unwrap();
+    let store = opened(&path);
+    store.create(&key, &Create::default()).unwrap();
+    append(&store, &key, "1").unwrap();
+    let log = std::fs::read(folder.file("s.db-wal")).unwrap();
+    // As after the process was killed: what closing would have moved out of the log is in it.
+    std::mem::forget(store);
+    std::fs::rename(&path, &other).unwrap();
+    for (name, is_touched) in [(&path, false), (&link, false), (&path, true)] {
+        if is_touched {
+            std::fs::write(name, "").unwrap();
+        }
+        let error = Sqlite::open(&url(name)).err().unwrap();
+        assert!(matches!(error, StoreError::Corrupt { .. }), "{error:?}");
+        assert!(error.to_string().contains("s.db-wal"), "{error}");
+        assert_eq!(std::fs::read(folder.file("s.db-wal")).unwrap(), log, "the log is as it was");
+    }
+    for suffix in ["-wal", "-shm"] {
+        std::fs::rename(folder.file(&format!("s.db{suffix}")), folder.file(&format!("other.db{suffix}"))).unwrap();
+    }
+    let found = opened(&other).load(&key, &Window::default()).unwrap().unwrap();
+    assert_eq!(found.events.len(), 1);
+    opened(&path).create(&key, &Create::default()).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
 fn a_link_to_a_file_that_is_not_there_yet_makes_it_its_owners_alone() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = Folder::new("link");

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params};
 
 use self::locks::Identity;
-use self::open::{connect, make_private, prepared, refuse_network};
+use self::open::{connect, make_private, prepared, refuse_foreign_log, refuse_network};
 use self::problem::{Problem, classify};
 use self::rows::{
     APP, Clock, Expired, Found, SESSION, USER, append, change, change_owner, delete, delete_expired_state, event, find,
@@ -86,6 +86,7 @@ impl Sqlite {
         if !is_memory {
             locks::outlive_other_descriptors();
             refuse_network(&path)?;
+            refuse_foreign_log(&path, &shown)?;
             make_private(&path, &shown)?;
         }
         // SQLite does not wait for the lock where two processes switch the log on, or bring it in after a crash.

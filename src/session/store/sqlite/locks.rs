@@ -86,14 +86,7 @@ pub struct Identity {
 impl Identity {
     /// Returns what is at `path` now.
     pub fn of(path: &Path) -> Self {
-        // The log is beside the file that a link names.
-        let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let beside = |suffix: &str| {
-            let mut name = real.clone().into_os_string();
-            name.push(suffix);
-            PathBuf::from(name)
-        };
-        let paths = [path.to_owned(), beside("-wal"), beside("-shm")];
+        let paths = [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")];
         Self { files: paths.map(|path| (path.clone(), number(&path))) }
     }
 
@@ -101,6 +94,14 @@ impl Identity {
     pub fn is_still(&self) -> bool {
         self.files.iter().all(|(path, known)| number(path) == *known)
     }
+}
+
+/// Returns the path of a file that SQLite keeps beside a database: beside the file that a link names.
+pub fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let named = || path.read_link().map(|link| path.with_file_name("").join(link));
+    let mut name = path.canonicalize().or_else(|_| named()).unwrap_or_else(|_| path.to_owned()).into_os_string();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 /// Returns the device and the number of a file; `None` for one that is not there.

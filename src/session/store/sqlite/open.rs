@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags};
 
 use super::super::{StoreError, StoreResult};
+use super::locks::beside;
 use super::problem::classify;
 use super::{BUSY_SECONDS, schema};
 
@@ -55,6 +56,23 @@ pub fn connect(path: &Path, is_reader: bool) -> rusqlite::Result<Connection> {
     connection.busy_timeout(Duration::from_secs(BUSY_SECONDS))?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
+}
+
+/// Refuses to begin a database beside the log of one that was renamed or deleted: SQLite would empty the log, which holds
+/// what was written last.
+pub fn refuse_foreign_log(path: &Path, shown: &str) -> StoreResult<()> {
+    let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
+    let log = beside(path, "-wal");
+    // The log first: who makes a database has written to it before there is one.
+    if size(&log) == 0 || size(path) > 0 {
+        return Ok(());
+    }
+    let log = log.display();
+    let problem = format!(
+        "it is empty, but `{log}` is not: a database was renamed or deleted without it\n\
+         hint: put both together again; to begin anew, remove `{log}`"
+    );
+    Err(StoreError::Corrupt { store: shown.to_owned(), problem })
 }
 
 /// Makes the file and its folder where they are missing, for their owner alone.
