@@ -145,13 +145,16 @@ _MODULES = (
 )
 
 
-def classify_message(message: Mapping[str, Any]) -> Priority:
+def classify_message(message: Mapping[str, Any], call: Mapping[str, Any] | None = None) -> Priority:
     """Return how much `message` matters, by rules alone; takes microseconds.
 
+    `call` is the tool call that a result answers, as in `tool_calls`: its tool and command say what
+    the result is of.
+
     Raises:
-        InvalidMessageError: `message` is not a dict with a known role.
+        InvalidMessageError: `message` is not a dict with a known role, or `call` not a dict.
     """
-    return Priority(_core.classify_message(message))
+    return Priority(_core.classify_message(message, call))
 
 
 def __getattr__(name: str) -> Any:

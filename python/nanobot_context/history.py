@@ -84,7 +84,20 @@ def assemble_history(
         start = max(start, summary.covers)
         shown.append(summary_message(summary.text))
     rest = drop_duplicate_tail(given[start:], present)
-    return [*shown, *newest(rest, max_messages, rounds), *present]
+    return [*shown, *map(_read, newest(rest, max_messages, rounds)), *present]
+
+
+def _read(message: Message) -> Message:
+    """Return a message as a model reads it: of one that stands for a summary, what that says.
+
+    Source: document 003, sections 3.3 and 4.2: `metadata.type` is `session_summary`.
+    """
+    text, metadata = message.get("summary"), message.get("metadata")
+    if not (isinstance(text, str) and text and isinstance(metadata, Mapping)):
+        return message
+    if metadata.get("type") != "session_summary":
+        return message
+    return {"role": message["role"], "content": wrap_summary(text)}
 
 
 def summary_message(text: str) -> Message:

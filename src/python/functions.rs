@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::compress::{self, CompactionCache, Plan, Request};
-use crate::message::Message;
+use crate::message::{Message, Text};
 use crate::tokens::{Encoding, Script, TokenCounter};
 use crate::{Error, Language, conversation, history, window};
 
@@ -388,13 +388,30 @@ pub fn find_last_user_index(messages: &Bound<'_, PyAny>) -> PyResult<usize> {
 
 /// Return how much `message` matters: `high`, `normal` or `low`, by rules alone.
 ///
+/// `call` is the tool call that a result answers, which says what tool and what command it is of.
+///
 /// Raises:
 ///     InvalidMessageError: `message` is no dict with a known role.
 #[pyfunction]
-pub fn classify_message(message: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    let messages = PyList::new(message.py(), [message])?.into_any();
-    let priority =
-        Call::new(&messages, None, None)?.with_view(|view, _| compress::classify(&view.messages[0], None))?;
+#[pyo3(signature = (message, call=None))]
+pub fn classify_message<'py>(message: &Bound<'py, PyAny>, call: Any<'_, 'py>) -> PyResult<&'static str> {
+    let messages = PyList::new(message.py(), [message])?;
+    if let Some(call) = call {
+        let calling = PyDict::new(message.py());
+        calling.set_item("role", "assistant")?;
+        calling.set_item("tool_calls", [call])?;
+        messages.append(calling)?;
+    }
+    let priority = Call::new(&messages.into_any(), None, None)?.with_view(|view, _| {
+        let call = view.messages.get(1).and_then(|calling| calling.tool_calls.first()).cloned();
+        let result = &mut view.messages[0];
+        let arguments = call.as_ref().and_then(|call| call.arguments.as_ref()).map_or("", Text::as_str);
+        let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+        if let Some(call) = call.filter(|_| result.name.is_none()) {
+            result.name = call.name;
+        }
+        compress::classify(result, arguments["command"].as_str())
+    })?;
     Ok(match priority {
         compress::Priority::High => "high",
         compress::Priority::Normal => "normal",

@@ -47,6 +47,8 @@ pub struct SummaryDraft {
     by_model: bool,
     /// Why no model wrote it although one was asked.
     error: Option<String>,
+    /// The name of the prompt, or the whole of a caller's own.
+    prompt: String,
     /// Whether a part was cut by force.
     truncated: bool,
     /// Parts that were summarised one by one.
@@ -197,6 +199,7 @@ impl SummaryRun {
             text: draft.text,
             by_model: draft.by_model,
             error: draft.error,
+            prompt: draft.prompt,
             truncated: draft.truncated,
             chunks: draft.chunks,
             max_depth: draft.max_depth,

@@ -100,6 +100,8 @@ pub struct Draft {
     pub by_model: bool,
     /// Why no model wrote it although one was asked.
     pub error: Option<String>,
+    /// The name of the prompt.
+    pub prompt: String,
     /// Whether a part was cut by force.
     pub truncated: bool,
     /// Parts that were summarised.
@@ -295,6 +297,7 @@ impl Run {
             calls: self.calls,
             input_tokens: view.iter().map(|message| self.counter.message(message)).sum(),
             error: self.error,
+            prompt: self.prompt.name,
         }
     }
 

@@ -120,6 +120,8 @@ pub enum Format {
 /// A prompt with places for what it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
+    /// What it is called: `text-zh`, or the whole of a caller's own.
+    pub name: String,
     template: String,
     max_words: u32,
 }
@@ -155,7 +157,9 @@ impl Prompt {
             (Format::Structured, Language::Japanese) => (STRUCTURED_JAPANESE, WORDS),
             (Format::Structured, Language::Korean) => (STRUCTURED_KOREAN, WORDS),
         };
-        Self { template: template.to_owned(), max_words: max_words.unwrap_or(words) }
+        let form = if format == Format::Text { "text" } else { "structured" };
+        let name = format!("{form}-{}", language.code().unwrap_or("en"));
+        Self { name, template: template.to_owned(), max_words: max_words.unwrap_or(words) }
     }
 
     /// Returns a prompt of the caller's, with the places `{conversation_text}`, which it must have,
@@ -175,7 +179,8 @@ impl Prompt {
         if !names.iter().any(|name| name == CONVERSATION) {
             return Err(Error::argument("prompt", format!("must have the placeholder `{{{CONVERSATION}}}`")));
         }
-        Ok(Self { template: template.to_owned(), max_words: max_words.unwrap_or(WORDS) })
+        let [name, template] = [template.to_owned(), template.to_owned()];
+        Ok(Self { name, template, max_words: max_words.unwrap_or(WORDS) })
     }
 
     /// Returns the messages of a call, as roles and texts.

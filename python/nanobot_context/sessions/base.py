@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -26,6 +26,7 @@ from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.sessions.jobs import JobCounts, JobError, Jobs, Work
 from nanobot_context.sessions.operations import USER_FIRST, Operation, check_session
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession
+from nanobot_context.sessions.store_url import RedisClient, store_url
 from nanobot_context.sessions.summarising import Operations, begins_turn
 from nanobot_context.sessions.tasks import AsyncJobs
 from nanobot_context.summary import Limits, Observed, Summarizer, When
@@ -51,7 +52,9 @@ class Base:
 
     Args:
         url: `memory:`, `sqlite:///path`, `redis://…` or `rediss://…`. Of SQLite, `?durability=full`
-            waits for the disk with each write.
+            waits for the disk with each write. A client of redis-py stands for its server: where it
+            is and how to log in are taken from it, its connections are not.
+        store_options: What may stand behind the `?` of a URL, such as `{"replicas": 1}`.
         event_limit: Events of a session at most; 0 for no limit. The oldest leave in the same
             write, tool calls together with their results. With a `summarizer` those stay that no
             summary of all contents covers, up to twice as many.
@@ -90,8 +93,9 @@ class Base:
 
     def __init__(
         self,
-        url: str = "memory:",
+        url: str | RedisClient = "memory:",
         *,
+        store_options: Mapping[str, Any] | None = None,
         event_limit: int = EVENT_LIMIT,
         session_ttl_seconds: float = 0,
         app_state_ttl_seconds: float = 0,
@@ -108,7 +112,7 @@ class Base:
         summary_queue: int = 100,
         cleanup_interval_seconds: float = _CLEANUP_SECONDS,
     ) -> None:
-        text_of("url", url)
+        url = store_url(url, store_options)
         check_choice("refresh", refresh, ("write", "read_write"))
         check_choice("routing", routing, ("scoped", "raw"))
         check_choice("user_first", user_first, USER_FIRST)

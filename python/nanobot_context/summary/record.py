@@ -28,6 +28,7 @@ class Summary:
         reason: Why it was made: `message_limit`, `token_limit`, `idle`, `buffer`, `rolling`,
             `overflow_retry`, `force` or `custom`, or what a trigger of the caller's own said.
         model: The model that was asked.
+        prompt: What it was asked with: a name such as `text-en`, or the whole of a caller's prompt.
         truncated: Whether a part was cut by force.
         chunks: Parts that were summarised one by one.
         max_depth: How often they were parted.
@@ -43,6 +44,7 @@ class Summary:
     error: str | None = None
     reason: str = "force"
     model: str | None = None
+    prompt: str | None = None
     truncated: bool = False
     chunks: int = 1
     max_depth: int = 0
@@ -52,7 +54,7 @@ class Summary:
     def __post_init__(self) -> None:
         for name in ("text", "reason"):
             check_instance(name, getattr(self, name), str)
-        for name in ("error", "model"):
+        for name in ("error", "model", "prompt"):
             check_instance(name, getattr(self, name), str, optional=True)
         for name in _COUNTS:
             check_whole(name, getattr(self, name))

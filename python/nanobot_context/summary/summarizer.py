@@ -52,7 +52,7 @@ class Summarizer:
         prompt: A prompt in place of the documents', with `{conversation_text}` and, if wanted,
             `{max_summary_words}` and `{previous_summary}`.
         max_words: Words that the prompt asks for; `None` for the documents' 200, 500 characters of
-            Chinese.
+            Chinese, Japanese and Korean.
         model: The model, for its tokens and for `SummaryRequest`.
         window_tokens: The model's window; what is longer is summarised in chunks. `None`: the first
             refusal says it.
@@ -104,9 +104,8 @@ class Summarizer:
 
     @property
     def made_with(self) -> dict[str, Any]:
-        """How it makes summaries, as JSON values: `prompt`, `temperature` and `target_tokens`."""
+        """How it makes summaries, as JSON values: `temperature` and `target_tokens`."""
         return {
-            "prompt": self._options["prompt"],
             "temperature": self.policy.temperature,
             "target_tokens": self.policy.target_tokens,
         }
@@ -254,6 +253,7 @@ class _Job:
             error=draft.error,
             reason=self.reason,
             model=self.model if draft.by_model else None,
+            prompt=draft.prompt if draft.by_model else None,
             truncated=draft.truncated,
             chunks=draft.chunks,
             max_depth=draft.max_depth,

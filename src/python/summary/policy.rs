@@ -160,16 +160,22 @@ impl SummaryPolicy {
     /// `SUMMARY_RETRY_ON_CONTEXT_OVERFLOW`, `HISTORY_LIMIT`; `SUMMARY_ENABLED` and
     /// `DYNAMIC_SUMMARY_ENABLED` switch it off. A switch is on for everything but `false`.
     ///
+    /// `user` has settings of one user by the same names, JSON values or texts, which win.
+    ///
     /// Raises:
     ///     InvalidArgumentError: A variable is no number, or too small.
     #[staticmethod]
-    #[pyo3(signature = (environ=None))]
-    fn from_env(py: Python<'_>, environ: Any<'_, '_>) -> PyResult<Self> {
+    #[pyo3(signature = (environ=None, *, user=None))]
+    fn from_env(py: Python<'_>, environ: Any<'_, '_>, user: Any<'_, '_>) -> PyResult<Self> {
         let environ = match environ {
             Some(environ) => environ.clone(),
             None => py.import("os")?.getattr("environ")?,
         };
-        let lookup = |name: &str| environ.call_method1("get", (name,)).ok()?.extract::<String>().ok();
+        let value = |settings: &Bound<'_, PyAny>, name: &str| {
+            let value = settings.call_method1("get", (name,)).ok().filter(|value| !value.is_none())?;
+            value.str().ok().map(|text| text.to_string_lossy().into_owned()).filter(|text| !text.trim().is_empty())
+        };
+        let lookup = |name: &str| user.and_then(|user| value(user, name)).or_else(|| value(&environ, name));
         summary::Policy::from_env(lookup).map(Self::from).or_raise(py)
     }
 

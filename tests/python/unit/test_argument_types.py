@@ -137,6 +137,7 @@ SERVICE_ARGUMENTS = {
     **{"user_state_ttl_seconds": 0, "refresh": "write", "routing": "raw", "user_first": "off"},
     **{"summarizer": None, "policy": None, "trigger": None, "placeholder": False},
     **{"auto_summary": False, "summary_workers": 0, "summary_queue": 0},
+    **{"store_options": None, "cleanup_interval_seconds": 0},
 }
 REQUEST = {"messages": [USER], "model": None, "tools": None}
 WINDOW = {**REQUEST, "context_window": 1_000, "settings": None, "archive": None}
@@ -157,7 +158,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         nanobot_context.emergency_compress,
         {**WINDOW, "max_output_tokens": 100},
     ),
-    "classify_message": (nanobot_context.classify_message, {"message": USER}),
+    "classify_message": (nanobot_context.classify_message, {"message": USER, "call": None}),
     "find_last_user_index": (nanobot_context.find_last_user_index, {"messages": [USER]}),
     "find_safe_cut_point": (
         nanobot_context.find_safe_cut_point,

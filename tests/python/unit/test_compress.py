@@ -338,3 +338,17 @@ def test_in_little_room_every_call_that_ran_is_named_and_rules_stay(calls: int, 
     assert "call me Captain" in shown
     named = [(f"part{n}.log", f"deploy-{n}", f"out{n}.txt")[n % 3] for n in range(calls)]
     assert [name for name in named if name not in shown] == []
+
+
+def test_a_result_counts_by_the_call_that_it_answers() -> None:
+    result = {"role": "tool", "tool_call_id": "c", "content": "重要：keep this"}
+
+    def of(name: str, arguments: dict[str, str]) -> Priority:
+        function = {"name": name, "arguments": json.dumps(arguments)}
+        call = {"id": "c", "type": "function", "function": function}
+        return nanobot_context.classify_message(result, call)
+
+    assert nanobot_context.classify_message(result) is Priority.HIGH
+    assert of("read_file", {"path": "a"}) is Priority.LOW
+    assert of("exec", {"command": "ls -la"}) is Priority.LOW
+    assert of("exec", {"command": "make"}) is Priority.HIGH

@@ -83,6 +83,19 @@ def same(made: list[Message], expected: list[Message]) -> bool:
 # --- assemble_history ---------------------------------------------------------------------------
 
 
+def test_a_message_that_stands_for_a_summary_says_it() -> None:
+    placeholder = {
+        "role": "assistant",
+        "content": "Context summarised.",
+        "summary": "They weigh 12 kg.",
+        "metadata": {"type": "session_summary", "summary_id": "s1"},
+    }
+    own = {"role": "assistant", "content": "Done.", "summary": "x", "metadata": {"type": "note"}}
+    shown = assemble_history([placeholder, own])
+    assert shown == [{"role": "assistant", "content": wrap_summary("They weigh 12 kg.")}, own]
+    assert placeholder["content"] == "Context summarised."
+
+
 def test_without_a_summary_everything_is_shown() -> None:
     messages = [SYSTEM, *rounds(30)]
     assert same(assemble_history(messages), messages)

@@ -10,6 +10,7 @@ import math
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -364,6 +365,35 @@ def test_no_error_tells_a_password(service: Any, url: str, in_folder: None) -> N
         assert password not in told
         return
     assert password not in repr(opened)
+
+
+@pytest.mark.skipif(not HAS_REDIS, reason="this build or this machine has no Redis")
+def test_a_client_of_redis_py_stands_for_its_server() -> None:
+    from redis_server import running
+
+    with running(password="hunter2 @/?") as server:
+        # As redis-py has it; its connections are not used.
+        known = {"host": "127.0.0.1", "port": server.port, "db": 1, "password": server.password}
+        client = SimpleNamespace(connection_pool=SimpleNamespace(connection_kwargs=known))
+        options = {"prefix": "mine", "timeout": 2.5}
+        with SessionService(client, store_options=options) as service:
+            service.create("app", "me", "s")
+            assert "mine" in repr(service)
+            assert "hunter2" not in repr(service)
+            with SessionService(client) as other:
+                assert other.list_sessions("app", "me") == [], "another prefix"
+    nowhere = SimpleNamespace(connection_pool=SimpleNamespace(connection_kwargs={"path": "/x"}))
+    for wrong in (nowhere, 5):
+        with pytest.raises(InvalidArgumentError, match="url"):
+            SessionService(wrong)  # type: ignore[arg-type]
+
+
+def test_options_of_a_store_are_those_of_its_url(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    with SessionService(url, store_options={"durability": "full"}) as service:
+        service.create("app", "me", "s")
+    with pytest.raises(InvalidArgumentError):
+        SessionService(url, store_options={"durability": "none"})
 
 
 @pytest.mark.skipif(not HAS_REDIS, reason="this build or this machine has no Redis")

@@ -165,6 +165,16 @@ def test_a_message_without_a_role_is_named() -> None:
 # Prompts -----------------------------------------------------------------------------------------
 
 
+def test_a_summary_says_what_the_model_was_asked_with() -> None:
+    chinese: list[Message] = [{"role": "user", "content": "请继续。"}]
+    assert Summarizer(Model("x")).summarize(TALK).prompt == "text-en"
+    structured = Summarizer(Model("x"), format="structured")
+    assert structured.summarize(chinese).prompt == "structured-zh"
+    own = "Sum it up: {conversation_text}"
+    assert Summarizer(Model("x"), prompt=own).summarize(TALK).prompt == own
+    assert Summarizer().summarize(TALK).prompt is None
+
+
 def test_a_prompt_of_the_callers_is_filled() -> None:
     prompt = "In {max_summary_words} words, after {previous_summary}: {conversation_text} {json: 1}"
     model = Model("x")
@@ -479,6 +489,11 @@ def test_a_policy_is_read_from_the_environment_of_document_003() -> None:
     assert (policy.message_limit, policy.enabled, policy.keep_last) == (9, False, 6)
     assert SummaryPolicy.from_env({}) == SummaryPolicy()
     assert SummaryPolicy(target_tokens=300).merge_target_tokens == 300
+    user = {"SUMMARY_MESSAGE_LIMIT": 5, "SUMMARY_ENABLED": False, "SUMMARY_KEEP_LAST_N": None}
+    environ = {"SUMMARY_MESSAGE_LIMIT": "9", "SUMMARY_KEEP_LAST_N": "3", "HISTORY_LIMIT": "7"}
+    policy = SummaryPolicy.from_env(environ, user=user)
+    assert (policy.message_limit, policy.enabled, policy.keep_last) == (5, False, 3)
+    assert policy.history_limit == 7
     with pytest.raises(InvalidArgumentError, match="SUMMARY_KEEP_LAST_N"):
         SummaryPolicy.from_env({"SUMMARY_KEEP_LAST_N": "many"})
     with pytest.raises(InvalidArgumentError, match="target_tokens"):
