@@ -119,16 +119,21 @@ fn names(text: &str, said: &mut HashSet<Term, BuildMixedHasher>) -> Vec<Range<us
             names.push((start..start + name.len(), term));
         }
     });
-    said.extend(names.iter().map(|(_, term)| *term));
     names.sort_by_key(|(name, _)| (name.start, std::cmp::Reverse(name.end)));
-    let (mut end, mut seen) = (0, HashSet::new());
-    let outer = names.into_iter().filter(|(name, term)| {
+    // One table for what was said and what is found: of many names each look-up is a cache miss.
+    let (mut end, mut outer, mut others) = (0, Vec::new(), Vec::new());
+    for (name, term) in names {
         let is_outer = name.start >= end;
         end = end.max(name.end);
         let is_time = term.kind() == TermKind::Joined && has_time(text[name.clone()].as_bytes());
-        is_outer && !is_time && seen.insert(*term)
-    });
-    outer.map(|(name, _)| name).collect()
+        if !is_outer || is_time {
+            others.push(term);
+        } else if said.insert(term) {
+            outer.push(name);
+        }
+    }
+    said.extend(others);
+    outer
 }
 
 /// Returns the lines of a result that report an error, with their places; of a template only its first lines.
