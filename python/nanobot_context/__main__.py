@@ -7,6 +7,11 @@ import sys
 
 def main() -> int:
     """Run the command line and return its exit code; say what is missing when it cannot run."""
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from nanobot_context import __version__
+
+        print(f"nanobot-context {__version__}")
+        return 0
     try:
         from nanobot_context.cli.app import run
     except KeyboardInterrupt:
@@ -14,6 +19,8 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich", "click"}:
             raise
+        if sys.argv[1:] in (["enable"], ["disable"]):
+            return _without_typer(sys.argv[1])
         print(
             f"the command line needs `{error.name}`, which comes with nanobot\n"
             "hint: without nanobot run `pip install 'nanobot-context[cli]'`",
@@ -21,6 +28,23 @@ def main() -> int:
         )
         return 2
     return run()
+
+
+def _without_typer(command: str) -> int:
+    """Run `enable` or `disable`, which protect a nanobot of an environment without typer."""
+    from nanobot_context import activation
+
+    try:
+        if command == "enable":
+            print(f"enabled: {activation.enable()}")
+            if missing := activation.without_nanobot():
+                print(missing, file=sys.stderr)
+        for path in activation.disable() if command == "disable" else ():
+            print(f"removed: {path}")
+    except OSError as error:
+        print(f"error: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":

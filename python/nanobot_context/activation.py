@@ -117,6 +117,22 @@ def disable() -> list[Path]:
     return removed
 
 
+def without_nanobot() -> str:
+    """Return what to say where this environment has no nanobot that a hook could protect."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        version("nanobot-ai")
+    except PackageNotFoundError:
+        return (
+            f"nothing is protected yet: this environment (`{sys.prefix}`) has no nanobot\n"
+            "hint: install nanobot-context into the one that nanobot-ai is in (`pipx inject "
+            "nanobot-ai nanobot-context`, `uv tool install nanobot-ai --with nanobot-context`) and "
+            "run `nanobot-context enable` there"
+        )
+    return ""
+
+
 def hook_files() -> list[Path]:
     """Return the start-up hooks that Python would run in this environment."""
     return [path for folder in _site_folders() if (path := folder / HOOK_FILE).is_file()]

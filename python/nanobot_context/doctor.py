@@ -20,6 +20,7 @@ from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DIRECTORY
 from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.record import RequestRecord, read_records
 from nanobot_context.guard.state_file import UNWRITTEN, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file
@@ -27,6 +28,7 @@ from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import (
     configured_addresses,
     keep_litellm_offline,
+    max_answer,
     nanobot_config_path,
     provider_prefixes,
     workspace_of,
@@ -67,6 +69,7 @@ class Report:
         status: What installing the package in this process came to.
         findings: The problems, most important first.
         session_store: What is wrong with the store of nanobot's sessions; empty where nothing is.
+        last: The newest request to the configured model, `None` where none is recorded.
     """
 
     versions: dict[str, str | None]
@@ -75,6 +78,7 @@ class Report:
     status: Status
     findings: tuple[Finding, ...]
     session_store: str = ""
+    last: RequestRecord | None = None
 
     @property
     def protected(self) -> bool:
@@ -89,6 +93,7 @@ class Report:
             "hook_files": list(self.hook_files),
             "config_files": list(self.config_files),
             "status": self.status.to_dict(),
+            "last_request": self.last.to_dict() if self.last else None,
             "findings": [{"problem": item.problem, "fix": item.fix} for item in self.findings],
         }
 
@@ -104,7 +109,7 @@ def examine() -> Report:
     hook_files = activation.hook_files()
     state = _configured(config, install())
     findings: list[Finding] = []
-    store = _check_store(config, state)
+    store, last = _check_store(config, state), _last_request(config, state)
     checks: tuple[Callable[[], list[Finding]], ...] = (
         lambda: _check_installed(state),
         lambda: _check_calls(state),
@@ -114,6 +119,7 @@ def examine() -> Report:
         lambda: _check_settings(state),
         lambda: _check_config(config),
         lambda: _check_window(state),
+        lambda: _check_room(last, config),
         lambda: store,
         lambda: _check_files(config, state),
         lambda: _check_events(config, state),
@@ -134,6 +140,7 @@ def examine() -> Report:
         status=state,
         findings=tuple(findings),
         session_store="; ".join(finding.problem for finding in store),
+        last=last,
     )
 
 
@@ -279,6 +286,35 @@ def _check_window(state: Status) -> list[Finding]:
             f"{state.window_source} is {state.window_tokens:,} tokens, but the model table knows "
             f"{listed:,} for `{state.model}`: requests would be refused and sent a second time",
             "lower or remove that setting, unless the table is wrong about the model",
+        )
+    ]
+
+
+def _last_request(config: Path, state: Status) -> RequestRecord | None:
+    """Return the newest request to the configured model that had a window; not a subagent's."""
+    records = [
+        record
+        for record in read_records(config)
+        if record.window_tokens and not record.is_subagent and record.model == state.model
+    ]
+    return records[-1] if records else None
+
+
+def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:
+    """Look whether the longest answer leaves room for a conversation."""
+    if last is None:
+        return []
+    wanted, room = max_answer(config), last.window_tokens - last.fixed_tokens
+    left = room - wanted
+    if left >= room // 2:
+        return []
+    better = 1 << max(room // 4, 1).bit_length() - 1
+    kept = f"; {last.answer_tokens:,} are kept free for it instead" if left < 0 else ""
+    return [
+        Finding(
+            f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "
+            f"the conversation, beside {last.fixed_tokens:,} of system and tools{kept}",
+            f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
         )
     ]
 

@@ -22,9 +22,11 @@ from nanobot_context.guard import fuse, log
 from nanobot_context.guard.archives import Archives, read_file_knows_the_workspace
 from nanobot_context.guard.counters import Counters, counters_file
 from nanobot_context.guard.fitting import Fitter
+from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.guard import Guard
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
+from nanobot_context.guard.record import record_file
+from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path, provider_prefixes, workspace_of
@@ -202,7 +204,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
     """Return what replacements work with."""
     settings, config = loaded.settings, nanobot_config_path()
     windows = WindowResolver(loaded, provider_prefixes(), ProviderLimits.load(learned_file(config)))
-    telemetry = Telemetry(Counters(counters_file(config)))
+    telemetry = Telemetry(Counters(counters_file(config), record_file(config)))
 
     def error_response(text: str) -> Any:
         known = inspect.signature(classes.response).parameters

@@ -18,9 +18,9 @@ from nanobot_context._core import (
     MIN_OUTPUT_TOKENS,
     Compressor,
     Overflow,
+    Receipt,
     Recovery,
     answer_reserve,
-    compress_messages,
     count_tokens,
     fit_messages,
     fits,
@@ -378,15 +378,16 @@ def compress(
     max_output_tokens: int | None,
     settings: Settings | None,
     archive: Archive | None,
-) -> list[Message]:
+) -> tuple[list[Message], Receipt | None]:
     """Return messages for a first attempt, which may take from the reserve what must stay.
+
+    And what was cut, `None` where nothing was.
 
     Raises:
         ContextOverflowError: What must stay is larger than the window.
     """
     try:
-        return compress_messages(
-            messages,
+        compressor = Compressor(
             window_tokens,
             model,
             tools=tools,
@@ -394,6 +395,7 @@ def compress(
             settings=settings,
             archive=archive,
         )
+        return compressor.compress(messages), compressor.receipt
     except ContextOverflowError as error:
         # Only room for the answer is missing: it has half of what is left, or what is essential
         # leaves of it.
@@ -403,7 +405,8 @@ def compress(
         budget = error.needed_tokens + max(
             left // 2, min(ESSENTIAL_TOKENS, left - MIN_OUTPUT_TOKENS)
         )
-        return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
+        fitted = fit_messages(messages, budget, model, tools=tools, archive=archive)
+        return fitted.messages, fitted.receipt
 
 
 @dataclass(slots=True)
@@ -584,7 +587,7 @@ async def call_with_recovery(
                 given, context_window=context_window, max_output_tokens=reserve
             )
         else:
-            first = compress(
+            first, _ = compress(
                 given,
                 context_window,
                 model,

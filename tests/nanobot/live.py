@@ -32,7 +32,7 @@ STATUS = "import json, nanobot_context; print(json.dumps(nanobot_context.install
 
 
 def tells() -> Scenario:
-    """An overflow, its repair, a summary, a subagent, and a message that is too long."""
+    """An overflow, its repair, a restart, a summary, a subagent, and a message that is too long."""
     names = [f"live-{number}.txt" for number in range(4)]
 
     async def play(stage: Stage) -> None:
@@ -43,6 +43,8 @@ def tells() -> Scenario:
             text = planted(one, 6_000)
             stage.file(one, text.text, text.facts)
         await stage.say("Read the four files. GOAL-live", FILES)
+        stage.start()
+        await stage.say("And now? GOAL-live", FILES)
         for number in range(TURNS):
             await stage.say(f"Question {number}. GOAL-live", TALK)
         await stage.idle()
@@ -50,6 +52,7 @@ def tells() -> Scenario:
         await stage.say(f"Please read this. GOAL-live\n{prose('paste', 20_000)}", BIG)
         stop()
         status = package.status()
+        records = import_module("nanobot_context.guard.record").read_records
         # Saves the counts, and the file is at its end.
         package.uninstall()
         written = (stage.home / ".nanobot" / FILE).read_text(encoding="utf-8").splitlines()
@@ -57,6 +60,11 @@ def tells() -> Scenario:
             "told": told,
             "written": [json.loads(line) for line in written],
             "counters": status.counters.to_dict(),
+            "records": [
+                record.to_dict() for record in records(stage.home / ".nanobot" / "config.json")
+            ],
+            "inspected": asked("-m", "nanobot_context", "inspect", FILES, "--json"),
+            "status": asked("-m", "nanobot_context", "status", "--json"),
             "next_process": shown_by_another_process(),
             "windows": [
                 [shown["window_tokens"], shown["window_source"]]
@@ -72,7 +80,10 @@ def tells() -> Scenario:
         answers = [f"Answer {number}." for number in range(TURNS)]
         spawn = [Call("spawn", {"task": "Do it.", "label": "doer"})]
         asked = partial(announced, otherwise="I have asked a subagent.")
-        works = script([*reads(stage.paths(names)), DONE, *answers, spawn, asked, asked], [DONE])
+        works = script(
+            [*reads(stage.paths(names)), DONE, "Nothing more.", *answers, spawn, asked, asked],
+            [DONE],
+        )
 
         def answer(request: Request) -> Answer:
             return good(request, request.index) if request.kind == "summary" else works(request)

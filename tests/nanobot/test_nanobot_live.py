@@ -96,6 +96,58 @@ def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
     assert counters["tokens_saved"] > saved
 
 
+def test_every_number_of_the_record_is_one_of_the_servers_log(result: Result) -> None:
+    records = result["notes"]["records"]
+    sent = [
+        (attempt["tokens"], attempt["refused"] is None)
+        for record in records
+        for attempt in record["attempts"]
+    ]
+    asked = [one for one in result["requests"] if one["kind"] != "summary"]
+    logged = [(one["prompt_tokens"], one["about"] == "answered") for one in asked]
+    assert sorted(sent) == sorted(logged)
+    answered = [record for record in records if record["outcome"] == "answered"]
+    assert len(answered) == sum(one["about"] == "answered" for one in asked)
+    assert all(record["attempts"][-1]["tokens"] == record["prompt_tokens"] for record in answered)
+    stated = {one["limit_tokens"] for record in records for one in record["attempts"]}
+    assert stated == {None, result["window"]}
+    assert all(record["fixed_tokens"] < record["tokens_before"] for record in records)
+    # What was refused as it came is what nanobot's request had.
+    assert all(
+        record["tokens_before"] == record["attempts"][0]["tokens"]
+        for record in records
+        if not record["cut_messages"] or record["attempts"][0]["refused"]
+    )
+    windows = {(record["window_tokens"], record["window_source"]) for record in records[1:]}
+    assert (result["window"], "the server said so") in windows
+
+
+def test_the_record_says_whose_requests_were_cut_and_which_were_a_subagents(
+    result: Result,
+) -> None:
+    records = result["notes"]["records"]
+    assert {record["session"] for record in records} == {FILES, TALK, TEAM, BIG}
+    subagents = [record for record in records if record["is_subagent"]]
+    assert {record["session"] for record in subagents} == {TEAM}
+    cut = [record for record in records if record["cut_messages"]]
+    assert {record["session"] for record in cut if record["outcome"] == "answered"} == {FILES}
+    for record in cut:
+        assert record["attempts"][-1]["tokens"] < record["tokens_before"]
+        assert all(0 < one["index"] <= record["messages"] for one in record["cuts"])
+
+
+def test_status_and_inspect_show_the_record(result: Result) -> None:
+    notes = result["notes"]
+    mine = [record for record in notes["records"] if record["session"] == FILES]
+    assert notes["inspected"]["requests"] == mine
+    assert notes["status"]["last_request"] in notes["records"]
+    counters = notes["status"]["status"]["counters"]
+    assert counters == notes["counters"]
+    assert counters["requests"] == len(notes["records"])
+    refused = [one for record in notes["records"] for one in record["attempts"] if one["refused"]]
+    assert counters["overflows"] == len(refused)
+
+
 def test_another_process_shows_the_same_counters(result: Result) -> None:
     assert result["notes"]["next_process"] == result["notes"]["counters"]
 

@@ -19,16 +19,17 @@ from nanobot_context import (
 )
 from nanobot_context.cli import output
 from nanobot_context.cli.options import File, Json, Model, SessionName, Store, Window, Workspace
-from nanobot_context.cli.output import line, note, prose
+from nanobot_context.cli.output import line, note, number_of, prose
 from nanobot_context.cli.render import (
     as_counted,
     how_counted,
-    number_of,
     print_each,
     print_fates,
     print_receipt,
+    print_records,
     print_replay,
     receipt_dict,
+    records_dict,
     replay_dict,
     turns_of,
 )
@@ -166,18 +167,24 @@ def inspect(
     session: SessionName,
     window: Window = None,
     model: Model = None,
-    cuts: Annotated[bool, typer.Option("--cuts", help="Only what would be cut.")] = False,
+    cuts: Annotated[bool, typer.Option("--cuts", help="Only what is cut.")] = False,
+    what_if: Annotated[
+        bool, typer.Option("--replay", help="What would be sent now, not what was sent.")
+    ] = False,
     workspace: Workspace = None,
     store: Store = None,
     as_json: Json = False,
 ) -> None:
-    """Show what would be cut at a given window, and why.
+    """Show what was sent, what was cut, and why.
 
-    The conversation is sent again, request by request, as nanobot with this package sends it, with
-    the settings in force. No model is called. The table is of the last request.
+    Of a session of nanobot's: its recorded requests, and the cuts of the newest. Of anything else,
+    and with `--window`, `--model` or `--replay`: a replay. The conversation is sent again, request
+    by request, as nanobot with this package sends it, with the settings in force; no model is
+    called. The table is of the last request.
 
     \b
     Examples:
+      nanobot-context inspect cli:direct
       nanobot-context inspect cli:direct --window 32000
       nanobot-context inspect chat.json --model deepseek-chat --cuts
       nanobot-context inspect telegram:7345 --json | jq .requests
@@ -186,6 +193,13 @@ def inspect(
 
     conversation = find_conversation(session, workspace=workspace, store=store)
     known = in_force(conversation, model, window)
+    is_replay = what_if or window is not None or model is not None
+    if records := [] if is_replay else known.records(conversation):
+        if as_json:
+            output.print_json(records_dict(conversation, records))
+        else:
+            print_records(conversation, records, only_cuts=cuts)
+        return
     with output.progress("replaying") as on_request:
         played = replay(
             conversation.messages,

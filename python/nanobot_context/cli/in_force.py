@@ -10,8 +10,9 @@ from typing import Any
 
 from nanobot_context import get_context_window
 from nanobot_context.conversations import Conversation, configured, read_objects
-from nanobot_context.guard.event_file import KEPT
 from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.line_file import LineFile
+from nanobot_context.guard.record import RequestRecord, read_records
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.config import configured_addresses, nanobot_config_path
@@ -37,6 +38,11 @@ class InForce:
     learned: dict[str, dict[str, Any]]
     _loaded: LoadedSettings
 
+    def records(self, conversation: Conversation) -> list[RequestRecord]:
+        """Return the recorded requests of `conversation`, oldest first."""
+        session = conversation.metadata.get("key", conversation.name)
+        return read_records(self._loaded.nanobot_config, session)
+
     def events(self) -> list[dict[str, Any]]:
         """Return what stands in the file of the setting `events` and in older ones, oldest first.
 
@@ -47,8 +53,7 @@ class InForce:
         if self.settings.events is None:
             return []
         path = events_file(self.settings.events, self._loaded.nanobot_config.parent)
-        names = [*(f"{path.name}.{number}" for number in range(KEPT, 0, -1)), path.name]
-        files = [file for name in names if (file := path.with_name(name)).exists()]
+        files = LineFile(path, self.settings.events_max_bytes).files()
         return [event for file in files for event in read_objects(file)]
 
 

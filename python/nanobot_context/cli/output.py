@@ -212,6 +212,11 @@ def one_line(text: str) -> str:
     return readable(" ".join(text.split()))
 
 
+def number_of(count: int, what: str) -> str:
+    """Return a number of things, in the singular for one."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
 def ask(question: str, *, yes: bool) -> None:
     """Go on where the user says yes, or has said so with `--yes`; else end with 1.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,11 +12,12 @@ from nanobot_context import activation
 from nanobot_context.caches import cache_limit_bytes
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
-from nanobot_context.cli.output import labelled, line
+from nanobot_context.cli.output import labelled, line, number_of
 
 if TYPE_CHECKING:
     from nanobot_context.doctor import Report
     from nanobot_context.guard.counters import Counts
+    from nanobot_context.guard.record import RequestRecord
 
 _STYLES = {"patched": "green", "patchable": "dim", "changed": "yellow", "missing": "red"}
 
@@ -32,8 +34,10 @@ def enable(as_json: Json = False) -> None:
     path = activation.enable()
     if as_json:
         output.print_json({"hook_file": str(path)})
-    else:
-        line(f"enabled: {path}")
+        return
+    line(f"enabled: {path}")
+    if missing := activation.without_nanobot():
+        output.note(missing)
 
 
 def disable(as_json: Json = False) -> None:
@@ -53,14 +57,22 @@ def disable(as_json: Json = False) -> None:
         line("nothing to remove: not enabled in this environment")
 
 
-def status(as_json: Json = False) -> None:
-    """Say what is protected, and what that has done so far.
+def status(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Settings, lessons and patches, too.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what is protected, and what was done.
+
+    The window, the room that it leaves for the conversation, and what to do next.
 
     Imports nanobot. Ends with 1 where it is not protected.
 
     \b
     Examples:
       nanobot-context status
+      nanobot-context status -v
       nanobot-context status --json | jq .status.counters
     """
     from nanobot_context.doctor import examine
@@ -69,7 +81,7 @@ def status(as_json: Json = False) -> None:
     if as_json:
         output.print_json(report.to_dict())
     else:
-        _print_status(report)
+        _print_status(report, verbose=verbose)
     raise typer.Exit(0 if report.protected else output.NEGATIVE)
 
 
@@ -91,7 +103,7 @@ def doctor(as_json: Json = False) -> None:
     else:
         for name, version in report.versions.items():
             labelled(name, version or "not installed")
-        _print_status(report)
+        _print_status(report, verbose=True)
         line()
         for finding in report.findings:
             labelled("problem", finding.problem, "bold red")
@@ -102,9 +114,9 @@ def doctor(as_json: Json = False) -> None:
 
 
 def forget(as_json: Json = False) -> None:
-    """Forget what providers taught, and all counts.
+    """Forget what was learned, counted, recorded.
 
-    Windows, limits of answers and ratios of tokens; and how often what happened.
+    Windows, limits of answers and ratios of tokens; how often what happened; and what was sent.
 
     \b
     Example:
@@ -112,11 +124,12 @@ def forget(as_json: Json = False) -> None:
     """
     from nanobot_context.guard.counters import counters_file
     from nanobot_context.guard.limits import learned_file
+    from nanobot_context.guard.record import record_file
     from nanobot_context.host.config import nanobot_config_path
 
     config = nanobot_config_path()
     removed = []
-    for file in (learned_file(config), counters_file(config)):
+    for file in (learned_file(config), counters_file(config), *record_file(config).files()):
         if file.exists():
             file.unlink(missing_ok=True)
             removed.append(str(file))
@@ -129,32 +142,79 @@ def forget(as_json: Json = False) -> None:
         line("nothing to forget")
 
 
-def _print_status(report: Report) -> None:
+def _print_status(report: Report, *, verbose: bool = False) -> None:
+    """Print five lines, and one for each thing that is wrong; with `verbose` all that is known."""
+    state, last = report.status, report.last
+    if report.protected:
+        labelled("protected", f"yes, nanobot {state.nanobot_version or 'of an unknown release'}")
+    elif report.hook_files and state.installed:
+        labelled("protected", "in part", "bold red")
+    elif state.installed:
+        labelled("protected", "no: run `nanobot-context enable`, then restart nanobot", "bold red")
+    else:
+        labelled("protected", f"no: {_why_not(report)}", "bold red")
+    for calls in state.unguarded:
+        labelled("not protected", calls, "bold red")
+    labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
+    labelled("room", "known after the first request" if last is None else _room(last))
+    for label, text in _counted(state.counters, verbose=verbose):
+        labelled(label, text)
+    if verbose:
+        _print_all(report)
+    for problem in state.problems:
+        labelled("left out", problem, "bold red")
+    for fuse in state.fuses:
+        labelled("failed", f"could not {fuse.what}: {fuse.error}, {fuse.times} times", "bold red")
+    if report.session_store:
+        labelled("session store", report.session_store, "bold red")
+    if not verbose:
+        labelled("next", _next(report))
+
+
+def _why_not(report: Report) -> str:
+    if report.status.nanobot_version is None:
+        return "nanobot is not installed in this environment"
+    return report.status.reason or "nanobot is not patched"
+
+
+def _next(report: Report) -> str:
+    """Return the command that helps most now."""
+    state, last = report.status, report.last
+    if state.installed and not report.hook_files:
+        return "nanobot-context enable"
+    if not report.protected or state.problems or state.fuses or report.session_store:
+        return "nanobot-context doctor"
+    if last is None:
+        return "talk to nanobot, then look here again"
+    session = "SESSION" if last.session is None else shlex.quote(last.session)
+    return f"nanobot-context inspect {session} shows each request; all of this: status -v"
+
+
+def _room(last: RequestRecord) -> str:
+    """Return what a window leaves for the conversation, as a sum."""
+    left = max(last.window_tokens - last.fixed_tokens - last.answer_tokens, 0)
+    return (
+        f"{left:,} tokens for the conversation = {last.window_tokens:,} - {last.fixed_tokens:,} "
+        f"system and tools - {last.answer_tokens:,} answer"
+    )
+
+
+def _print_all(report: Report) -> None:
+    """Print what else is known."""
     state = report.status
     known = [f"generation {state.generation}"] if state.generation else []
     if not state.is_tested:
         known.append("a release that this version was not tested with")
     about = f" ({'; '.join(known)})" if known else ""
-    if report.protected:
-        labelled("protected", "yes", "bold green")
-    elif report.hook_files and state.installed:
-        labelled("protected", "in part", "bold red")
-    else:
-        labelled("protected", "no", "bold red")
-    for calls in state.unguarded:
-        labelled("not protected", calls, "bold red")
+    if state.model:
+        labelled("model", state.model)
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
     labelled("nanobot", f"{state.nanobot_version or 'not found'}{about}")
-    labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
     labelled("config", ", ".join(report.config_files) or "no files; defaults")
     for name, source in (state.sources or {}).items():
         labelled("set", f"{name} by {source}")
-    for problem in state.problems:
-        labelled("left out", problem, "bold red")
     for name, lesson in (state.learned or {}).items():
         labelled("learned", f"{name}: {', '.join(_known(lesson))}")
-    if state.reason:
-        labelled("not installed", state.reason, "bold red")
     # Which module they are in is in the JSON.
     names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in state.points]
     room = max(map(len, names), default=0)
@@ -166,16 +226,9 @@ def _print_status(report: Report) -> None:
         is_patchable = point.state == "patched" and not report.hook_files
         state_shown = "patchable" if is_patchable else point.state
         labelled(state_shown, shown, _STYLES[state_shown])
-    for fuse in state.fuses:
-        labelled("failed", f"could not {fuse.what}: {fuse.error}, {fuse.times} times", "bold red")
-    if report.session_store:
-        labelled("session store", report.session_store, "bold red")
     if state.caches is not None:
         taken, limit = sum(state.caches.values()), cache_limit_bytes()
         labelled("caches", f"{taken >> 20:,} of {limit >> 20:,} MB in this process")
-    if state.counters is not None and state.counters.since is not None:
-        for label, text in _counted(state.counters, state.counters.since):
-            labelled(label, text)
 
 
 def _window(tokens: int | None) -> str:
@@ -193,19 +246,20 @@ def _known(lesson: dict[str, Any]) -> Iterator[str]:
         yield f"counts {ratio:.2f} times as many tokens of {script}"
 
 
-def _counted(counts: Counts, since: str) -> Iterator[tuple[str, str]]:
+def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str]]:
     """Yield what has happened, by label."""
-    yield "since", since.replace("T", " ").replace("+00:00", " UTC")
-    yield (
-        "compressed",
-        f"{counts.compressions:,} of {counts.requests:,} requests, "
-        f"{counts.tokens_saved:,} tokens saved",
+    if counts is None or counts.since is None:
+        yield "so far", "nothing"
+        return
+    since = counts.since.replace("T", " ").replace("+00:00", " UTC")
+    done = (
+        f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
+        f"smaller, {counts.tokens_saved:,} tokens saved; {counts.overflows:,} refused as too "
+        f"large, {counts.retries_succeeded:,} of these answered after a retry"
     )
-    repaired = f"{counts.retries_succeeded:,} answered after a retry"
-    yield (
-        "overflows",
-        f"{counts.overflows:,}; {repaired}, {counts.friendly_errors:,} told to the user",
-    )
+    if counts.friendly_errors:
+        done += f", {counts.friendly_errors:,} told to the user"
+    yield "so far", done
     if counts.failures:
         yield "failed", f"{counts.failures:,} times; nanobot went on, its log has the errors"
     if counts.messages_held:
@@ -214,6 +268,8 @@ def _counted(counts: Counts, since: str) -> Iterator[tuple[str, str]]:
             f"{counts.messages_held:,} messages were in memory alone while it did not answer, "
             f"{counts.messages_stored_late:,} of them are stored since",
         )
+    if not verbose:
+        return
     yield "summaries", f"{counts.summaries:,}; {counts.summaries_failed:,} failed"
     if counts.prompt_tokens:
         share = counts.cached_tokens / counts.prompt_tokens

@@ -9,8 +9,9 @@ from typing import Any
 
 from nanobot_context import Message, Receipt, count_tokens, fit_messages
 from nanobot_context.cli import output
-from nanobot_context.cli.output import Column, labelled, note
+from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
+from nanobot_context.guard.record import RequestRecord
 from nanobot_context.replay import Replay, message_text
 
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
@@ -27,10 +28,8 @@ REASONS = {
 }
 # Names that a request no longer says: so many are printed; all of them are in the JSON.
 _LOST_SHOWN = 20
-# Terminals narrower than that have no column for the text.
-_WIDE = 100
-# Enough for any terminal.
-_TEXT_CHARS = 300
+# Of a text; in a pipe all of them.
+_TEXT_CHARS = 120
 
 
 def print_each(messages: Sequence[Message], each: Sequence[int]) -> None:
@@ -64,11 +63,9 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
         Column("role", flexible=True),
         Column("tokens", "right"),
         Column("sent", "right"),
-        Column("what would be cut, and why", style="yellow", flexible=True),
+        Column("cut, and why", style="yellow", flexible=True),
     ]
-    has_text = output.width() >= _WIDE
-    if has_text:
-        columns.append(Column("text", style="dim", flexible=True))
+    columns.append(Column("text", style="dim", flexible=True))
     rows = []
     for fate in played.messages:
         if only_cuts and fate.state == "kept":
@@ -76,17 +73,102 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
         role = f"{fate.role} {fate.tool}" if fate.tool else fate.role
         why = "" if fate.state == "kept" else f"{fate.state}: {_reason(fate.reason)}"
         row = [f"{fate.index:,}", f"{fate.turn:,}", role, f"{fate.tokens:,}"]
-        row += [f"{fate.tokens_after:,}", why]
-        if has_text:
-            row.append(message_text(conversation.messages[fate.index])[:_TEXT_CHARS])
-        rows.append(row)
+        text = message_text(conversation.messages[fate.index])[:_TEXT_CHARS]
+        rows.append([*row, f"{fate.tokens_after:,}", why, text])
     output.print_table(columns, rows)
+
+
+def print_records(
+    conversation: Conversation, records: Sequence[RequestRecord], *, only_cuts: bool
+) -> None:
+    """Print what was sent: a table of requests, and of what the newest cut."""
+    last = records[-1]
+    if not only_cuts:
+        columns = [
+            Column("time (UTC)", style="dim"),
+            Column("before", "right"),
+            Column("sent", "right"),
+            Column("cut", "right"),
+            Column("window", "right"),
+            Column("what happened", style="yellow", flexible=True),
+        ]
+        rows = [
+            [
+                record.at[:19].replace("T", " "),
+                f"{record.tokens_before:,}",
+                f"{record.tokens_after:,}",
+                f"{record.cut_messages:,}" if record.cut_messages else "",
+                f"{record.window_tokens:,}",
+                _happened(record),
+            ]
+            for record in records
+        ]
+        output.print_table(columns, rows)
+        output.line()
+    if last.cuts:
+        columns = [
+            Column("#", "right", "dim"),
+            Column("role", flexible=True),
+            Column("tokens", "right"),
+            Column("sent", "right"),
+            Column("why", style="yellow", flexible=True),
+        ]
+        output.print_table(
+            columns,
+            (
+                [
+                    f"{cut.index:,}",
+                    f"{cut.role} {cut.tool}" if cut.tool else cut.role,
+                    f"{cut.tokens_before:,}",
+                    f"{cut.tokens_after:,}",
+                    _reason(cut.reason),
+                ]
+                for cut in last.cuts
+            ),
+        )
+        output.line()
+    labelled("recorded", f"{number_of(len(records), 'request')} of {conversation.name}")
+    labelled("window", f"{last.window_tokens:,} tokens; {last.window_source}")
+    labelled(
+        "newest request",
+        f"{last.tokens_before:,} → {last.tokens_after:,} tokens; {last.cut_messages:,} of "
+        f"{number_of(last.messages, 'message')} cut",
+    )
+    if last.gone:
+        more = f" and {last.gone_names - len(last.gone):,} more"
+        names = ", ".join(map(output.one_line, last.gone))
+        labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
+
+
+def _happened(record: RequestRecord) -> str:
+    """Return what became of a request, in a few words."""
+    said = [f"refused at {one.tokens:,}" for one in record.refusals]
+    if record.outcome != "answered":
+        said.append(record.outcome)
+    if record.is_subagent:
+        said.append("subagent")
+    return ", ".join(said)
+
+
+def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -> dict[str, Any]:
+    """Return recorded requests as JSON values."""
+    last = records[-1]
+    return {
+        "name": conversation.name,
+        "source": conversation.source,
+        "recorded": True,
+        "window_tokens": last.window_tokens,
+        "window_source": last.window_source,
+        "model": last.model,
+        "requests": [record.to_dict() for record in records],
+    }
 
 
 def print_replay(conversation: Conversation, played: Replay, window_source: str) -> None:
     """Print what a replay came to: the window, the next request, and all of them together."""
     requests, states = played.requests, Counter(fate.state for fate in played.messages)
     counted = as_counted(played.model, played.counted)
+    labelled("replay", "what would be sent now, request by request; not what was sent")
     labelled("conversation", f"{conversation.name} ({conversation.source})")
     labelled(
         "window",
@@ -165,6 +247,7 @@ def replay_dict(conversation: Conversation, played: Replay, window_source: str) 
     return {
         "name": conversation.name,
         "source": conversation.source,
+        "recorded": False,
         "window_tokens": played.window_tokens,
         "window_source": window_source,
         "budget_tokens": played.budget_tokens,
@@ -205,8 +288,3 @@ def as_counted(model: str | None, counted: str) -> str:
 
 def _reason(reason: str | None) -> str:
     return REASONS.get(reason or "", reason or "")
-
-
-def number_of(count: int, what: str) -> str:
-    """Return a number of things, in the singular for one."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,7 +1,9 @@
-"""How often what happened, over all processes that share a config file.
+"""How often what happened, over all processes that share a config file, and a record of requests.
 
-Each process counts for itself and adds what is new to one small file beside nanobot's config, in a
-thread of its own, at most every few seconds, and when it ends. The file holds numbers and a date.
+Each process counts for itself and adds what is new to two files beside nanobot's config, in a
+thread of its own, at most every few seconds, and when it ends. `counters.json` holds numbers and a
+date, `requests.jsonl` the newest requests: see `record`. What a request adds to the counts is made
+of the same notes as its record, in that thread.
 """
 
 from __future__ import annotations
@@ -10,11 +12,15 @@ import atexit
 import threading
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.line_file import LineFile
+from nanobot_context.guard.record import Ended
 from nanobot_context.guard.state_file import COUNTERS, read_state, state_file, update_state
 
 _SAVE_SECONDS = 3.0
@@ -79,14 +85,19 @@ _NUMBERS = tuple(item.name for item in fields(Counts) if item.name != "since")
 
 
 class Counters:
-    """The counts of one process; `file` is where they are added up, `None` for nowhere."""
+    """The counts of one process; `file` is where they are added up, `None` for nowhere.
+
+    `requests` is where requests are recorded, `None` for nowhere.
+    """
 
     _since: str | None
     _new: dict[str, int]
+    _ended: list[Ended]
     _timer: threading.Timer | None
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None = None, requests: LineFile | None = None) -> None:
         self.file = file
+        self.requests = requests
         self._lock = ThreadLock()
         self._saving = ThreadLock()
         self._has_failed = False
@@ -98,21 +109,46 @@ class Counters:
     def add(self, **numbers: int) -> None:
         """Count; the keys are fields of `Counts`. Costs some microseconds and writes nothing."""
         with self._lock:
-            if self._since is None:
-                self._since = datetime.now(UTC).isoformat(timespec="seconds")
             for name, number in numbers.items():
                 self._new[name] += number
-            if self.file is None or self._timer is not None:
-                return
-            self._timer = threading.Timer(_SAVE_SECONDS, self.save)
-            self._timer.daemon = True
-            try:
-                self._timer.start()
-            except RuntimeError:  # the interpreter is about to end; `atexit` saves
-                self._timer = None
+            self._begin()
+
+    def add_request(self, ended: Ended) -> None:
+        """Count and record a request later, away from the event loop."""
+        with self._lock:
+            self._ended.append(ended)
+            self._begin()
+
+    def _begin(self) -> None:
+        """Have what is new saved before long. The lock must be held."""
+        if self._since is None:
+            self._since = datetime.now(UTC).isoformat(timespec="seconds")
+        if self.file is None or self._timer is not None:
+            return
+        self._timer = threading.Timer(_SAVE_SECONDS, self.save)
+        self._timer.daemon = True
+        try:
+            self._timer.start()
+        except RuntimeError:  # the interpreter is about to end; `atexit` saves
+            self._timer = None
+
+    def _work_off(self) -> None:
+        """Count and record the requests that have ended. The lock for saving must be held."""
+        with self._lock:
+            ended, self._ended = self._ended, []
+        for one in ended:
+            numbers = fused("count a request", one.numbers, {"requests": 1})
+            with self._lock:
+                for name, number in numbers.items():
+                    self._new[name] += number
+            # Without nanobot's folder there is no nanobot that the file is of.
+            if self.requests is not None and self.requests.path.parent.parent.is_dir():
+                fused("record a request", partial(_record, one, self.requests), None)
 
     def total(self) -> Counts:
         """Return what all processes have counted, as far as they have saved it. Reads the file."""
+        with self._saving:
+            self._work_off()
         with self._lock:
             new = Counts(self._since, **self._new)
         return (_read(self.file) if self.file else Counts()).plus(new)
@@ -123,9 +159,11 @@ class Counters:
             return
         # Whoever saves at the end of the process waits for the thread that is about it.
         with self._saving:
+            self._work_off()
             with self._lock:
-                timer, new = self._timer, Counts(self._since, **self._new)
+                timer, new, ended = self._timer, Counts(self._since, **self._new), self._ended
                 self._reset()
+                self._ended = ended
             if timer is not None:
                 timer.cancel()
             if new.since is not None:
@@ -158,12 +196,17 @@ class Counters:
         """Count from 0."""
         self._since = None
         self._new = dict.fromkeys(_NUMBERS, 0)
+        self._ended = []
         self._timer = None
 
 
 def counters_file(config: Path) -> Path:
     """Return where counts are kept: beside nanobot's config file."""
     return state_file(config, COUNTERS)
+
+
+def _record(ended: Ended, file: LineFile) -> None:
+    file.write(ended.record().to_dict())
 
 
 def _read(file: Path) -> Counts:

@@ -40,8 +40,6 @@ class Exchange:
     request: Request
     last: Refused | None = field(default=None, init=False)
     raised: BaseException | None = field(default=None, init=False)
-    attempts: int = field(default=0, init=False)
-    _sent: list[Message] = field(default_factory=list, init=False)
     _capped: bool = field(default=False, init=False)
     _cap: int | None = field(default=None, init=False)
     _refused_tokens: int | None = field(default=None, init=False)
@@ -49,20 +47,15 @@ class Exchange:
 
     async def send(self, attempt: Attempt) -> Any:
         telemetry = self.telemetry
-        self.attempts += 1
         if self._capped:
             # A later attempt may have a lower limit for want of room.
             self._cap, self._capped = attempt.max_tokens, False
-        if self.attempts > 1:
-            telemetry.retried(
-                self.request,
-                self.attempts,
-                self._sent,
-                attempt.messages,
-                attempt.max_tokens,
-                lambda: self._sent_tokens(attempt, self.count(attempt.messages)),
-            )
-        self._sent = attempt.messages
+        telemetry.sends(
+            self.request,
+            attempt.messages,
+            attempt.max_tokens,
+            lambda: self._sent_tokens(attempt, self.count(attempt.messages)),
+        )
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
         except Exception as error:
@@ -78,7 +71,7 @@ class Exchange:
             self.last = Refused(overflow, response)
             return self.last
         fused("learn from an answer", lambda: self._learn_from_answer(attempt), None)
-        telemetry.answered(self.request, response, self.attempts)
+        telemetry.answered(self.request, response)
         return response
 
     def _read_error(self, error: Exception) -> Overflow | None:
@@ -109,6 +102,7 @@ class Exchange:
             except ContextOverflowError as floor:
                 floor.needed_tokens += reserved
                 raise
+            self.request.trace.shortened(messages, reduced.receipt)
             return reduced.messages
 
         shorter = self.fitter.shorten(self.request, max_tokens, reduce)

@@ -57,7 +57,9 @@ class Fitter:
         if not window.tokens:
             return Attempt(self._wanted(request, request.messages), max_tokens), 0
         room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
-        messages, budget = self._compressed(request, window, room.reserve())
+        reserve = room.reserve()
+        request.trace.answer_tokens = self._kept_free(window.tokens, reserve)
+        messages, budget = self._compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
             max_tokens = room.limit(messages)
@@ -84,7 +86,7 @@ class Fitter:
         def first(messages: list[Message], reserved: int) -> list[Message]:
             step = max(window_tokens // _RESERVE_STEPS, 1)
             kept_free = min(-(-reserved // step) * step, window_tokens)
-            return compress(
+            shorter, receipt = compress(
                 messages,
                 window_tokens - kept_free,
                 request.model,
@@ -93,6 +95,8 @@ class Fitter:
                 settings=self.settings,
                 archive=self.archive_of(request),
             )
+            request.trace.shortened(messages, receipt)
+            return shorter
 
         try:
             compressed = self.shorten(request, budget, first)
@@ -119,6 +123,7 @@ class Fitter:
                 tools=request.tools,
                 archive=self.archive_of(request),
             )
+            request.trace.shortened(messages, reduced.receipt)
             return reduced.messages
 
         try:
@@ -206,8 +211,18 @@ class Fitter:
         return self.windows.ratio(request.model, request.messages, request.endpoint)
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
-        reserve = int(window_tokens * self.settings.context_reserve_ratio)
-        return max(window_tokens - max(reserve, max_tokens or 0), 0)
+        return max(window_tokens - self._kept_free(window_tokens, max_tokens), 0)
+
+    def _kept_free(self, window_tokens: int, max_tokens: int | None) -> int:
+        return max(int(window_tokens * self.settings.context_reserve_ratio), max_tokens or 0)
+
+    def answer_tokens(self, request: Request) -> int:
+        """Return what is kept free for the answer to `request` by what is known now."""
+        window, max_tokens = self.window(request), self.output_limit(request)
+        if not window.tokens:
+            return 0
+        room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
+        return self._kept_free(window.tokens, room.reserve())
 
     def output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""

@@ -6,17 +6,33 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeVar
 
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
-from nanobot_context.guard.status import BlownFuse
 
 T = TypeVar("T")
 
 NOT_OURS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 """What ends a program or a task, and must. Everything else is caught: a panic of the core is a
 `BaseException`, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlownFuse:
+    """A mistake of the package's, which cost nanobot nothing.
+
+    Attributes:
+        what: What could not be done, such as "compress a request".
+        error: The class of the exception; the log has all of it.
+        times: How often.
+    """
+
+    what: str
+    error: str
+    times: int
+
 
 _blown: Counter[tuple[str, str]] = Counter()
 _lock = ThreadLock()

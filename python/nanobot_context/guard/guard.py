@@ -54,13 +54,14 @@ class Guard:
         subagent's failure.
         """
         token = _in_flight.set(True)
+        request.trace.is_subagent = _in_subagent.get()
         try:
             return await self._run(request)
         finally:
             _in_flight.reset(token)
+            self.telemetry.ended(request, self.fitter)
 
     async def _run(self, request: Request) -> Any:
-        self.telemetry.requested()
         attempt = fused(
             "compress a request",
             lambda: self._first(request),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.record import Trace
 from nanobot_context.host.config import address_of
 
 Message = dict[str, Any]
@@ -55,6 +56,8 @@ class Request:
     """nanobot's provider, by which is known who asks."""
     state: State | None = None
     """What goes out instead of the messages as long as they are the caller's own list."""
+    trace: Trace = field(default_factory=Trace, compare=False, repr=False)
+    """What is noted of it."""
 
     def goes_on(self, messages: list[Message]) -> bool:
         """Return whether the provider gets the state instead of `messages`."""

@@ -17,10 +17,12 @@ from nanobot_context.guard import log
 State = TypeVar("State")
 
 LEARNED, COUNTERS, RULES = "learned.json", "counters.json", "rules.json"
+REQUESTS = "requests.jsonl"
 
 UNWRITTEN = {
     LEARNED: "what providers teach is forgotten when nanobot ends",
     COUNTERS: "`status` does not count what nanobot does",
+    REQUESTS: "`inspect` shows a replay, not what was sent",
     RULES: "`nanobot-context rules --forget` takes nothing back",
 }
 """Every such file, and what follows where it cannot be written."""

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from nanobot_context.guard.counters import Counts
+from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.settings import Settings
 
 
@@ -23,21 +24,6 @@ class PatchPoint:
     name: str
     state: Literal["patched", "missing", "changed"]
     why: str
-
-
-@dataclass(frozen=True, slots=True)
-class BlownFuse:
-    """A mistake of the package's, which cost nanobot nothing.
-
-    Attributes:
-        what: What could not be done, such as "compress a request".
-        error: The class of the exception; the log has all of it.
-        times: How often.
-    """
-
-    what: str
-    error: str
-    times: int
 
 
 @dataclass(frozen=True, slots=True)

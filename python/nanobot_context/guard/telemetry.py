@@ -1,4 +1,4 @@
-"""What the guard reports: counted always, and an event for those who listen.
+"""What the guard reports: noted for the counts and the record, and an event for those who listen.
 
 Nothing here may cost a model call: what goes wrong here is logged once.
 """
@@ -27,14 +27,17 @@ from nanobot_context.events import (
     subscribe,
 )
 from nanobot_context.guard.counters import Counters
-from nanobot_context.guard.event_file import EventFile
 from nanobot_context.guard.fitting import is_same
 from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.limits import name_of
+from nanobot_context.guard.line_file import LineFile
+from nanobot_context.guard.record import Ended
 from nanobot_context.overflow import Usage
 
 if TYPE_CHECKING:
     from nanobot_context._core import Overflow
     from nanobot_context.errors import ContextOverflowError
+    from nanobot_context.guard.fitting import Fitter
     from nanobot_context.guard.request import Message, Request
     from nanobot_context.settings import Settings
     from nanobot_context.summary import Summary
@@ -71,8 +74,11 @@ class Telemetry:
         """Begin the file that the settings name, relative to `folder`; without one do nothing."""
         if settings.events is None:
             return
-        file = EventFile(events_file(settings.events, folder), settings.events_max_bytes)
-        self._stop = subscribe(file.write, include_content=settings.events_include_content)
+        file = LineFile(events_file(settings.events, folder), settings.events_max_bytes)
+        self._stop = subscribe(
+            lambda event: file.write(event.to_dict()),
+            include_content=settings.events_include_content,
+        )
 
     def close(self) -> None:
         """Save the counts and end the file."""
@@ -81,20 +87,35 @@ class Telemetry:
             self._stop()
 
     @_harmless
-    def requested(self) -> None:
-        """Count a model call that nanobot makes."""
-        self.counters.add(requests=1)
+    def ended(self, request: Request, fitter: Fitter) -> None:
+        """Have a request that is over counted and recorded."""
+        trace, messages = request.trace, request.messages
+        if any(one.overflow is not None for one in trace.tries):
+            trace.answer_tokens = fitter.answer_tokens(request)
+        ended = Ended(
+            trace,
+            # nanobot goes on with its own list.
+            list(messages),
+            request.tools,
+            request.model,
+            name_of(request.model, request.endpoint),
+            fitter.windows.smallest(request.models, request.endpoint, request.asked),
+            tuple(is_same(one.messages, messages) for one in trace.tries),
+            fitter.windows.ratio(request.model, messages, request.endpoint),
+        )
+        for one in trace.tries:
+            one.messages = list(one.messages)
+        self.counters.add_request(ended)
 
     @_harmless
     def compressed(
         self, request: Request, sent: list[Message], budget_tokens: int, seconds: float
     ) -> None:
         """Report that `sent` goes out in place of the messages of `request`."""
-        before = count_tokens(request.messages, request.model, tools=request.tools)
-        after = count_tokens(sent, request.model, tools=request.tools)
-        self.counters.add(compressions=1, tokens_saved=max(before - after, 0))
         if not is_wanted(CompressedEvent):
             return
+        before = count_tokens(request.messages, request.model, tools=request.tools)
+        after = count_tokens(sent, request.model, tools=request.tools)
         event = CompressedEvent(
             model=request.model,
             tokens_before=before,
@@ -116,7 +137,7 @@ class Telemetry:
         self, request: Request, overflow: Overflow, refusal: Any, sent_tokens: int
     ) -> None:
         """Report that the provider gave `refusal` to a request of so many tokens."""
-        self.counters.add(overflows=int(overflow.kind != "reasoning"))
+        request.trace.refused(overflow)
         if not is_wanted(OverflowEvent):
             return
         event = OverflowEvent(
@@ -132,25 +153,17 @@ class Telemetry:
         emit(event, lambda: {"error": _words(error)})
 
     @_harmless
-    def retried(
+    def sends(
         self,
         request: Request,
-        attempt: int,
-        before: list[Message],
         sent: list[Message],
         max_tokens: int | None,
         count: Callable[[], int],
     ) -> None:
-        """Report that attempt number `attempt` of a request goes out; `count` counts it.
-
-        Sent are the messages `sent`, and last time were those `before`. A request counts as
-        compressed once, and what it got smaller by in all.
-        """
-        was, now = (count_tokens(one, request.model, tools=request.tools) for one in (before, sent))
-        if now < was:
-            first = is_same(before, request.messages)
-            self.counters.add(compressions=int(first), tokens_saved=was - now)
-        if is_wanted(RetryEvent):
+        """Report that an attempt with the messages `sent` goes out; `count` counts it."""
+        request.trace.sends(sent, max_tokens)
+        attempt = len(request.trace.tries)
+        if attempt > 1 and is_wanted(RetryEvent):
             emit(
                 RetryEvent(
                     model=request.model, attempt=attempt, tokens=count(), max_tokens=max_tokens
@@ -158,8 +171,8 @@ class Telemetry:
             )
 
     @_harmless
-    def answered(self, request: Request, response: Any, attempts: int) -> None:
-        """Report that attempt number `attempts` was answered, if it was: an error is no answer."""
+    def answered(self, request: Request, response: Any) -> None:
+        """Report that the last attempt was answered, if it was: an error is no answer."""
         if getattr(response, "finish_reason", None) == "error":
             return
         usage = Usage.of(response)
@@ -167,18 +180,12 @@ class Telemetry:
         if prompt is not None:
             prompt += usage.cache_tokens
             cached = _cached(response)
-        self.counters.add(
-            retries_succeeded=int(attempts > 1),
-            answers=int(prompt is not None),
-            prompt_tokens=prompt or 0,
-            cached_tokens=cached or 0,
-            completion_tokens=(answer or 0) if prompt is not None else 0,
-        )
+        request.trace.outcome, request.trace.usage = "answered", (prompt, cached, answer)
         if is_wanted(AnsweredEvent):
             emit(
                 AnsweredEvent(
                     model=request.model,
-                    attempts=attempts,
+                    attempts=len(request.trace.tries),
                     prompt_tokens=prompt,
                     cached_tokens=cached,
                     completion_tokens=answer,
@@ -188,7 +195,7 @@ class Telemetry:
     @_harmless
     def gave_up(self, request: Request, error: ContextOverflowError) -> None:
         """Report that nothing helps, which the user reads."""
-        self.counters.add(friendly_errors=1)
+        request.trace.outcome = "gave up"
         if not is_wanted(GaveUpEvent):
             return
         event = GaveUpEvent(

@@ -133,6 +133,19 @@ def _tokens(section: Mapping[str, Any], key: str, where: str) -> tuple[int, str]
     return None
 
 
+def max_answer(config: Path) -> int:
+    """Return nanobot's limit for an answer: what its config file says, or its own."""
+    try:
+        loader = importlib.import_module("nanobot.config.loader")
+        with contextlib.redirect_stdout(io.StringIO()), _quiet():
+            loaded = loader.load_config(config)
+        resolve = getattr(loaded, "resolve_preset", None)
+        tokens = (resolve() if resolve else loaded.agents.defaults).max_tokens
+    except (ImportError, AttributeError, TypeError, ValueError, KeyError, OSError):
+        return 0
+    return tokens if is_tokens(tokens) else 0
+
+
 def is_tokens(value: Any) -> bool:
     """Return whether `value` is a number of tokens, and says of a window more than "none"."""
     return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -22,16 +22,20 @@ from command_line import CommandLine, started
 from nanobot_context import (
     Compressor,
     SessionService,
+    __version__,
     count_tokens,
     emergency_compress,
     fit_messages,
 )
+from nanobot_context.cli import protect
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
 from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
+from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.status import BlownFuse, PatchPoint, Status
+from nanobot_context.guard.record import RequestRecord, Sent
+from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
@@ -763,7 +767,9 @@ def test_enable_and_disable_are_of_their_environment(home: Path) -> None:
     def run_there(*words: str) -> str:
         command = [str(home / "env/bin/python"), "-m", "nanobot_context", *words]
         done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-        assert not done.stderr
+        is_first = words == ("enable",)
+        assert done.stderr.startswith("nothing is protected yet" if is_first else "")
+        assert bool(done.stderr) == is_first, "no nanobot is there"
         return done.stdout
 
     assert run_there("enable") == f"enabled: {hook}\n"
@@ -774,14 +780,38 @@ def test_enable_and_disable_are_of_their_environment(home: Path) -> None:
     assert run_there("disable") == "nothing to remove: not enabled in this environment\n"
 
 
-def test_forget_removes_what_was_learned_and_counted(home: Path) -> None:
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_the_version_is_said(home: Path, word: str) -> None:
+    assert run(home, word)[0] == f"nanobot-context {__version__}\n"
+
+
+def test_enable_and_disable_need_no_typer(home: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], cwd=home, check=True)
+    package = Path(protect.__file__).parents[2]
+    environ = {**os.environ, "PYTHONPATH": str(package), "HOME": str(home)}
+
+    def run_there(word: str, code: int) -> str:
+        command = [str(home / "bare/bin/python"), "-m", "nanobot_context", word]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    hook = next((home / "bare").glob("lib/*/site-packages")) / "nanobot_context_autoload.pth"
+    assert run_there("enable", 0) == f"enabled: {hook}\n"
+    assert hook.exists()
+    assert run_there("disable", 0) == f"removed: {hook}\n"
+    run_there("count", 2)
+
+
+def test_forget_removes_what_was_learned_counted_and_recorded(home: Path) -> None:
     folder = home / ".nanobot" / "nanobot-context"
     folder.mkdir(parents=True)
-    for name in ("learned.json", "counters.json"):
+    names = ("learned.json", "counters.json", "requests.jsonl.1", "requests.jsonl")
+    for name in names:
         (folder / name).write_text("{}")
     (folder / "other").write_text("stays")
     out, _ = run(home, "forget")
-    assert out == "".join(f"removed: {folder}/{name}.json\n" for name in ("learned", "counters"))
+    assert out == "".join(f"removed: {folder}/{name}\n" for name in names)
     assert [path.name for path in folder.iterdir()] == ["other"]
     assert run(home, "forget")[0] == "nothing to forget\n"
 
@@ -790,6 +820,56 @@ def test_doctor_names_problems_and_their_fixes(home: Path) -> None:
     out, _ = run(home, "doctor", code=1)
     assert re.search(r"^python +3\.\d+\.\d+$", out, re.M)
     assert re.search(r"^problem +nanobot is not installed in this environment\n  fix  +", out, re.M)
+
+
+LAST = RequestRecord(
+    at="2026-11-22T10:00:00.000+00:00",
+    session="cli:direct",
+    is_subagent=False,
+    model="qwen",
+    place="qwen at host",
+    window_tokens=65_536,
+    window_source="contextWindowOverride",
+    fixed_tokens=6_000,
+    answer_tokens=4_000,
+    messages=30,
+    tokens_before=60_000,
+    attempts=(Sent(50_000),),
+    outcome="answered",
+)
+
+
+@pytest.mark.parametrize(
+    ("report", "first", "last"),
+    [
+        (
+            Report({}, (), (), Status(installed=True, nanobot_version="0.3.5"), ()),
+            "no: run `nanobot-context enable`, then restart nanobot",
+            "nanobot-context enable",
+        ),
+        (
+            Report({}, (), (), Status(False, "nanobot cannot be imported here: no"), ()),
+            "no: nanobot is not installed in this environment",
+            "nanobot-context doctor",
+        ),
+        (
+            Report({}, ("hook",), (), Status(installed=True, nanobot_version="0.3.5"), ()),
+            "yes, nanobot 0.3.5",
+            "talk to nanobot, then look here again",
+        ),
+    ],
+    ids=["before enable", "no nanobot", "nothing happened yet"],
+)
+def test_status_is_five_lines_and_ends_with_what_to_do(
+    report: Report, first: str, last: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _print_status(report)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == [
+        *("protected", "window", "room", "so far", "next")
+    ]
+    assert lines[0] == f"protected        {first}"
+    assert lines[-1] == f"next             {last}"
 
 
 def test_status_shows_what_was_patched_learned_and_counted(
@@ -824,24 +904,36 @@ def test_status_shows_what_was_patched_learned_and_counted(
             cached_tokens=30_000_000,
         ),
     )
-    _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, ()))
+    report = Report({}, ("/env/hook.pth",), ("/home/config.json",), status, (), last=LAST)
+    first = [
+        "protected        yes, nanobot 0.3.5",
+        "window           65,536 tokens (contextWindowOverride)",
+        "room             55,536 tokens for the conversation = 65,536 - 6,000 system and tools - "
+        "4,000 answer",
+        "so far           1,234 requests since 2026-11-22 10:00:00 UTC; 56 made smaller, 7,890,123 "
+        "tokens saved; 3 refused as too large, 2 of these answered after a retry, 1 told to the "
+        "user",
+        "session store    5 messages were in memory alone while it did not answer, 3 of them are "
+        "stored since",
+    ]
+    _print_status(report)
     assert capsys.readouterr().out.splitlines() == [
-        "protected        yes",
+        *first,
+        "next             nanobot-context inspect cli:direct shows each request; all of this: "
+        "status -v",
+    ]
+    _print_status(report, verbose=True)
+    assert capsys.readouterr().out.splitlines() == [
+        *first,
+        "summaries        0; 0 failed",
+        "reported         40,000,000 prompt tokens in 1,200 answers, "
+        "75% of them from the provider's cache",
         "start-up hook    /env/hook.pth",
         "nanobot          0.3.5 (generation safe-chat)",
-        "window           65,536 tokens (contextWindowOverride)",
         "config           /home/config.json",
         "learned          qwen at host: window 32,768 tokens, answers of at most 4,096 tokens, "
         "counts 1.25 times as many tokens of han",
         "patched          LLMProvider._safe_chat  calls",
-        "since            2026-11-22 10:00:00 UTC",
-        "compressed       56 of 1,234 requests, 7,890,123 tokens saved",
-        "overflows        3; 2 answered after a retry, 1 told to the user",
-        "session store    5 messages were in memory alone while it did not answer, 3 of them are "
-        "stored since",
-        "summaries        0; 0 failed",
-        "reported         40,000,000 prompt tokens in 1,200 answers, "
-        "75% of them from the provider's cache",
     ]
 
 
@@ -859,7 +951,7 @@ def test_status_says_what_is_not_protected_not_as_expected_and_failed(
     )
     report = Report({}, ("/env/hook.pth",), (), status, ())
     assert not report.protected
-    _print_status(report)
+    _print_status(report, verbose=True)
     out = capsys.readouterr().out.splitlines()
     assert out[:2] == [
         "protected        in part",

@@ -32,7 +32,7 @@ from nanobot_context.events import (
     subscribe,
 )
 from nanobot_context.guard import telemetry
-from nanobot_context.guard.event_file import EventFile
+from nanobot_context.guard.line_file import LineFile
 from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
@@ -199,11 +199,11 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_the_file_has_one_line_for_each_event(tmp_path: Path) -> None:
-    file = EventFile(tmp_path / "logs" / "events.jsonl", 10_000)
+    file = LineFile(tmp_path / "logs" / "events.jsonl", 10_000)
     odd = "cli:\u2028\ud800\n\x00中"
     events = [retry(2), RetryEvent(session=odd, attempt=3, tokens=1, max_tokens=None)]
     for event in events:
-        file.write(event)
+        file.write(event.to_dict())
     assert lines(file.path) == [event.to_dict() for event in events]
     if sys.platform != "win32":
         assert file.path.stat().st_mode & 0o777 == 0o600
@@ -212,9 +212,9 @@ def test_the_file_has_one_line_for_each_event(tmp_path: Path) -> None:
 def test_the_file_is_put_aside_when_it_is_full_and_three_older_ones_are_kept(
     tmp_path: Path,
 ) -> None:
-    file = EventFile(tmp_path / "events.jsonl", 1_000)
+    file = LineFile(tmp_path / "events.jsonl", 1_000)
     for number in range(100):
-        file.write(retry(number))
+        file.write(retry(number).to_dict())
     names = [path.name for path in sorted(tmp_path.iterdir()) if path.suffix != ".lock"]
     assert names == [*("events.jsonl", "events.jsonl.1", "events.jsonl.2", "events.jsonl.3")]
     assert all((tmp_path / name).stat().st_size <= 1_000 for name in names)
@@ -226,9 +226,9 @@ def test_the_file_is_put_aside_when_it_is_full_and_three_older_ones_are_kept(
 def test_an_event_that_is_larger_than_the_file_may_be_is_written_all_the_same(
     tmp_path: Path,
 ) -> None:
-    file = EventFile(tmp_path / "events.jsonl", 10)
-    file.write(retry(1))
-    file.write(retry(2))
+    file = LineFile(tmp_path / "events.jsonl", 10)
+    file.write(retry(1).to_dict())
+    file.write(retry(2).to_dict())
     assert [line["attempt"] for line in lines(file.path)] == [2]
     assert [line["attempt"] for line in lines(tmp_path / "events.jsonl.1")] == [1]
 
@@ -237,10 +237,11 @@ WRITER = """
 import sys
 from pathlib import Path
 from nanobot_context.events import RetryEvent
-from nanobot_context.guard.event_file import EventFile
-file = EventFile(Path(sys.argv[1]), int(sys.argv[2]))
+from nanobot_context.guard.line_file import LineFile
+file = LineFile(Path(sys.argv[1]), int(sys.argv[2]))
 for number in range(int(sys.argv[3]), int(sys.argv[3]) + 200):
-    file.write(RetryEvent(model="m" * (number % 50), attempt=number, tokens=1, max_tokens=None))
+    event = RetryEvent(model="m" * (number % 50), attempt=number, tokens=1, max_tokens=None)
+    file.write(event.to_dict())
 """
 
 
@@ -248,7 +249,7 @@ def test_many_processes_and_threads_write_one_file_and_no_line_is_torn(tmp_path:
     path = tmp_path / "events.jsonl"
     run = [sys.executable, "-c", WRITER, str(path), "60000"]
     writers = [subprocess.Popen([*run, str(first)]) for first in (1000, 2000, 3000)]
-    mine = EventFile(path, 60_000)
+    mine = LineFile(path, 60_000)
     threads = [threading.Thread(target=write_many, args=(mine, 4000 + 100 * n)) for n in range(2)]
     for thread in threads:
         thread.start()
@@ -262,24 +263,24 @@ def test_many_processes_and_threads_write_one_file_and_no_line_is_torn(tmp_path:
     assert sorted(written) == wanted
 
 
-def write_many(file: EventFile, first: int) -> None:
+def write_many(file: LineFile, first: int) -> None:
     for number in range(first, first + 100):
-        file.write(retry(number))
+        file.write(retry(number).to_dict())
 
 
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from nanobot_context.events import RetryEvent
-from nanobot_context.guard.event_file import EventFile
-file = EventFile(Path(sys.argv[1]), 100_000)
+from nanobot_context.guard.line_file import LineFile
+file = LineFile(Path(sys.argv[1]), 100_000)
 for number in range(3):
     # The system writes a part of the line that crosses the limit, as on a disk that gets full.
     resource.setrlimit(resource.RLIMIT_FSIZE, (400, resource.RLIM_INFINITY))
     for _ in range(5):
-        file.write(RetryEvent(model="m", attempt=number, tokens=1, max_tokens=None))
+        file.write(RetryEvent(model="m", attempt=number, tokens=1, max_tokens=None).to_dict())
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-file.write(RetryEvent(model="m", attempt=9, tokens=1, max_tokens=None))
+file.write(RetryEvent(model="m", attempt=9, tokens=1, max_tokens=None).to_dict())
 """
 
 
@@ -299,15 +300,15 @@ def test_a_lock_that_nobody_lets_go_costs_neither_the_event_nor_the_call(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr("nanobot_context.guard.event_file._LOCK_SECONDS", 0.01)
-    file = EventFile(tmp_path / "events.jsonl", 250)
-    file.write(retry(2))
+    monkeypatch.setattr("nanobot_context.guard.line_file._LOCK_SECONDS", 0.01)
+    file = LineFile(tmp_path / "events.jsonl", 250)
+    file.write(retry(2).to_dict())
     with (tmp_path / "events.jsonl.lock").open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         for number in (3, 4, 5):
-            file.write(retry(number))
+            file.write(retry(number).to_dict())
     assert [line["attempt"] for line in lines(file.path)] == [2, 3, 4, 5], "it grew on"
-    file.write(retry(6))
+    file.write(retry(6).to_dict())
     assert [line["attempt"] for line in lines(file.path)] == [6]
     assert caplog.text == ""
 
@@ -571,6 +572,7 @@ def test_a_fault_of_ours_in_telling_costs_no_call(
     install: Callable[..., installer.Status],
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
+    heard: Heard,
 ) -> None:
     install(classes)
     answers = [LLMResponse("fine") for _ in range(2)]

@@ -22,12 +22,12 @@ import pytest
 import nanobot_context
 from nanobot_context import Archive, Session, events, installer, session
 from nanobot_context._core import archive_name
-from nanobot_context.events import RetryEvent, subscribe
+from nanobot_context.events import subscribe
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import fuse
 from nanobot_context.guard.counters import Counters
-from nanobot_context.guard.event_file import EventFile
 from nanobot_context.guard.limits import ProviderLimits
+from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.plugins.session_store import SharedSessions
 from nanobot_context.sessions import SessionHead, SessionService
@@ -94,11 +94,11 @@ def of_archive(folder: Path) -> Case:
     return archive._thread_lock, lambda: check(archive.write({name: "the text"}) == {name})
 
 
-def of_event_file(folder: Path) -> Case:
-    file = EventFile(folder / "events.jsonl", 1_000_000)
+def of_line_file(folder: Path) -> Case:
+    file = LineFile(folder / "events.jsonl", 1_000_000)
 
     def write() -> None:
-        file.write(RetryEvent(attempt=1, tokens=1, max_tokens=None))
+        file.write({"attempt": 1})
         check(file.path.stat().st_size)
 
     return file._thread_lock, write
@@ -171,9 +171,9 @@ LOCKS: dict[str, Callable[[Path], Case]] = {
     "events.py _changing": of_events,
     "guard/counters.py Counters": of_counters("_lock"),
     "guard/counters.py Counters (2)": of_counters("_saving"),
-    "guard/event_file.py EventFile": of_event_file,
     "guard/fuse.py _lock": of_fuse,
     "guard/limits.py ProviderLimits": of_limits,
+    "guard/line_file.py LineFile": of_line_file,
     "guard/windows.py WindowResolver": of_windows,
     "installer.py _lock": of_installer,
     "plugins/session_store.py SharedSessions": of_shared_sessions,

@@ -39,7 +39,7 @@ BEFORE = (
     f"{WINDOWS}wants_reasoning",
     "nanobot_context.guard.archives.Archives.of",
     "nanobot_context.guard.request.Call.request",
-    "nanobot_context.guard.counters.Counters.add",
+    "nanobot_context.guard.counters.Counters.add_request",
 )
 """What is called before a request goes out."""
 AFTER = (
@@ -54,7 +54,7 @@ AFTER = (
     f"{LIVE}Usage.of",
     f"{LIVE}is_wanted",
     "nanobot_context.guard.limits.ProviderLimits.counted",
-    "nanobot_context.guard.counters.Counters.add",
+    "nanobot_context.guard.counters.Counters.add_request",
 )
 """What is called when an answer is there."""
 REFUSED = (

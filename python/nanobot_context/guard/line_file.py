@@ -1,4 +1,4 @@
-"""The file of events: one JSON object a line, which any number of gateways may write at once.
+"""A file of JSON objects, one a line, which any number of gateways may write at once.
 
 A line is appended by one write, which the system does not mix with another's; under a lock the file
 is put aside when it is full, and a line that does not fit on the disk is taken back. So no line is
@@ -10,15 +10,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from nanobot_context.events import TelemetryEvent
 from nanobot_context.files import locked
 from nanobot_context.forks import ThreadLock
 from nanobot_context.guard import log
-
-KEPT = 3
-"""How many older files are kept, as `events.jsonl.1` (the newest of them) and so on."""
 
 # Another process holds the lock for the time of one write. A quarter of a second of a model call is
 # the most that a stopped one may cost, and only once: from then on nobody waits for it, and the
@@ -28,28 +26,30 @@ _LOCK_SECONDS = 0.25
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
-class EventFile:
-    """A listener that appends each event to a file, which only its owner may read.
+class LineFile:
+    """A file that only its owner may read; when it is full a new one is begun.
 
-    An event that cannot be written is lost; the first of a row of such failures is logged.
+    A line that cannot be written is lost; the first of a row of such failures is logged.
     """
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
-        """Write to `path`; when it would grow beyond `max_bytes`, a new one is begun.
+    def __init__(self, path: Path, max_bytes: int, *, older: int = 3, what: str = "events") -> None:
+        """Write `what` to `path`, and a new file where it would grow beyond `max_bytes`.
 
-        The disk holds at most four times as much, and one line.
+        So many `older` ones are kept, as `events.jsonl.1` (the newest of them) and so on.
         """
         self.path = path
         self.max_bytes = max_bytes
+        self.older = older
+        self.what = what
         self._lock_path = path.parent / f"{path.name}.lock"
         self._thread_lock = ThreadLock()
         self._patience_seconds = _LOCK_SECONDS
         self._has_failed = False
 
-    def write(self, event: TelemetryEvent) -> None:
-        """Append `event`. Costs some 50 microseconds; raises nothing."""
+    def write(self, value: Mapping[str, Any]) -> None:
+        """Append `value`. Costs some 50 microseconds; raises nothing."""
         # ASCII: a lone surrogate has no UTF-8, and some readers take U+2028 for the end of a line.
-        line = json.dumps(event.to_dict(), default=repr).encode() + b"\n"
+        line = json.dumps(value, default=repr).encode() + b"\n"
         with self._thread_lock:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,6 +58,19 @@ class EventFile:
                 self._failed(error)
             else:
                 self._has_failed = False
+
+    def files(self) -> list[Path]:
+        """Return the files that are there, the oldest first."""
+        names = [*map(self._older, range(self.older, 0, -1)), self.path]
+        return [file for file in names if file.is_file()]
+
+    def lines(self) -> Iterator[str]:
+        """Yield every line, the oldest first; none of a file that cannot be read."""
+        for file in self.files():
+            try:
+                yield from file.read_text(encoding="utf-8").splitlines()
+            except OSError:
+                continue
 
     def _append(self, line: bytes) -> None:
         try:
@@ -91,7 +104,7 @@ class EventFile:
     def _rotate(self) -> bool:
         """Put the older files one further; where one cannot be moved, the file grows on."""
         try:
-            for number in range(KEPT - 1, 0, -1):
+            for number in range(self.older - 1, 0, -1):
                 if (older := self._older(number)).exists():
                     older.replace(self._older(number + 1))
             self.path.replace(self._older(1))
@@ -106,4 +119,4 @@ class EventFile:
         if not self._has_failed:
             self._has_failed = True
             reason = error.strerror or error
-            log.warning("events cannot be written to `{}`: {}", self.path, reason)
+            log.warning("{} cannot be written to `{}`: {}", self.what, self.path, reason)

@@ -1,0 +1,195 @@
+"""The record of real requests: what it holds, who may write it, and how large it gets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanobot_context import count_tokens, installer
+from nanobot_context._core import loaded_vocabularies
+from nanobot_context.guard.counters import counters_file
+from nanobot_context.guard.record import RequestRecord, read_records, record_file
+from nanobot_context.host.detect import NanobotClasses
+from shim_classes import (
+    TOO_LONG,
+    LLMResponse,
+    Script,
+    call,
+    conversation,
+    error,
+    make_provider,
+)
+
+
+def recorded(folder: Path) -> list[RequestRecord]:
+    """Return what is recorded once everything is saved."""
+    installer.uninstall()
+    return read_records(folder / "config.json")
+
+
+def answer(prompt_tokens: int) -> LLMResponse:
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": 7}
+    return LLMResponse("fine", usage=usage)
+
+
+def test_a_request_that_fits_is_recorded_with_the_numbers_of_the_provider(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=50_000)
+    loaded = loaded_vocabularies()
+    call(make_provider(classes, Script(answer(4_321))), messages=conversation(3, 300))
+    (record,) = recorded(tmp_path)
+    assert loaded_vocabularies() == loaded, "nothing was counted"
+    assert record.tokens_before == record.tokens_after == record.prompt_tokens == 4_321
+    assert (record.outcome, record.completion_tokens) == ("answered", 7)
+    assert (record.window_tokens, record.cuts, record.gone) == (50_000, (), ())
+    assert 0 < record.fixed_tokens < 4_321
+    assert record.answer_tokens >= 7_500
+
+
+def test_a_refusal_and_what_was_sent_then_are_recorded(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=50_000)
+    script = Script(error(TOO_LONG), answer(6_000))
+    messages = conversation(20, 600)
+    call(make_provider(classes, script), messages=messages)
+    (record,) = recorded(tmp_path)
+    first, second = record.attempts
+    assert (first.refused, second.refused, second.tokens) == ("input", None, 6_000)
+    assert first.limit_tokens == record.window_tokens
+    assert record.window_source == "the server said so"
+    assert record.refusals == (first,)
+    assert record.cut_messages == len({cut.index for cut in record.cuts}) > 0
+    assert all(cut.tokens_after < cut.tokens_before for cut in record.cuts)
+    assert all(messages[cut.index - 1]["role"] == cut.role for cut in record.cuts)
+
+
+def test_what_the_counts_say_is_the_sum_of_the_record(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=6_000)
+    script = Script(answer(900), error(TOO_LONG), answer(2_000), error("bad key"))
+    provider = make_provider(classes, script)
+    for messages in (conversation(2, 100), conversation(20, 600), conversation(2, 100)):
+        call(provider, messages=messages)
+    counts = installer.status().counters
+    assert counts is not None
+    records = recorded(tmp_path)
+    assert [record.outcome for record in records] == ["answered", "answered", "failed"]
+    assert counts.requests == len(records)
+    assert counts.overflows == sum(len(record.refusals) for record in records) == 1
+    assert counts.prompt_tokens == sum(record.prompt_tokens or 0 for record in records)
+    assert counts.compressions == sum(record.cut_messages > 0 for record in records) == 1
+
+
+def test_the_record_holds_names_and_numbers_and_no_text(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=6_000)
+    said = "the quick brown fox looks at /srv/app/config-17.yaml "
+    messages = conversation(20, 600)
+    messages[1]["content"] = said * 60
+    call(make_provider(classes, Script(answer(900))), messages=messages)
+    (record,) = recorded(tmp_path)
+    assert record.gone_names >= len(record.gone)
+    text = json.dumps(record.to_dict())
+    assert "quick brown" not in text
+    assert str(messages[-1]["content"])[:40] not in text
+
+
+def test_a_failure_to_record_is_counted_and_costs_no_call(
+    tmp_path: Path,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("on purpose")
+
+    install(classes)
+    monkeypatch.setattr("nanobot_context.guard.record.Ended.record", fail)
+    assert (
+        call(make_provider(classes, Script(answer(9))), messages=conversation(2, 100)).content
+        == "fine"
+    )
+    counts = installer.status().counters
+    assert counts is not None
+    assert (counts.requests, counts.failures) == (1, 1)
+    assert recorded(tmp_path) == []
+
+
+def test_a_line_that_is_torn_or_of_another_version_hides_no_other(tmp_path: Path) -> None:
+    file = record_file(tmp_path / "config.json")
+    file.path.parent.mkdir()
+    mine = RequestRecord(
+        *("2026-01-02", "cli:a", False, "m", "m", 9, "x", 1, 2, 3, 4, (), "failed")
+    )
+    lines = ["{", "[]", '{"at": "2026", "later": 1}', json.dumps(mine.to_dict())]
+    file.path.write_text("\n".join(lines), encoding="utf-8")
+    assert read_records(tmp_path / "config.json") == [mine]
+    assert read_records(tmp_path / "config.json", "cli:b") == []
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from nanobot_context.guard.record import RequestRecord, record_file
+file = record_file(Path(sys.argv[1]))
+for number in range(400):
+    name = f"{sys.argv[2]}-{number}"
+    record = RequestRecord("2026", "s", False, name, "m", 9, "x", 1, 2, 3, 4, (), "failed",
+        gone=("n" * 80,) * 20)
+    file.write(record.to_dict())
+"""
+
+
+def test_gateways_record_at_once_in_a_ring_of_bounded_size_that_only_the_owner_reads(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "config.json"
+    run = [sys.executable, "-c", WRITER, str(config)]
+    writers = [subprocess.Popen([*run, name]) for name in ("a", "b", "c")]
+    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
+    files = record_file(config).files()
+    assert len(files) == 2
+    assert sum(file.stat().st_size for file in files) <= 2 << 20
+    for name in ("a", "b", "c"):
+        kept = [
+            record.model for record in read_records(config) if (record.model or "").startswith(name)
+        ]
+        first = 400 - len(kept)
+        assert kept == [f"{name}-{number}" for number in range(first, 400)], "the newest"
+    if sys.platform != "win32":
+        assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+
+
+def test_without_nanobots_folder_nothing_is_recorded(
+    tmp_path: Path,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(installer, "nanobot_config_path", lambda: tmp_path / "no" / "config.json")
+    install(classes)
+    call(make_provider(classes, Script(answer(9))), messages=conversation(2, 100))
+    installer.uninstall()
+    assert not (tmp_path / "no").exists()
+    assert not counters_file(tmp_path / "no" / "config.json").exists()
+
+
+def test_tokens_that_nobody_reports_are_counted(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes)
+    messages = conversation(3, 300)
+    call(make_provider(classes, Script(LLMResponse("fine"))), messages=messages, model="gpt-4o")
+    (record,) = recorded(tmp_path)
+    assert record.tokens_before == record.tokens_after == count_tokens(messages, "gpt-4o")
+    assert record.prompt_tokens is None
