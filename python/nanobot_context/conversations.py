@@ -231,6 +231,21 @@ def configured() -> LoadedSettings:
     return load_settings(nanobot_config_path())
 
 
+def model_of(conversation: Conversation, model: str | None = None) -> str | None:
+    """Return the model to count a conversation for: `model`, else its own.
+
+    A session of nanobot's that says none is that of nanobot's configured model.
+    """
+    if model or conversation.model or not conversation.metadata:
+        return model or conversation.model
+    from nanobot_context.host import config
+
+    try:
+        return config.configured(configured()).model
+    except SettingsError:
+        return None  # what is wrong with them has nothing to do with counting
+
+
 def _is_file(name: str) -> bool:
     try:
         return name != "" and Path(name).exists()

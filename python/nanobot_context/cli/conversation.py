@@ -33,7 +33,12 @@ from nanobot_context.cli.render import (
     replay_dict,
     turns_of,
 )
-from nanobot_context.conversations import find_conversation, read_conversation, read_objects
+from nanobot_context.conversations import (
+    find_conversation,
+    model_of,
+    read_conversation,
+    read_objects,
+)
 from nanobot_context.replay import replay
 
 
@@ -54,7 +59,7 @@ def count(
       curl -s … | nanobot-context count - --json
     """
     conversation = read_conversation(file)
-    model = model or conversation.model
+    model = model_of(conversation, model)
     each = _tokens_of_each(conversation.messages, model)
     tokens = count_tokens(conversation.messages, model, tools=conversation.tools)
     counted, window = how_counted(model), get_context_window(model)

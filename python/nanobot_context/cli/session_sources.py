@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import json
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,12 +29,14 @@ class Entry:
         items: How many messages it has; in a store, events of any kind.
         updated: When it was written last, in seconds since 1970.
         where: Its files; empty in a store.
+        bytes: The size of the file in use; `None` in a store.
     """
 
     key: str
     items: int
     updated: float
     where: tuple[str, ...] = ()
+    bytes: int | None = None
 
 
 class Files:
@@ -48,8 +52,9 @@ class Files:
 
     def entries(self) -> list[Entry]:
         found = [
-            Entry(key, _count(paths[0]), paths[0].stat().st_mtime, tuple(map(str, paths)))
+            Entry(key, _count(path), path.stat().st_mtime, tuple(map(str, paths)), _size(path))
             for key, paths in nanobot_session_files(self._workspace).items()
+            for path in paths[:1]
         ]
         return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
@@ -83,10 +88,11 @@ class Stored:
 
     def entries(self) -> list[Entry]:
         """Return every session, the one written last first."""
-        return [
-            Entry(head.id, head.seq - head.first_seq + 1 if head.seq else 0, head.updated)
+        found = [
+            Entry(head.id, head.seq - head.first_seq + 1 if head.seq else 0, _updated(head))
             for head in self.heads()
         ]
+        return sorted(found, key=lambda entry: entry.updated, reverse=True)
 
     def heads(self) -> list[SessionHead]:
         """Return every session without its events."""
@@ -132,6 +138,23 @@ def source_of(
     service = open_store(url, create=create)
     atexit.register(service.close)  # which leaves a SQLite file without its log
     return Stored(service, without_credentials(url), app or APP, user or USER)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _updated(head: SessionHead) -> float:
+    """Return when a session was written last: as nanobot says, for one that was imported."""
+    from nanobot_context.sessions.nanobot_files import META
+
+    lines = (head.meta.get(META) or {}).get("lines", [])
+    for _, line in lines:
+        try:
+            return datetime.fromisoformat(json.loads(line)["updated_at"]).timestamp()
+        except (ValueError, KeyError, TypeError):
+            continue
+    return head.updated
 
 
 def _count(path: Path) -> int:

@@ -17,10 +17,12 @@ from nanobot_context._core import mask_credentials
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
 from nanobot_context.cli.output import Column, labelled, line, prose
+from nanobot_context.cli.render import as_counted, how_counted
 from nanobot_context.cli.session_sources import Entry, SessionSource, Stored, source_of
 from nanobot_context.conversations import (
     Conversation,
     find_conversation,
+    model_of,
     nanobot_session_files,
     read_conversation,
 )
@@ -71,9 +73,12 @@ def list_(
         output.note(f"there are no sessions in {source.shown}")
         return
     columns = [Column("session", flexible=True), Column(source.items, "right"), Column("updated")]
-    output.print_table(
-        columns, [[entry.key, f"{entry.items:,}", _time(entry.updated)] for entry in entries]
-    )
+    rows = [[entry.key, f"{entry.items:,}", _time(entry.updated)] for entry in entries]
+    if not isinstance(source, Stored):
+        columns.insert(2, Column("kB", "right"))
+        for row, entry in zip(rows, entries, strict=True):
+            row.insert(2, f"{-(-(entry.bytes or 0) // 1000):,}")
+    output.print_table(columns, rows)
 
 
 def show(
@@ -372,7 +377,9 @@ def _print_head(conversation: Conversation, model: str | None) -> None:
     labelled("session", f"{conversation.name} ({conversation.source})")
     said = ", ".join(f"{number:,} {role}" for role, number in roles.most_common())
     labelled("messages", f"{len(messages):,}{f': {said}' if said else ''}")
-    labelled("tokens", f"{count_tokens(messages, model):,}")
+    model = model_of(conversation, model)
+    tokens = count_tokens(messages, model, tools=conversation.tools)
+    labelled("tokens", f"{tokens:,} ({as_counted(model, how_counted(model))})")
     for name in ("created_at", "updated_at"):
         if isinstance(conversation.metadata.get(name), str):
             labelled(name.removesuffix("_at"), conversation.metadata[name].replace("T", " "))
@@ -381,7 +388,9 @@ def _print_head(conversation: Conversation, model: str | None) -> None:
 def _entry_dict(entry: Entry, source: SessionSource) -> dict[str, Any]:
     stamp = datetime.fromtimestamp(entry.updated).astimezone().isoformat(timespec="seconds")
     found: dict[str, Any] = {"key": entry.key, source.items: entry.items, "updated": stamp}
-    return {**found, "files": list(entry.where)} if entry.where else found
+    if entry.where:
+        found |= {"bytes": entry.bytes, "files": list(entry.where)}
+    return found
 
 
 def _time(seconds: float) -> str:

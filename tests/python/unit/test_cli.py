@@ -419,8 +419,33 @@ def test_nanobots_sessions_are_listed_the_newest_first(home: Path, files: Path) 
         ("cli:direct", len(MESSAGES)),
     ]
     out, _ = run(home, "sessions", "list")
-    assert out.splitlines()[0].split() == ["session", "messages", "updated"]
-    assert re.search(rf"^cli:direct +{len(MESSAGES)}  2023-11-1\d ", out, re.M)
+    assert out.splitlines()[0].split() == ["session", "messages", "kB", "updated"]
+    size = (files / "cli_direct.jsonl").stat().st_size
+    assert found[1]["bytes"] == size
+    assert re.search(rf"^cli:direct +{len(MESSAGES)} +{size // 1000 + 1}  2023-11-1\d ", out, re.M)
+
+
+def test_an_imported_session_was_updated_when_nanobot_wrote_it(home: Path) -> None:
+    path = session_file(home / "old", "cli:direct", MESSAGES)
+    first, *rest = path.read_text().splitlines()
+    record = json.loads(first) | {"updated_at": "2024-05-06T07:08:09"}
+    path.write_text("\n".join([json.dumps(record), *rest]) + "\n")
+    run(home, "sessions", "import", str(path), *STORE)
+    (found,) = loaded(home, "sessions", "list", *STORE)
+    assert found["updated"].startswith("2024-05-06T07:08:09")
+
+
+def test_a_session_has_one_count_whichever_command_counts_it(home: Path, files: Path) -> None:
+    model = "deepseek-chat"
+    config = {"agents": {"defaults": {"model": model}}}
+    (home / ".nanobot" / "config.json").write_text(json.dumps(config))
+    tokens = count_tokens(MESSAGES, model)
+    assert tokens != count_tokens(MESSAGES)
+    out, _ = run(home, "sessions", "show", "cli:direct")
+    assert f"tokens           {tokens:,} ({model}, exact)" in out
+    assert loaded(home, "count", str(files / "cli_direct.jsonl"))["tokens"] == tokens
+    (*_, last) = loaded(home, "inspect", "cli:direct")["requests"]
+    assert last["tokens_before"] == tokens
 
 
 def test_a_session_is_shown_and_can_be_piped_on(home: Path, files: Path) -> None:

@@ -64,9 +64,13 @@ def test_files_that_can_be_written_are_no_problem(home: Path, config: Path) -> N
 @pytest.mark.parametrize(
     ("obstacle", "effects"),
     [
-        ("nanobot-context", ["forgotten when nanobot ends", "does not count", "nothing back"]),
+        (
+            "nanobot-context",
+            ["forgotten when nanobot ends", "does not count", "a replay", "nothing back"],
+        ),
         ("nanobot-context/learned.json/", ["forgotten when nanobot ends"]),
         ("nanobot-context/counters.json/", ["does not count"]),
+        ("nanobot-context/requests.jsonl/", ["shows a replay"]),
         ("nanobot-context/rules.json/", ["takes nothing back"]),
         ("events.jsonl/", ["events cannot be written"]),
         ("workspace/.nanobot-context", ["originals of tool results cannot be kept"]),
