@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
     from nanobot_context.settings import Settings, load_settings
     from nanobot_context.summary import Summarizer, Summary
+    from nanobot_context.wire.wrapped import wrap
 
 __all__ = [
     "Archive",
@@ -117,6 +118,7 @@ __all__ = [
     "subscribe",
     "trim_tool_result",
     "uninstall",
+    "wrap",
 ]
 
 # Imported when they are first used: they bring in modules that counting does not need.
@@ -136,6 +138,7 @@ _LAZY = {
     "status": "nanobot_context.installer",
     "subscribe": "nanobot_context.events",
     "uninstall": "nanobot_context.installer",
+    "wrap": "nanobot_context.wire.wrapped",
 }
 
 # Modules that are used by their names without an import of their own: `nanobot_context.caches`.

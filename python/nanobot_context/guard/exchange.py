@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import functools
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
-from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.fitting import is_same
+from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
     Attempt,
+    GaveUp,
     Refused,
     is_answer,
     never_cut,
+    recover,
     says_nothing,
     with_reasoning,
 )
@@ -24,6 +29,55 @@ if TYPE_CHECKING:
     from nanobot_context.guard.fitting import Fitter
     from nanobot_context.guard.request import Message, Request
     from nanobot_context.guard.telemetry import Telemetry
+
+
+async def protected(
+    fitter: Fitter,
+    telemetry: Telemetry,
+    request: Request,
+    begin: Callable[[Exchange], None] | None = None,
+) -> Any:
+    """Send `request` so that it fits, and return the response; errors are raised as they are.
+
+    Args:
+        begin: Called with the exchange before anything is sent.
+
+    Raises:
+        GaveUp: Nothing smaller was accepted, and what was given is no answer.
+    """
+    attempt = fused(
+        "compress a request",
+        lambda: _first(fitter, telemetry, request),
+        Attempt(request.messages, request.max_tokens),
+    )
+    exchange = Exchange(fitter, telemetry, request)
+    if begin is not None:
+        begin(exchange)
+    ratio = fitter.settings.emergency_ratio
+    try:
+        return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
+    except GaveUp as gave_up:
+        if not gave_up.answer_stands:
+            raise
+        refused = gave_up.refused
+    except NOT_OURS:
+        raise
+    except BaseException as error:
+        if exchange.last is None or error is exchange.raised:
+            raise
+        # A mistake of ours must not hide what the provider said.
+        blown("repair a request that the provider refused", error)
+        refused = exchange.last
+    return refused.hand_on()
+
+
+def _first(fitter: Fitter, telemetry: Telemetry, request: Request) -> Attempt:
+    begun = time.perf_counter()
+    attempt, budget = fitter.first(request)
+    if not is_same(attempt.messages, request.messages):
+        seconds = time.perf_counter() - begun
+        telemetry.compressed(request, attempt.messages, budget, seconds)
+    return attempt
 
 
 @dataclass(slots=True)
@@ -73,6 +127,10 @@ class Exchange:
         fused("learn from an answer", lambda: self._learn_from_answer(attempt), None)
         telemetry.answered(self.request, response)
         return response
+
+    def learn(self, messages: list[Message], max_tokens: int | None, response: Any) -> None:
+        """Learn from the usage of a stream, which is known when it has ended."""
+        self._silent(Attempt(messages, max_tokens), response)
 
     def _read_error(self, error: Exception) -> Overflow | None:
         return detect_overflow(error, provider=self.request.provider)

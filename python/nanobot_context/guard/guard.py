@@ -7,7 +7,6 @@ Everything that differs between nanobot's releases is in the generation modules;
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import friendly, log
-from nanobot_context.guard.exchange import Exchange
-from nanobot_context.guard.fitting import Fitter, is_same
-from nanobot_context.guard.fuse import NOT_OURS, blown, fused
+from nanobot_context.guard.exchange import protected
+from nanobot_context.guard.fitting import Fitter
+from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.telemetry import Telemetry
-from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
+from nanobot_context.recovery import GaveUp, Refused
 
 if TYPE_CHECKING:
     from nanobot_context.guard.request import Request
@@ -62,36 +61,11 @@ class Guard:
             self.telemetry.ended(request, self.fitter)
 
     async def _run(self, request: Request) -> Any:
-        attempt = fused(
-            "compress a request",
-            lambda: self._first(request),
-            Attempt(request.messages, request.max_tokens),
-        )
-        exchange = Exchange(self.fitter, self.telemetry, request)
-        ratio = self.fitter.settings.emergency_ratio
         try:
-            return await recover(exchange, attempt, model=request.model, emergency_ratio=ratio)
+            return await protected(self.fitter, self.telemetry, request)
         except GaveUp as gave_up:
             refused = gave_up.refused
-            if not gave_up.answer_stands:
-                return self._give_up(request, gave_up.overflow_error(request.model), refused)
-        except NOT_OURS:
-            raise
-        except BaseException as error:
-            if exchange.last is None or error is exchange.raised:
-                raise
-            # A mistake of ours must not hide what the provider said.
-            blown("repair a request that the provider refused", error)
-            refused = exchange.last
-        return refused.hand_on()
-
-    def _first(self, request: Request) -> Attempt:
-        begun = time.perf_counter()
-        attempt, budget = self.fitter.first(request)
-        if not is_same(attempt.messages, request.messages):
-            seconds = time.perf_counter() - begun
-            self.telemetry.compressed(request, attempt.messages, budget, seconds)
-        return attempt
+            return self._give_up(request, gave_up.overflow_error(request.model), refused)
 
     def _give_up(self, request: Request, error: ContextOverflowError, refused: Refused) -> Any:
         """End the request with words a user can act on; the sizes go to the log."""

@@ -52,6 +52,7 @@ class WindowResolver:
     loaded: LoadedSettings
     provider_prefixes: frozenset[str] = frozenset()
     learned: ProviderLimits = field(default_factory=ProviderLimits)
+    most_unwritten: int = _MOST_UNWRITTEN
     told: Told = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
     _wants_reasoning: set[str] = field(default_factory=set)
@@ -100,7 +101,7 @@ class WindowResolver:
             found.insert(0, Window(told[0], f"your setting {_shown(told[1])}"))
         if known is not None:
             found.append(
-                known if told else replace(known, tokens=min(known.tokens, _MOST_UNWRITTEN))
+                known if told else replace(known, tokens=min(known.tokens, self.most_unwritten))
             )
         elif told is None:
             own = self.told.own(model, provider) or UNKNOWN_MODEL_TOKENS

@@ -37,6 +37,7 @@ from nanobot_context import (
     get_context_window,
     get_output_limit,
     trim_tool_result,
+    wrap,
 )
 from nanobot_context.history import assemble_history, drop_duplicate_tail, ensure_tool_responses
 from nanobot_context.replay import Replay, replay
@@ -147,11 +148,16 @@ async def aanswer(messages: list[Message], *, max_tokens: int | None) -> bytes:
     return b""
 
 
+class Client:
+    """Of a class that the package does not know."""
+
+
 async def recovered() -> None:
     assert_type(await call_with_recovery(aanswer, params, context_window=100), bytes)
     assert_type(await call_with_recovery(aanswer, params, compressor=compressor), bytes)
 
 
+assert_type(wrap(Client(), context_window=100), Client)
 assert_type(call_with_recovery_sync(answer, params, context_window=100, tools=params), bytes)
 assert_type(SessionService("memory:", event_limit=3), SessionService)
 assert_type(Summarizer().summarize(params), Summary)

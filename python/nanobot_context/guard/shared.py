@@ -1,0 +1,41 @@
+"""What this process has learned of providers, for all that is not nanobot: one memory for each way.
+
+It is kept in the file that the nanobot of this user keeps its lessons in, where there is one.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from dataclasses import replace
+
+from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.told import Told
+from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.host.config import nanobot_config_path
+from nanobot_context.settings import LoadedSettings, Settings
+
+
+@functools.cache
+def _shared() -> WindowResolver:
+    config = nanobot_config_path()
+    # Who has no nanobot gets no folder of its own.
+    is_there = config.parent.is_dir()
+    learned = ProviderLimits.load(learned_file(config)) if is_there else ProviderLimits()
+    # Of a script's own requests each token is wanted.
+    return WindowResolver(LoadedSettings(Settings()), learned=learned, most_unwritten=sys.maxsize)
+
+
+def shared_windows(settings: Settings) -> WindowResolver:
+    """Return the window of every model as `settings` have it, with what this process has learned.
+
+    nanobot's own config file says nothing here.
+    """
+    windows = replace(_shared(), loaded=LoadedSettings(settings))
+    windows.told = Told(_defaults=())
+    return windows
+
+
+def forget() -> None:
+    """Begin anew, with what the file says."""
+    _shared.cache_clear()

@@ -1,0 +1,166 @@
+"""One request on the wire: made to fit, sent, and where it is refused repaired and sent again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nanobot_context.guard.exchange import Exchange, protected
+from nanobot_context.guard.fitting import Fitter, is_same
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.request import Request
+from nanobot_context.guard.shared import shared_windows
+from nanobot_context.guard.telemetry import Telemetry
+from nanobot_context.recovery import GaveUp
+from nanobot_context.settings import Settings
+from nanobot_context.types import Message
+from nanobot_context.wire.forms import Form, endpoint_of, form_of
+from nanobot_context.wire.replies import Reply
+from nanobot_context.wire.streams import Json, failure, usage_of
+
+Send = Callable[[bytes | None], Awaitable[Reply]]
+"""Sends a body, or the one that came where there is none."""
+
+_FIRST_ERROR = 400
+
+
+class Fault(Exception):
+    """The server replied with an error.
+
+    Attributes:
+        reply: The reply.
+        status_code: Its status, or that which a stream says.
+        body: What it says.
+    """
+
+    def __init__(self, reply: Reply, status: int | None, text: str) -> None:
+        super().__init__(text)
+        self.reply, self.status_code, self.body = reply, status, text
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer, as nanobot's own responses look.
+
+    Attributes:
+        reply: The reply that is handed on.
+    """
+
+    reply: Reply
+    content: Any = None
+    tool_calls: Any = None
+    finish_reason: str | None = None
+    usage: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """Protects requests with one set of settings."""
+
+    fitter: Fitter
+    telemetry: Telemetry = field(default_factory=Telemetry)
+
+    @classmethod
+    def by(cls, settings: Settings) -> Protection:
+        """Return what `settings` ask for."""
+        return cls(Fitter(settings, shared_windows(settings)))
+
+    async def run(self, method: str, url: str, content: bytes, send: Send) -> Any:
+        """Return the response to a request, which goes out as it is where nothing has to be cut.
+
+        What the server replies is handed on as it is, but for refusals that a shorter request
+        repairs. `send` raises what it raises.
+        """
+        form = fused("read a request", lambda: _form(method, url, content), None)
+        if form is None:
+            return (await send(None)).response
+        exchange = _Wire(self, form, endpoint_of(url), send)
+        try:
+            answer = await protected(self.fitter, self.telemetry, exchange.request, exchange.began)
+        except Fault as fault:
+            return fault.reply.response
+        except GaveUp as gave_up:
+            self.telemetry.gave_up(exchange.request, gave_up.overflow_error(exchange.request.model))
+            answer = gave_up.refused.refusal
+        return answer.reply.response
+
+
+def _form(method: str, url: str, content: bytes) -> Form | None:
+    path = url.partition("?")[0]
+    if method != "POST" or not path.endswith(("/chat/completions", "/responses", "/messages")):
+        return None
+    try:
+        return form_of(path, json.loads(content))
+    except ValueError:
+        return None
+
+
+class _Wire:
+    """Sends what an exchange asks for, and reads what comes back."""
+
+    def __init__(self, protection: Protection, form: Form, endpoint: str, send: Send) -> None:
+        self._form, self._send = form, send
+        self._last: Reply | None = None
+        self._exchange: Exchange | None = None
+        self.request = Request(
+            messages=form.messages,
+            tools=form.tools,
+            model=form.model,
+            max_tokens=form.max_tokens,
+            send=self._sent,
+            endpoint=endpoint,
+            is_shown=form.is_streamed,
+        )
+
+    def began(self, exchange: Exchange) -> None:
+        """Remember the exchange, which learns from a stream when that has ended."""
+        self._exchange = exchange
+
+    async def _sent(self, messages: list[Message], max_tokens: int | None) -> Answer:
+        if self._last is not None:
+            await self._last.close()
+        content = fused("write a request", lambda: self._content(messages, max_tokens), None)
+        self._last = reply = await self._send(content)
+        if reply.status >= _FIRST_ERROR:
+            raise Fault(reply, reply.status, await reply.text())
+        if not reply.is_stream:
+            return _answer(reply, await reply.json())
+        event = await reply.beginning(lambda usage: self._learn(messages, max_tokens, usage))
+        error = failure(event)
+        if error is not None:
+            status = error.get("code") or error.get("status")
+            text = json.dumps(error, ensure_ascii=False)
+            raise Fault(reply, status if isinstance(status, int) else None, text)
+        # Something has been shown, though nobody knows what.
+        return Answer(reply, content="…")
+
+    def _content(self, messages: list[Message], max_tokens: int | None) -> bytes | None:
+        """Return the body; `None` where it is the one that came."""
+        if max_tokens == self._form.max_tokens and is_same(messages, self._form.messages):
+            return None
+        body = self._form.replaced(messages, max_tokens)
+        try:
+            return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # half a character, which JSON can only hold as an escape
+            return json.dumps(body, separators=(",", ":")).encode()
+
+    def _learn(self, messages: list[Message], max_tokens: int | None, usage: Json) -> None:
+        if self._exchange is not None and self._last is not None:
+            answer = Answer(self._last, content="…", usage=usage)
+            self._exchange.learn(messages, max_tokens, answer)
+
+
+def _answer(reply: Reply, body: Json) -> Answer:
+    """Return what the body of any of the three APIs says."""
+    usage = usage_of(body)
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(choice, dict):
+        message = choice.get("message")
+        said: Json = message if isinstance(message, dict) else {}
+        reason = choice.get("finish_reason")
+        return Answer(reply, said.get("content"), said.get("tool_calls"), reason, usage)
+    output = body.get("output", body.get("content"))
+    return Answer(reply, output, None, body.get("stop_reason"), usage)

@@ -1,0 +1,407 @@
+"""`wrap`: OpenAI's and Anthropic's own clients against a server with a window of 16k."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+import nanobot_context
+from model_server import WINDOW, ModelServer, serving
+from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.guard import shared
+
+RULE = "From now on never delete a file without asking me."
+NAME = "My name is Ada Okafor."
+TURNS = 10
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shared.forget()
+    yield
+    shared.forget()
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serving() as running:
+        yield running
+
+
+def day(number: int) -> str:
+    """Return a question with a log of some 3,000 tokens, in which one line is what counts."""
+    lines = [f"2026-03-{number:02} node-{at % 9} GET /items/{at * number} 200" for at in range(280)]
+    lines[140] = f"2026-03-{number:02} ERROR disk full on node-7, ticket OPS-{number}42"
+    return f"What failed on March {number}?\n" + "\n".join(lines)
+
+
+def assert_remembered(server: ModelServer) -> None:
+    """Ten turns were answered with one refusal, and the model still sees what it was told."""
+    assert server.refusals <= 1
+    assert len(server.asked) == TURNS + server.refusals
+    last = server.asked[-1]
+    sent = last.content.decode()
+    assert RULE in sent
+    assert NAME in sent
+    assert json.dumps(day(TURNS))[1:-1] in sent
+    # Of some of the oldest nothing but the question is left.
+    assert sum(f"OPS-{number}42" in sent for number in range(1, TURNS + 1)) >= TURNS - 2
+    assert last.tokens <= WINDOW
+
+
+# A loop of each API: it keeps everything, and sends everything ----------------------------------
+
+Ask = Callable[[Any, list[Any]], Any]
+MODEL = "gpt-4o-mini"
+CLAUDE = "claude-sonnet-5"
+
+
+def chat(client: Any, messages: list[Any]) -> Any:
+    return client.chat.completions.create(model=MODEL, messages=messages)
+
+
+def chat_streamed(client: Any, messages: list[Any]) -> Any:
+    options = {"include_usage": True}
+    return client.chat.completions.create(
+        model=MODEL, messages=messages, stream=True, stream_options=options
+    )
+
+
+def responses(client: Any, items: list[Any]) -> Any:
+    return client.responses.create(model=MODEL, input=items, instructions=RULE, store=False)
+
+
+def responses_streamed(client: Any, items: list[Any]) -> Any:
+    return client.responses.create(model=MODEL, input=items, instructions=RULE, stream=True)
+
+
+def claude(client: Any, messages: list[Any]) -> Any:
+    return client.messages.create(model=CLAUDE, messages=messages, max_tokens=1_000)
+
+
+def claude_streamed(client: Any, messages: list[Any]) -> Any:
+    return client.messages.create(model=CLAUDE, messages=messages, max_tokens=1_000, stream=True)
+
+
+def said(answer: Any) -> list[Any]:
+    """Return what a loop puts behind its messages: the client's own objects, as people do."""
+    if isinstance(answer, list):  # the events of a stream
+        return [{"role": "assistant", "content": "".join(map(piece, answer))}]
+    if hasattr(answer, "choices"):
+        return [answer.choices[0].message]
+    if hasattr(answer, "output"):
+        return list(answer.output)
+    return [{"role": "assistant", "content": answer.content}]
+
+
+def piece(event: Any) -> str:
+    if hasattr(event, "choices"):
+        return str(event.choices[0].delta.content or "") if event.choices else ""
+    delta = getattr(event, "delta", "")
+    return delta if isinstance(delta, str) else str(getattr(delta, "text", ""))
+
+
+def first() -> list[Any]:
+    return [
+        {"role": "user", "content": f"{NAME} {RULE}"},
+        {"role": "assistant", "content": "I will ask."},
+    ]
+
+
+def talk(client: Any, ask: Ask) -> None:
+    messages = first()
+    for number in range(1, TURNS + 1):
+        messages.append({"role": "user", "content": day(number)})
+        answer = ask(client, messages)
+        if not hasattr(answer, "model_dump"):
+            answer = list(answer)
+        messages += said(answer)
+        assert messages[-1]
+
+
+async def talk_async(client: Any, ask: Ask) -> None:
+    messages = first()
+    for number in range(1, TURNS + 1):
+        messages.append({"role": "user", "content": day(number)})
+        answer = await ask(client, messages)
+        if not hasattr(answer, "model_dump"):
+            answer = [event async for event in answer]
+        messages += said(answer)
+        assert messages[-1]
+
+
+def openai_client(server: ModelServer, **options: Any) -> openai.OpenAI:
+    return openai.OpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0, **options)
+
+
+def async_openai_client(server: ModelServer) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(api_key="k", base_url=f"{server.url}/v1", max_retries=0)
+
+
+OPENAI = [chat, chat_streamed, responses, responses_streamed]
+ANTHROPIC = [claude, claude_streamed]
+
+
+@pytest.mark.parametrize("ask", OPENAI)
+def test_ten_turns_of_openai_get_through_with_one_refusal(server: ModelServer, ask: Ask) -> None:
+    with openai_client(server) as client:
+        talk(nanobot_context.wrap(client), ask)
+    assert_remembered(server)
+
+
+@pytest.mark.parametrize("ask", ANTHROPIC)
+def test_ten_turns_of_anthropic_get_through_with_one_refusal(server: ModelServer, ask: Ask) -> None:
+    with anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as client:
+        talk(nanobot_context.wrap(client), ask)
+    assert_remembered(server)
+
+
+@pytest.mark.parametrize("ask", OPENAI)
+def test_ten_turns_of_async_openai_get_through(server: ModelServer, ask: Ask) -> None:
+    async def run() -> None:
+        async with async_openai_client(server) as client:
+            await talk_async(nanobot_context.wrap(client), ask)
+
+    asyncio.run(run())
+    assert_remembered(server)
+
+
+@pytest.mark.parametrize("ask", ANTHROPIC)
+def test_ten_turns_of_async_anthropic_get_through(server: ModelServer, ask: Ask) -> None:
+    async def run() -> None:
+        client = anthropic.AsyncAnthropic(api_key="k", base_url=server.url, max_retries=0)
+        async with client:
+            await talk_async(nanobot_context.wrap(client), ask)
+
+    asyncio.run(run())
+    assert_remembered(server)
+
+
+def test_without_it_the_same_conversation_fails(server: ModelServer) -> None:
+    with openai_client(server) as client, pytest.raises(openai.BadRequestError):
+        talk(client, chat)
+    with (
+        anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as claude_client,
+        pytest.raises(anthropic.BadRequestError),
+    ):
+        talk(claude_client, claude)
+
+
+# The rest of a client ----------------------------------------------------------------------------
+
+SHORT: list[Any] = [{"role": "user", "content": "Hello."}]
+TOO_LONG: list[Any] = [
+    *first(),
+    *({"role": "user", "content": day(number)} for number in range(1, 7)),
+]
+
+
+def test_the_client_stays_of_its_class_and_the_given_one_as_it_was(server: ModelServer) -> None:
+    with openai_client(server) as client:
+        wrapped = nanobot_context.wrap(client)
+        assert type(wrapped) is openai.OpenAI
+        assert wrapped is not client
+        with pytest.raises(openai.BadRequestError):
+            chat(client, TOO_LONG)
+        assert chat(wrapped, TOO_LONG).choices
+
+
+def test_a_request_that_fits_goes_out_byte_for_byte(server: ModelServer) -> None:
+    tools: Any = [{"type": "function", "function": {"name": "f", "parameters": {"x": 1e-7}}}]
+    with openai_client(server) as client:
+        for one in (client, nanobot_context.wrap(client)):
+            one.chat.completions.create(
+                model=MODEL, messages=[*SHORT], tools=tools, extra_body={"odd": [1.50, "é"]}
+            )
+    plain, wrapped = server.asked
+    assert plain.content == wrapped.content
+    assert plain.headers == wrapped.headers
+
+
+def test_a_client_made_of_a_wrapped_one_is_wrapped(server: ModelServer) -> None:
+    with openai_client(server) as client:
+        other = nanobot_context.wrap(client).with_options(timeout=30)
+        assert chat(other, TOO_LONG).choices
+    assert server.refusals == 1
+
+
+def test_every_way_to_ask_is_repaired(server: ModelServer) -> None:
+    asked: list[Callable[[openai.OpenAI], Any]] = [
+        lambda c: c.chat.completions.with_raw_response.create(
+            model=MODEL, messages=TOO_LONG
+        ).parse(),
+        lambda c: c.chat.completions.parse(model=MODEL, messages=TOO_LONG),
+        lambda c: c.responses.parse(model=MODEL, input=TOO_LONG),
+        lambda c: c.post(
+            "/chat/completions", body={"model": MODEL, "messages": TOO_LONG}, cast_to=httpx.Response
+        ),
+    ]
+    for ask in asked:
+        shared.forget()
+        with openai_client(server) as client:
+            assert ask(nanobot_context.wrap(client))
+    assert server.refusals == len(asked)
+    assert len(server.asked) == 2 * len(asked)
+
+
+def test_helpers_that_stream_are_repaired(server: ModelServer) -> None:
+    with openai_client(server) as client:
+        wrapped = nanobot_context.wrap(client)
+        with wrapped.chat.completions.stream(model=MODEL, messages=TOO_LONG) as stream:
+            said = stream.get_final_completion().choices[0].message.content
+        assert said == "It was OPS-642."
+        with wrapped.responses.stream(model=MODEL, input=TOO_LONG) as events:
+            assert events.get_final_response().output_text == said
+    with anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as client_of_claude:
+        wrapped_claude = nanobot_context.wrap(client_of_claude)
+        with wrapped_claude.messages.stream(
+            model=CLAUDE, messages=TOO_LONG, max_tokens=100
+        ) as messages:
+            assert messages.get_final_text() == said
+        assert messages.get_final_message().usage.input_tokens == server.asked[-1].tokens
+    assert server.refusals == 2  # once at each address of a provider
+
+
+def test_a_response_that_is_streamed_raw_is_repaired(server: ModelServer) -> None:
+    with openai_client(server) as client:
+        completions = nanobot_context.wrap(client).chat.completions
+        with completions.with_streaming_response.create(model=MODEL, messages=TOO_LONG) as raw:
+            assert json.loads(b"".join(raw.iter_bytes()))["choices"]
+
+
+def test_a_stated_window_holds_for_every_client_of_that_address(server: ModelServer) -> None:
+    for _ in range(3):
+        with openai_client(server) as client:
+            chat(nanobot_context.wrap(client), TOO_LONG)
+    assert server.refusals == 1
+    with serving() as other, openai_client(other) as client:
+        chat(nanobot_context.wrap(client), TOO_LONG)
+        assert other.refusals == 1
+
+
+def test_a_window_that_is_told_needs_no_refusal(server: ModelServer) -> None:
+    with openai_client(server) as client:
+        talk(nanobot_context.wrap(client, context_window=WINDOW), chat)
+    assert server.refusals == 0
+    assert len(server.asked) == TURNS
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (429, {"error": {"message": "slow down", "code": "rate_limit"}}, openai.RateLimitError),
+        (500, b"<html>oops</html>", openai.InternalServerError),
+        (400, {"error": {"message": "bad temperature"}}, openai.BadRequestError),
+    ],
+)
+def test_other_errors_are_raised_as_they_are(
+    server: ModelServer, status: int, body: Any, error: type[openai.APIStatusError]
+) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        handler.reply(status, body)
+        return True
+
+    server.instead = instead
+    with openai_client(server) as client:
+        raised = []
+        for one in (client, nanobot_context.wrap(client)):
+            with pytest.raises(error) as caught:
+                chat(one, SHORT)
+            raised.append((str(caught.value), caught.value.response.content))
+    assert raised[0] == raised[1]
+    assert len(server.asked) == 2
+
+
+def test_the_clients_own_retries_stay(server: ModelServer) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        if len(server.asked) == 1:
+            handler.reply(503, {"error": {"message": "busy"}})
+        return len(server.asked) == 1
+
+    server.instead = instead
+    with openai_client(server) as client:
+        assert chat(nanobot_context.wrap(client.with_options(max_retries=1)), SHORT).choices
+    assert len(server.asked) == 2
+
+
+def test_what_cannot_be_made_to_fit_raises_what_the_server_said(server: ModelServer) -> None:
+    huge = [{"role": "user", "content": "All is well. " * 12_000}]
+    with openai_client(server) as client, pytest.raises(openai.BadRequestError, match="16384"):
+        chat(nanobot_context.wrap(client), huge)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        'data: {"error": {"message": "maximum context length is 16384 tokens, got 20000 tokens"}}',
+        'event: error\ndata: {"type": "error", "error": {"message": "prompt is too long: 20000 '
+        'tokens > 16384 maximum"}}',
+    ],
+)
+def test_a_refusal_inside_a_stream_is_repaired(server: ModelServer, event: str) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        if len(server.asked) == 1:
+            handler.stream([f"{event}\n\n"])
+        return len(server.asked) == 1
+
+    server.instead = instead
+    with openai_client(server) as client:
+        pieces = list(chat_streamed(nanobot_context.wrap(client), TOO_LONG[:4]))
+    assert "".join(map(piece, pieces)) == "It was OPS-242."
+    assert len(server.asked) == 2
+
+
+def test_a_stream_is_not_waited_for_once_the_server_has_begun(server: ModelServer) -> None:
+    """A comment keeps a connection open: who waits for it must get it."""
+    events = [": working\n\n", 'data: {"error": {"message": "broke"}}\n\n']
+
+    def instead(handler: Any, asked: Any) -> bool:
+        handler.stream(events)
+        return True
+
+    server.instead = instead
+    with httpx.Client() as http, openai_client(server, http_client=http) as client:
+        wrapped = nanobot_context.wrap(client)
+        with pytest.raises(openai.APIError, match="broke"):
+            list(chat_streamed(wrapped, SHORT))
+    assert len(server.asked) == 1
+
+
+def test_what_the_server_keeps_is_left_alone(server: ModelServer) -> None:
+    with openai_client(server) as client:
+        wrapped = nanobot_context.wrap(client, context_window=2_000)
+        wrapped.responses.create(model=MODEL, input=SHORT * 20, previous_response_id="r0")
+        wrapped.responses.create(model=MODEL, input=day(1)[:9_000])
+    assert len(server.asked[0].body["input"]) == 20
+
+
+def test_the_connections_live_as_long_as_either_client(server: ModelServer) -> None:
+    client = openai_client(server)
+    wrapped = nanobot_context.wrap(client)
+    chat(wrapped, SHORT)
+    del wrapped
+    gc.collect()
+    chat(client, SHORT)
+    again = nanobot_context.wrap(nanobot_context.wrap(client))
+    del client
+    gc.collect()
+    chat(again, SHORT)
+    again.close()
+    assert again.is_closed()
+    with pytest.raises(openai.APIConnectionError):
+        chat(again, SHORT)
+
+
+@pytest.mark.parametrize("client", [None, object(), openai, httpx.Client])
+def test_anything_else_is_refused_by_its_name(client: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="`client` must be a client of OpenAI's"):
+        nanobot_context.wrap(client)
