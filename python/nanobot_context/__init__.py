@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from nanobot_context.archive import Archive
+    from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
     from nanobot_context.events import subscribe
     from nanobot_context.installer import install, status, uninstall
-    from nanobot_context.recovery import call_with_recovery, call_with_recovery_sync
     from nanobot_context.session import Session
     from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
     from nanobot_context.settings import Settings, load_settings
@@ -131,8 +131,8 @@ _LAZY = {
     "Settings": "nanobot_context.settings",
     "Summarizer": "nanobot_context.summary",
     "Summary": "nanobot_context.summary",
-    "call_with_recovery": "nanobot_context.recovery",
-    "call_with_recovery_sync": "nanobot_context.recovery",
+    "call_with_recovery": "nanobot_context.calls",
+    "call_with_recovery_sync": "nanobot_context.calls",
     "load_settings": "nanobot_context.settings",
     "install": "nanobot_context.installer",
     "status": "nanobot_context.installer",

@@ -1,17 +1,15 @@
-"""One model call that gets through: compressed to fit, repaired and sent again where it is refused.
+"""What is sent when a provider refuses a request: smaller ones, as long as that helps.
 
 What is sent next is decided by `Recovery` in the core, which does no I/O. `recover` is what drives
-it, for `call_with_recovery` and for nanobot.
+it, whoever sends.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
@@ -25,27 +23,14 @@ from nanobot_context._core import (
     fit_messages,
     fits,
     get_output_limit,
-    reduce_messages,
-    token_bound,
-)
-from nanobot_context.arguments import (
-    check_callable,
-    check_instance,
-    check_messages,
-    check_whole,
-    invalid,
 )
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
-from nanobot_context.overflow import Usage, detect_overflow, is_empty
+from nanobot_context.overflow import Usage, is_empty
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.types import Message
-
-Response = TypeVar("Response")
-
-_log = logging.getLogger("nanobot_context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,81 +394,6 @@ def compress(
         return fitted.messages, fitted.receipt
 
 
-@dataclass(slots=True)
-class _Call:
-    """The exchange of `call_with_recovery`."""
-
-    chat: Callable[..., Awaitable[Any]]
-    messages: list[Message]
-    model: str | None
-    tools: list[dict[str, Any]] | None
-    window_tokens: int
-    archive: Archive | None
-    on_overflow: Callable[[Overflow], None] | None
-    wants_reasoning: bool = False
-
-    async def send(self, attempt: Attempt) -> Any:
-        try:
-            response = self.chat(attempt.messages, max_tokens=attempt.max_tokens)
-            # What a function that is not async answers is paid for, too.
-            if inspect.isawaitable(response):
-                response = await response
-        except StopIteration as error:
-            raise RuntimeError(
-                "`chat` raised StopIteration, which no coroutine can hand on\n"
-                "hint: `call_with_recovery_sync` does"
-            ) from error
-        except Exception as error:
-            overflow = detect_overflow(error)
-            if overflow is None:
-                raise
-            return Refused(overflow, error)
-        usage = Usage.of(response, window_tokens=self.window_tokens)
-        if not self._is_settled(usage, attempt):
-            usage = replace(usage, counted_tokens=_counted(self, attempt) or 0)
-        overflow = detect_overflow(None, usage=usage)
-        if overflow is None or is_answer(usage, overflow):
-            return response
-        return Refused(overflow, response)
-
-    def _is_settled(self, usage: Usage, attempt: Attempt) -> bool:
-        """Return whether our own count would say nothing of what the provider used."""
-        if usage.input_tokens is None:
-            return detect_overflow(None, usage=usage) is None
-        try:
-            bound = token_bound(attempt.messages, self.model, tools=self.tools)
-        except InvalidMessageError:
-            # The provider may know more shapes than we do, and its answer is paid for.
-            return True
-        theirs = usage.input_tokens + usage.cache_tokens
-        return says_nothing(theirs, bound, self.window_tokens)
-
-    def count(self, messages: list[Message]) -> int:
-        return count_tokens(messages, self.model, tools=self.tools)
-
-    def fixed(self) -> int:
-        return self.count(never_cut(self.messages))
-
-    def shorten(self, max_tokens: int) -> list[Message]:
-        reduced = reduce_messages(
-            self.messages, max_tokens, self.model, tools=self.tools, archive=self.archive
-        )
-        # The originals would be cut away again: a mark is enough.
-        return with_reasoning(reduced.messages, []) if self.wants_reasoning else reduced.messages
-
-    def restored(self, messages: list[Message]) -> list[Message]:
-        self.wants_reasoning = True
-        return with_reasoning(messages, self.messages)
-
-    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        if self.on_overflow is not None:
-            try:
-                self.on_overflow(refused.overflow)
-            except Exception:
-                # Who listens must not cost the call.
-                _log.exception("`on_overflow` failed")
-
-
 # A text has seldom fewer than three bytes a token, and a prompt that was cut has lost half of it:
 # see `detect_silent` of the core.
 _BYTES_READ = 6
@@ -505,179 +415,3 @@ def is_answer(usage: Usage, overflow: Overflow) -> bool:
     Then the provider counts more than we do, or its window is larger than we think.
     """
     return bool(usage.output_tokens) and overflow.limit_tokens == usage.window_tokens
-
-
-async def call_with_recovery(
-    chat: Callable[..., Awaitable[Response]],
-    messages: Sequence[Mapping[str, Any]],
-    *,
-    context_window: int | None = None,
-    model: str | None = None,
-    tools: Sequence[Mapping[str, Any]] | None = None,
-    max_output_tokens: int | None = None,
-    settings: Settings | None = None,
-    archive: Archive | None = None,
-    compressor: Compressor | None = None,
-    on_overflow: Callable[[Overflow], None] | None = None,
-) -> Response:
-    """Return what `chat` answers to `messages`, which are made to fit and sent smaller if refused.
-
-    The messages are compressed as `compress_messages` does. When the provider refuses them as too
-    long, by an exception or by the usage that it reports, they are compressed to the limit that it
-    states, or else to 60 % of what was refused; each attempt is smaller than the one before, and
-    after three there is no other. A stated limit counts from 256 tokens on. An output cap lowers
-    `max_tokens` only, and so does a sum of prompt and answer that leaves room for a short answer.
-    System messages, the last message of the user, the user's rules and the newest calls stay in
-    each attempt. A provider that wants the model's reasoning back gets it, with nothing cut.
-    Where a prompt that was cut in silence is sent again and comes back empty, the first answer is
-    returned. Everything else that `chat` returns or raises comes back as it is. Calls no model but
-    through `chat`; the list that came in is not changed.
-
-    Args:
-        chat: The call of the model: `await chat(messages, max_tokens=...)`, where `max_tokens` is
-            the limit for the answer, `None` for none. Of a function that is not async, what it
-            returns is the answer; other tasks wait while it runs. A stream must be read to its
-            first piece inside, or else its refusal comes too late.
-        messages: The conversation.
-        context_window: The model's window in tokens: see `get_context_window`. 0 where it is not
-            known: then only a refusal shortens anything. `None` is that of `compressor`.
-        model: The model that tokens are counted for.
-        tools: The tool schemas that `chat` sends along, for they count.
-        max_output_tokens: The limit for the answer.
-        settings: Limits of the compression.
-        archive: Where originals of shortened tool results are kept.
-        compressor: Compresses in place of `compress_messages`, with its own settings and archive:
-            that of the conversation, which keeps its prefix steady.
-        on_overflow: Called for each refusal with what the provider said; its
-            `limit_tokens` are worth remembering. What it raises is logged.
-
-    Raises:
-        ContextOverflowError: What must stay is larger than the window, or nothing that is small
-            enough was accepted.
-        InvalidMessageError: A message is of a shape that cannot be counted; nothing was sent.
-        InvalidArgumentError: Another argument cannot be used.
-    """
-    if not callable(chat):
-        raise invalid("chat", "callable", chat)
-    if _yields(chat):
-        raise invalid("chat", "a function that returns its answer, none that yields", chat)
-    check_instance("compressor", compressor, Compressor, optional=True)
-    if context_window is None:
-        if compressor is None:
-            raise invalid("context_window", "a whole number, where there is no `compressor`", None)
-        context_window = compressor.context_window
-    check_whole("context_window", context_window)
-    check_whole("max_output_tokens", max_output_tokens, optional=True)
-    check_callable("on_overflow", on_overflow)
-    check_instance("settings", settings, Settings, optional=True)
-    given: list[Message] = check_messages("messages", messages)
-    schemas = cast("list[dict[str, Any]] | None", tools)
-    for index, tool in enumerate(tools if isinstance(tools, list) else ()):
-        check_instance(f"tools[{index}]", tool, dict)
-    if model is None and compressor is not None:
-        model = compressor.model
-    token_bound([], model, tools=tools)  # what cannot be used is said before anything is paid for
-    settings = settings or Settings()
-    first, limit = given, max_output_tokens
-    if context_window:
-        room = Room(given, context_window, model, schemas, max_output_tokens)
-        reserve = room.reserve()
-        if compressor is not None:
-            first = compressor.compress(
-                given, context_window=context_window, max_output_tokens=reserve
-            )
-        else:
-            first, _ = compress(
-                given,
-                context_window,
-                model,
-                tools=schemas,
-                max_output_tokens=reserve,
-                settings=settings,
-                archive=archive,
-            )
-        limit = room.limit(first)
-    call = _Call(chat, given, model, schemas, context_window, archive, on_overflow)
-    try:
-        answer: Response = await recover(
-            call,
-            Attempt(first, limit),
-            model=model,
-            emergency_ratio=settings.emergency_ratio,
-        )
-    except GaveUp as gave_up:
-        if not gave_up.answer_stands:
-            raise gave_up.overflow_error(model) from gave_up.refused.refusal
-        answer = gave_up.refused.hand_on()
-    return answer
-
-
-def _yields(chat: object) -> bool:
-    """Return whether a call would only make a generator, which nothing has been sent for."""
-    function = chat if inspect.isroutine(chat) else getattr(chat, "__call__", chat)  # noqa: B004
-    return inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
-
-
-class _Stopped(Exception):
-    """`chat` raised `StopIteration`, which no coroutine may."""
-
-    def __init__(self, error: StopIteration) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-def call_with_recovery_sync(
-    chat: Callable[..., Response],
-    messages: Sequence[Mapping[str, Any]],
-    *,
-    context_window: int | None = None,
-    model: str | None = None,
-    tools: Sequence[Mapping[str, Any]] | None = None,
-    max_output_tokens: int | None = None,
-    settings: Settings | None = None,
-    archive: Archive | None = None,
-    compressor: Compressor | None = None,
-    on_overflow: Callable[[Overflow], None] | None = None,
-) -> Response:
-    """Return what `chat`, which is not async, answers: as `call_with_recovery` does.
-
-    Raises:
-        ContextOverflowError: What must stay is larger than the window, or nothing that is small
-            enough was accepted.
-        InvalidMessageError: A message is of a shape that cannot be counted; nothing was sent.
-        InvalidArgumentError: Another argument cannot be used; `chat` is async, for one.
-    """
-
-    def asked(sent: list[Message], *, max_tokens: int | None) -> Response:
-        try:
-            answer = chat(sent, max_tokens=max_tokens)
-        except StopIteration as error:
-            raise _Stopped(error) from error
-        if inspect.isawaitable(answer):
-            if inspect.iscoroutine(answer):
-                answer.close()
-            raise invalid("chat", "a function that is not async", chat)
-        return answer
-
-    if inspect.iscoroutinefunction(chat):
-        raise invalid("chat", "a function that is not async", chat)
-    call = call_with_recovery(
-        cast("Any", asked if callable(chat) and not _yields(chat) else chat),
-        messages,
-        context_window=context_window,
-        model=model,
-        tools=tools,
-        max_output_tokens=max_output_tokens,
-        settings=settings,
-        archive=archive,
-        compressor=compressor,
-        on_overflow=on_overflow,
-    )
-    try:
-        call.send(None)
-    except StopIteration as ended:
-        answer: Response = ended.value
-        return answer
-    except _Stopped as stopped:
-        raise stopped.error from None
-    raise AssertionError("nothing in it waits")

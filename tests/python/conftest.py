@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import gc
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -29,6 +31,15 @@ settings.load_profile(
     if os.environ.get("NANOBOT_CONTEXT_SLOW") == "1"
     else os.environ.get("HYPOTHESIS_PROFILE", "fast")
 )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test's servers state is not what another's do, nor is what the developer's did."""
+    from nanobot_context.guard import shared
+
+    monkeypatch.setattr(shared, "nanobot_config_path", lambda: Path("/nowhere/config.json"))
+    shared.forget()
 
 
 def pytest_collection_finish() -> None:

@@ -22,16 +22,29 @@ def _shared() -> WindowResolver:
     # Who has no nanobot gets no folder of its own.
     is_there = config.parent.is_dir()
     learned = ProviderLimits.load(learned_file(config)) if is_there else ProviderLimits()
+    return _made(learned)
+
+
+def _made(learned: ProviderLimits) -> WindowResolver:
     # Of a script's own requests each token is wanted.
     return WindowResolver(LoadedSettings(Settings()), learned=learned, most_unwritten=sys.maxsize)
 
 
-def shared_windows(settings: Settings) -> WindowResolver:
+def shared_windows(
+    settings: Settings, window_tokens: int | None = None, *, is_named: bool = True
+) -> WindowResolver:
     """Return the window of every model as `settings` have it, with what this process has learned.
 
     nanobot's own config file says nothing here.
+
+    Args:
+        window_tokens: The window that is told; 0 where none is known.
+        is_named: Whether it is known whom requests go to; else nothing is learned for the next.
     """
-    windows = replace(_shared(), loaded=LoadedSettings(settings))
+    if window_tokens is not None:
+        settings = replace(settings, context_window_override=window_tokens)
+    shared = _shared() if is_named else _made(ProviderLimits())
+    windows = replace(shared, loaded=LoadedSettings(settings))
     windows.told = Told(_defaults=())
     return windows
 

@@ -63,9 +63,9 @@ class Protection:
     telemetry: Telemetry = field(default_factory=Telemetry)
 
     @classmethod
-    def by(cls, settings: Settings) -> Protection:
-        """Return what `settings` ask for."""
-        return cls(Fitter(settings, shared_windows(settings)))
+    def by(cls, settings: Settings, window_tokens: int | None = None) -> Protection:
+        """Return what `settings` ask for, with the window that is told."""
+        return cls(Fitter(settings, shared_windows(settings, window_tokens)))
 
     async def run(self, method: str, url: str, content: bytes, send: Send) -> Any:
         """Return the response to a request, which goes out as it is where nothing has to be cut.

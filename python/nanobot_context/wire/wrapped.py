@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Coroutine
-from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
 
@@ -48,10 +47,7 @@ def wrap(
     http = getattr(client, "_client", None)
     if not (callable(getattr(client, "copy", None)) and callable(getattr(http, "send", None))):
         raise invalid("client", "a client of OpenAI's or Anthropic's", client)
-    settings = settings or Settings()
-    if context_window is not None:
-        settings = replace(settings, context_window_override=context_window)
-    protection = Protection.by(settings)
+    protection = Protection.by(settings or Settings(), context_window)
     wrapped: Client = client.copy(http_client=protected_client(http, protection))  # type: ignore[attr-defined]
     return wrapped
 

@@ -23,14 +23,6 @@ NAME = "My name is Ada Okafor."
 TURNS = 10
 
 
-@pytest.fixture(autouse=True)
-def _nothing_learned(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[None]:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    shared.forget()
-    yield
-    shared.forget()
-
-
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
     with serving() as running:

@@ -1,0 +1,188 @@
+"""What a refusal teaches `call_with_recovery` holds for the calls that follow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nanobot_context import (
+    Compressor,
+    ContextOverflowError,
+    Overflow,
+    call_with_recovery,
+    call_with_recovery_sync,
+    count_tokens,
+)
+from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.guard import shared
+
+MODEL = "gpt-4o"
+LONG: list[dict[str, Any]] = [
+    {"role": "user", "content": "From now on never delete a file."},
+    *(
+        {"role": role, "content": f"{number}: " + "all is well. " * 700}
+        for number in range(6)
+        for role in ("user", "assistant")
+    ),
+    {"role": "user", "content": "And now?"},
+]
+
+
+@dataclass
+class Server:
+    """A model with a window, which says or hides how large it is."""
+
+    window: int = 8_000
+    says: bool = True
+    cap: int | None = None
+    sent: list[int] = field(default_factory=list)
+    limits: list[int | None] = field(default_factory=list)
+    refusals: int = 0
+
+    def __call__(self, messages: list[Any], *, max_tokens: int | None) -> Any:
+        tokens = count_tokens(messages, MODEL)
+        self.sent.append(tokens)
+        self.limits.append(max_tokens)
+        if self.cap is not None and (max_tokens or 0) > self.cap:
+            self.refusals += 1
+            raise ValueError(
+                f"max_tokens is too large: {max_tokens}. This model supports at most {self.cap}"
+            )
+        if tokens > self.window:
+            self.refusals += 1
+            limit = f"This model's maximum context length is {self.window} tokens. "
+            text = f"However, your messages resulted in {tokens} tokens."
+            raise ValueError((limit if self.says else "context_length_exceeded: ") + text)
+        usage = {"prompt_tokens": tokens, "completion_tokens": 3}
+        return {"choices": [{"message": {"content": "Yes."}}], "usage": usage}
+
+
+def ask(server: Server, **arguments: Any) -> Any:
+    return call_with_recovery_sync(
+        server, LONG, **{"context_window": 128_000, "model": MODEL, **arguments}
+    )
+
+
+@pytest.mark.parametrize("says", [True, False])
+@pytest.mark.parametrize("window", [128_000, 0])
+def test_the_same_overflow_is_not_sent_twice(says: bool, window: int) -> None:
+    server = Server(says=says)
+    ask(server, context_window=window)
+    assert server.refusals == 1 or not says
+    first = len(server.sent)
+    for _ in range(4):
+        assert ask(server, context_window=window)
+    assert len(server.sent) == first + 4
+
+
+def test_the_async_twin_has_learned_what_the_sync_one_did() -> None:
+    server = Server()
+    ask(server)
+
+    async def chat(messages: list[Any], *, max_tokens: int | None) -> Any:
+        return server(messages, max_tokens=max_tokens)
+
+    asyncio.run(call_with_recovery(chat, LONG, context_window=128_000, model=MODEL))
+    assert server.refusals == 1
+
+
+def test_a_conversations_compressor_goes_by_what_was_stated() -> None:
+    server, compressor = Server(), Compressor(128_000, MODEL)
+    for _ in range(3):
+        call_with_recovery_sync(server, LONG, compressor=compressor)
+    assert server.refusals == 1
+
+
+def test_a_stream_whose_refusal_was_seen_teaches_as_well() -> None:
+    server = Server()
+
+    def chat(messages: list[Any], *, max_tokens: int | None) -> Iterator[str]:
+        server(messages, max_tokens=max_tokens)
+        return iter(["Y", "es."])
+
+    for _ in range(3):
+        pieces = call_with_recovery_sync(chat, LONG, context_window=128_000, model=MODEL)
+        assert list(pieces) == ["Y", "es."]
+    assert server.refusals == 1
+
+
+@pytest.mark.parametrize("other", [{"model": "gpt-4.1"}, {"endpoint": "http://127.0.0.1:8000/v1"}])
+def test_what_one_server_states_is_not_what_another_has(other: dict[str, Any]) -> None:
+    small, large = Server(), Server(window=128_000)
+    ask(small)
+    ask(large, **other)
+    assert large.refusals == 0
+    assert large.sent == [count_tokens(LONG, MODEL)]
+    ask(small)
+    assert small.refusals == 1
+
+
+def test_a_call_that_names_no_model_teaches_nothing() -> None:
+    small, large = Server(), Server(window=128_000)
+    ask(small, model=None)
+    ask(large, model=None)
+    assert large.sent == [count_tokens(LONG, MODEL)]
+
+
+def test_a_cap_on_answers_holds_for_the_next_call() -> None:
+    server = Server(window=128_000, cap=4_096)
+    for _ in range(3):
+        ask(server, max_output_tokens=16_000)
+    assert server.refusals == 1
+    assert server.limits == [16_000, 4_096, 4_096, 4_096]
+
+
+def test_a_window_that_is_told_smaller_than_stated_holds() -> None:
+    server = Server()
+    ask(server)
+    ask(server, context_window=4_000)
+    assert server.sent[-1] <= 4_000
+
+
+def test_on_overflow_is_told_of_the_one_refusal() -> None:
+    server, told = Server(), list[Overflow]()
+    for _ in range(3):
+        ask(server, on_overflow=told.append)
+    assert [overflow.limit_tokens for overflow in told] == [8_000]
+
+
+def test_what_must_stay_is_measured_by_the_window_that_was_stated() -> None:
+    server = Server()
+    ask(server)
+    huge = [{"role": "user", "content": "all is well. " * 4_000}]
+    with pytest.raises(ContextOverflowError) as raised:
+        call_with_recovery_sync(server, huge, context_window=128_000, model=MODEL)
+    assert raised.value.limit_tokens <= 8_000
+    assert set(raised.value.parts) >= {"last_user"}
+
+
+def test_beside_nanobot_it_holds_in_the_next_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(shared, "nanobot_config_path", lambda: tmp_path / "config.json")
+    server = Server()
+    for _ in range(3):
+        shared.forget()  # a process begins so
+        ask(server)
+    assert server.refusals == 1
+    assert (tmp_path / "nanobot-context" / "learned.json").exists()
+
+
+def test_without_nanobot_nothing_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / ".nanobot"
+    monkeypatch.setattr(shared, "nanobot_config_path", lambda: folder / "config.json")
+    shared.forget()
+    ask(Server())
+    assert not folder.exists()
+
+
+def test_an_endpoint_is_a_text() -> None:
+    with pytest.raises(InvalidArgumentError, match="`endpoint` must be a `str`"):
+        ask(Server(), endpoint=8000)
