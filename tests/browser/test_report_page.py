@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from nanobot_context import Archive, compress_messages
+from nanobot_context.guard.record import RequestRecord, Sent
 from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.message_texts import message_text
 from nanobot_context.replay import Replay, replay
@@ -294,7 +295,7 @@ def test_the_tree_for_screen_readers_says_what_the_page_shows(
     expect(option).to_have_attribute("aria-posinset", "1")
     for name in ("Role", "What became of it"):
         expect(page.get_by_role("combobox", name=name)).to_be_visible()
-    for name in ("Tokens of each request", "Messages"):
+    for name in ("Replay: what each request would hold", "Messages"):
         expect(page.get_by_role("region", name=name)).to_be_visible()
 
 
@@ -494,3 +495,38 @@ def test_conversations_of_next_to_nothing_have_a_page(
     assert ("no system prompt" in page.locator("#footer").inner_text()) == bool(messages)
     for key in ("Home", "End", "ArrowRight", "Shift+ArrowLeft", "Enter", "Escape"):
         page.keyboard.press(key)
+
+
+def test_what_was_sent_stands_before_the_replay(open_page: Opener, tmp_path: Path) -> None:
+    def record(tokens_before: int, *attempts: Sent, **more: Any) -> RequestRecord:
+        known: dict[str, Any] = {
+            "at": "2026-01-02T03:04:05.000+00:00",
+            "session": "cli:direct",
+            "is_subagent": False,
+            "model": MODEL,
+            "place": MODEL,
+            "window_tokens": 16_000,
+            "window_source": "the server said so",
+            "fixed_tokens": 5_000,
+            "answer_tokens": 4_000,
+            "messages": 9,
+            "outcome": "answered",
+        }
+        return RequestRecord(tokens_before=tokens_before, attempts=attempts, **known | more)
+
+    records = [
+        record(3_000, Sent(3_000), prompt_tokens=3_000, cached_tokens=1_500),
+        record(35_015, Sent(35_015, refused="input"), Sent(6_897), cut_messages=3, gone_names=12),
+        record(2_000, Sent(2_000), is_subagent=True),
+    ]
+    page = open_page(written(tmp_path / "page.html", agent_messages(1, 2), records=records))
+    expect(page.get_by_role("heading", name="What was sent")).to_be_visible()
+    figures = page.locator("#figures").inner_text()
+    assert "3 requests" in figures
+    assert "1 attempt" in figures
+    assert "50 %" in figures
+    expect(page.locator("#facts")).to_contain_text("the server said so")
+    cells = page.locator("#sends tbody tr").nth(1).locator("td").all_inner_texts()
+    numbers = ["35,015", "6,897", "16,000", "3", "12", "refused at 35,015"]
+    assert cells == ["2026-01-02 03:04:05", *numbers]
+    expect(page.locator("#footer")).to_contain_text("a replay, not what was sent")

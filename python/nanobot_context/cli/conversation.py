@@ -275,6 +275,7 @@ def report(
             model=known.model,
             events=happened,
             learned=known.learned,
+            records=[] if window is not None or model is not None else known.records(conversation),
             settings=known.settings,
             on_request=on_request,
         )

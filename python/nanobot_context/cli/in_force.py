@@ -10,7 +10,7 @@ from typing import Any
 
 from nanobot_context import get_context_window
 from nanobot_context.conversations import Conversation, configured, read_objects
-from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.record import RequestRecord, read_records
 from nanobot_context.guard.telemetry import events_file
@@ -28,7 +28,7 @@ class InForce:
         window_tokens: The window: that of the options, else what nanobot's requests have.
         window_source: Where that number comes from.
         settings: The settings.
-        learned: What providers taught, as JSON values.
+        learned: What providers taught of the model where its requests go, as JSON values.
     """
 
     model: str | None
@@ -68,11 +68,12 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
     learned = ProviderLimits.load(learned_file(config))
     windows = WindowResolver(loaded, learned=learned)
     model = model or conversation.model or windows.told.file.model
+    # nanobot is only asked where that can make a difference: to import it takes seconds.
+    addresses = configured_addresses(config, model) if learned.names_of(model) else ()
+    names = {name_of(model, address) for address in addresses} or set(learned.names_of(model))
     if window is not None:
         known = Window(window, "`--window`")
     else:
-        # nanobot is only asked where that can make a difference: to import it takes seconds.
-        addresses = configured_addresses(config, model) if learned.names_of(model) else ()
         known = windows.configured(model, addresses)
         if not known.tokens:
             known = Window(get_context_window(model), f"not used by nanobot: {known.source} is 0")
@@ -81,6 +82,6 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
         window_tokens=known.tokens,
         window_source=known.source,
         settings=loaded.settings,
-        learned=learned.to_dict(),
+        learned={name: one for name, one in learned.to_dict().items() if name in names},
         _loaded=loaded,
     )

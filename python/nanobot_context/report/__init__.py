@@ -6,7 +6,7 @@ conversation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from nanobot_context.report.render import render
 
 if TYPE_CHECKING:
     from nanobot_context.events import TelemetryEvent
+    from nanobot_context.guard.record import RequestRecord
     from nanobot_context.settings import Settings
 
 __all__ = ["report_page", "write_report"]
@@ -32,6 +33,7 @@ def write_report(
     model: str | None = None,
     events: Iterable[Mapping[str, Any] | TelemetryEvent] | None = None,
     learned: Mapping[str, Mapping[str, Any]] | None = None,
+    records: Sequence[RequestRecord] = (),
     max_output_tokens: int | None = None,
     settings: Settings | None = None,
     on_request: Callable[[int, int], None] | None = None,
@@ -50,6 +52,8 @@ def write_report(
         events: What really happened, as `nanobot_context.events` tells it: objects, or the lines
             of a file of events. Those of other sessions are left out.
         learned: What providers taught, as `status().learned` has it.
+        records: The requests of the conversation that were recorded, oldest first; the page says
+            what was sent by them, and that the rest is a replay.
         max_output_tokens: The limit for an answer: see `replay`.
         settings: Limits of the compression.
         on_request: Called after each request with how many are done and how many there are.
@@ -72,7 +76,9 @@ def write_report(
         archive=originals_of(conversation.source),
         on_request=on_request,
     )
-    Path(path).write_bytes(report_page(conversation, replayed, events=events, learned=learned))
+    Path(path).write_bytes(
+        report_page(conversation, replayed, events=events, learned=learned, records=records)
+    )
     return replayed
 
 
@@ -82,8 +88,11 @@ def report_page(
     *,
     events: Iterable[Mapping[str, Any] | TelemetryEvent] | None = None,
     learned: Mapping[str, Mapping[str, Any]] | None = None,
+    records: Sequence[RequestRecord] = (),
 ) -> bytes:
     """Return the page of a replay, in UTF-8: see `write_report`."""
     check_instance("conversation", conversation, Conversation)
     check_instance("replayed", replayed, Replay)
-    return page(conversation.name, render(conversation, replayed, events or (), learned or {}))
+    return page(
+        conversation.name, render(conversation, replayed, events or (), learned or {}, records)
+    )

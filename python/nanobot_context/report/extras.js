@@ -55,7 +55,28 @@ function eventCells([at, kind, model, facts]) {
   return [time(at), spaced(kind), quoted(model ?? ""), fragment(...numbers)];
 }
 
+const recorded = report.recorded.map(
+  ([at, before, sent, refused, window, source, cut, gone, prompt, cached, outcome, isSubagent]) =>
+    ({ at, before, sent, refused, window, source, cut, gone, prompt, cached, outcome, isSubagent }));
+
+function sentCells(one) {
+  const said = [
+    ...one.refused.map((tokens) => `refused at ${say(tokens)}`),
+    one.outcome !== "answered" && one.outcome,
+    one.isSubagent && "subagent",
+  ].filter(Boolean).join(", ");
+  return [time(one.at), say(one.before), say(one.sent), say(one.window), say(one.cut), say(one.gone),
+    el("span", { class: one.refused.length || one.outcome !== "answered" ? "bad" : "" }, said)];
+}
+
 function showExtras() {
+  const sentHeads = [["When", "when"], ["Before", "number"], ["Sent", "number"], ["Window", "number"],
+    ["Messages cut", "number"], ["Names gone", "number"], ["What happened"]];
+  showTable("recorded", "sends", sentHeads, recorded.slice(-firstEvents).map(sentCells));
+  if (recorded.length > firstEvents) {
+    const note = `The last ${firstEvents} of ${plural(recorded.length, "request")}.`;
+    byId("sends").after(el("p", { class: "quiet more" }, note));
+  }
   byId("summaries").hidden = report.summaries.length === 0;
   byId("timeline").append(...report.summaries.map(summaryEntry));
   const lessonHeads = [["Model"], ["What"], ["Value", "number"], ["When", "when"]];

@@ -45,6 +45,29 @@ function aboutRequest(request) {
 
 /** Returns the large numbers below the title: name, number, words, and whether it is a bad one. */
 function figures() {
+  return report.recorded.length ? recordedFigures() : replayedFigures();
+}
+
+function recordedFigures() {
+  const refused = sum(recorded.map((one) => one.refused.length));
+  const smaller = recorded.filter((one) => one.before > one.sent && one.outcome === "answered");
+  const unanswered = recorded.filter((one) => one.outcome !== "answered").length;
+  const reported = recorded.filter((one) => one.prompt !== null);
+  const last = recorded.at(-1);
+  return [
+    ["Sent", plural(recorded.length, "request"), `the newest at a window of ${say(last.window)}`],
+    ["Largest request", compact.format(largest(recorded.map((one) => one.sent))),
+      `${compact.format(largest(recorded.map((one) => one.before)))} uncompressed`],
+    ["Made to fit", plural(smaller.length, "request"),
+      `${compact.format(sum(smaller.map((one) => one.before - one.sent)))} tokens not sent`],
+    ["Refused", plural(refused, "attempt"), refused ? "as too large, then sent again smaller" : "none was too large"],
+    ["Cache reuse", percent(sum(reported.map((one) => one.cached ?? 0)), sum(reported.map((one) => one.prompt))),
+      "of all prompt tokens, as reported"],
+    ...(unanswered ? [["Not answered", plural(unanswered, "request"), "an error, or too large for any repair", "bad"]] : []),
+  ];
+}
+
+function replayedFigures() {
   const most = (name) => compact.format(largest(requests.map((request) => request[name])));
   const total = (name) => sum(requests.map((request) => request[name]));
   const failed = requests.filter((request) => request.error).length;
@@ -71,6 +94,7 @@ function showHead() {
   byId("name").append(quoted(report.name));
   byId("facts").append(
     quoted(report.model ?? "no model named"), ` · window ${say(report.window)} tokens · ${report.counted} counts`,
+    recorded.length ? fragment(" · ", quoted(recorded.at(-1).source)) : " · replay",
   );
   byId("figures").append(...figures().map(([name, number, note, kind]) => el("div", { class: kind },
     el("dt", {}, name), el("dd", { class: "big" }, number), el("dd", { class: "small" }, note))));
@@ -79,6 +103,7 @@ function showHead() {
   byId("legend").append(...report.parts.filter(isThere).map(swatch));
   const note = "What stands here has no system prompt: what nanobot adds to a request is not counted.";
   byId("footer").append(
+    recorded.length ? "What was sent is from the record. The rest is a replay, not what was sent: " : "",
     "Replayed from ", quoted(report.source), ` by nanobot-context ${report.version}. `,
     `Token counts are ${counts}; no model was called. `,
     hasPrompt || !messages.length ? "" : note,

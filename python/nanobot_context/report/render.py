@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -18,6 +18,7 @@ from nanobot_context.replay import Replay, Request
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
     from nanobot_context.events import TelemetryEvent
+    from nanobot_context.guard.record import RequestRecord
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
@@ -52,6 +53,7 @@ def render(
     replayed: Replay,
     events: Iterable[Mapping[str, Any] | TelemetryEvent],
     learned: Mapping[str, Mapping[str, Any]],
+    records: Sequence[RequestRecord] = (),
 ) -> dict[str, Any]:
     """Return the page's data as JSON values; `page.js` names the columns again."""
     texts = _Texts()
@@ -95,12 +97,30 @@ def render(
         "requests": [_request(request) for request in replayed.requests],
         "messages": messages,
         "cuts": cuts,
+        "recorded": [_recorded(record) for record in records],
         "summaries": list(_summaries(conversation, happened)),
         "learned": list(_learned(learned, happened)),
         "answers": list(_answers(happened)),
         "events": list(_events(happened)),
         "texts": texts.all,
     }
+
+
+def _recorded(record: RequestRecord) -> list[Any]:
+    return [
+        record.at,
+        record.tokens_before,
+        record.tokens_after,
+        [one.tokens for one in record.refusals],
+        record.window_tokens,
+        record.window_source,
+        record.cut_messages,
+        record.gone_names,
+        record.prompt_tokens,
+        record.cached_tokens,
+        record.outcome,
+        record.is_subagent,
+    ]
 
 
 def _request(request: Request) -> list[Any]:
