@@ -10,6 +10,7 @@ __all__ = [
     "ESSENTIAL_TOKENS",
     "MAX_WHOLE",
     "MIN_OUTPUT_TOKENS",
+    "NO_REASONING",
     "Compressor",
     "Cut",
     "FileLock",
@@ -77,6 +78,7 @@ __version__: Final[str]
 MAX_WHOLE: Final[int]
 ESSENTIAL_TOKENS: Final[int]
 MIN_OUTPUT_TOKENS: Final[int]
+NO_REASONING: Final[str]
 
 # What is only read: lists of clients' typed dicts, too.
 _Messages = Sequence[Mapping[str, Any]]

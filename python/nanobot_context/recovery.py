@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
     MIN_OUTPUT_TOKENS,
+    NO_REASONING,
     Compressor,
     Overflow,
     Receipt,
@@ -258,35 +259,29 @@ _REASONING = (
     *("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
     *("extra_content", "provider_specific_fields"),
 )
-_NO_REASONING = "[reasoning left out]"
 
 
 def with_reasoning(messages: list[Message], given: list[Message]) -> list[Message]:
     """Return `messages` with the reasoning that `given` has for them, a mark where there is none.
 
-    The mark stands in messages with calls and in those that follow in the same round: providers
-    that want reasoning back look whether it is there. The very same list comes back where nothing
-    is to be done.
+    The mark stands in every message of the assistant's, for providers that want reasoning back look
+    whether it is there. The very same list comes back where nothing is to be done.
     """
     originals = {_first_call(m): m for m in given if _first_call(m)}
     restored: list[Message] = []
-    has_called = False
     for message in messages:
         if message.get("role") != "assistant":
-            has_called = has_called and message.get("role") != "user"
             restored.append(message)
             continue
-        call = _first_call(message)
-        has_called = has_called or call is not None
-        original = originals.get(call, {}) if call else {}
+        original = originals.get(_first_call(message), {})
         put = {
             name: original[name]
             for name in _REASONING
             if original.get(name) and original[name] != message.get(name)
         }
         thoughts = {**message, **put}
-        if has_called and not (thoughts.get("reasoning_content") or thoughts.get("reasoning")):
-            put["reasoning_content"] = _NO_REASONING
+        if not (thoughts.get("reasoning_content") or thoughts.get("reasoning")):
+            put["reasoning_content"] = NO_REASONING
         restored.append({**message, **put} if put else message)
     is_same = all(a is b for a, b in zip(restored, messages, strict=True))
     return messages if is_same else restored

@@ -1,6 +1,5 @@
 //! What may be cut, what it weighs, and its shortest form.
 
-use crate::conversation::has_note;
 use crate::message::{Field, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::{elision, excerpt};
@@ -147,36 +146,17 @@ pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candid
 }
 
 /// Returns what stands for a field other than content, with its tokens: nothing, but a mark for thoughts in plain text that the
-/// provider wants back with the calls that they led to. It looks whether they are there, not what they say.
+/// provider may want back. It looks whether they are there, not what they say.
 pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u64) {
     let Piece { slot, original_tokens, .. } = draft.entries[entry].pieces[piece];
     let is_reasoning = matches!(slot, Slot::Field(field) if field.is_reasoning());
-    if !is_reasoning || !draft.counter.family().wants_reasoning || !led_to_calls(draft, entry) {
+    if !is_reasoning || !draft.counter.family().wants_reasoning {
         return (String::new(), 0);
     }
     let mark = elision::whole("reasoning", original_tokens, None);
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)
 }
-
-/// Returns whether a message of the assistant has calls, or came after some in answer to the same message of the user. Where
-/// messages were left out there may have been some.
-fn led_to_calls(draft: &Draft<'_, '_>, entry: usize) -> bool {
-    let before = draft.entries[..=entry].iter().rev().map_while(|entry| {
-        let message = entry.index().map(|index| &draft.view[index]);
-        match entry.role {
-            _ if message.is_some_and(has_note) => Some(true),
-            Role::Assistant => Some(message.is_some_and(|message| !message.tool_calls.is_empty())),
-            // A result has its call before it.
-            Role::Tool | Role::Function => Some(true),
-            Role::System | Role::User => None,
-        }
-    });
-    before.take(MAX_ANSWERS).any(|has_calls| has_calls)
-}
-
-/// Messages of the assistant without a call between them that are looked through.
-const MAX_ANSWERS: usize = 64;
 
 /// Tells what is cached apart; families are below.
 const SHORTEST_ARGUMENTS: u8 = 0x40;

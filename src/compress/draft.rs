@@ -119,6 +119,13 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.counter.message(&Message::new(role, text))
     }
 
+    /// Returns the field in which a message of the assistant's must say something, where the provider may want thoughts back with
+    /// each of them: the one that the conversation has them in.
+    pub fn wanted_reasoning(&self) -> Option<Field> {
+        let mut given = self.view.iter().flat_map(Message::reasoning).map(|(field, _)| field);
+        if self.counter.family().wants_reasoning { given.next() } else { None }
+    }
+
     /// Returns the message that an entry comes from.
     pub fn message(&self, entry: usize) -> Option<&'v Message<'a>> {
         self.entries[entry].index().map(|index| &self.view[index])

@@ -55,7 +55,7 @@ pub fn caches() -> [(&'static Share, &'static dyn Cache); 5] {
 pub use bounds::Bounds;
 pub use compaction_cache::CompactionCache;
 pub use lost::{Lost, LostKind, lost};
-pub use plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
+pub use plan::{CallEdit, Cut, Edit, NO_REASONING, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
 
 /// Returns the plan for the next call, or `None` when the messages may go as they are.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::conversation::{groups, last_user_index, noted};
-use crate::message::{Content, Message, Role, Text};
+use crate::message::{Content, Field, Message, Role, Text};
 use crate::text::elision;
 
 use super::draft::{Draft, Slot};
@@ -43,6 +43,8 @@ pub struct Notes<'l> {
     notes: Vec<Note>,
     /// By entry of a message of the user: the entry that it becomes a part of.
     merged: BTreeMap<usize, usize>,
+    /// What a note of the assistant's needs beside its text.
+    reasoning: Option<Field>,
 }
 
 /// A note for messages that were left out. Gaps with few messages between them share one: with one for each there would be
@@ -99,18 +101,20 @@ impl<'l> Notes<'l> {
         if gaps.notes.is_empty() && left_out.ledger.is_some() {
             gaps.place_ledger();
         }
-        Self { left_out, notes: gaps.notes, merged: gaps.merged }
+        Self { left_out, notes: gaps.notes, merged: gaps.merged, reasoning: draft.wanted_reasoning() }
     }
 
     /// Returns the tokens of the request with its notes: estimated where texts are joined, unless they stay apart.
     pub fn tokens(&self, draft: &Draft<'_, '_>) -> u64 {
         let framing = draft.tokens_of(Role::User, "") - JOINT;
         let of_notes = self.notes.iter().filter_map(|note| {
-            let tokens = draft.tokens_of(Role::User, &note.text()?);
-            Some(if self.left_out.notes_apart || matches!(note.place, Place::Alone(_)) {
-                tokens
-            } else {
-                tokens - framing
+            let text = note.text()?;
+            Some(match note.place {
+                Place::Alone(role) if !self.left_out.notes_apart => {
+                    draft.counter.message(&self.message(role, text).view())
+                }
+                _ if self.left_out.notes_apart => draft.tokens_of(Role::User, &text),
+                _ => draft.tokens_of(Role::User, &text) - framing,
             })
         });
         let saved = if self.left_out.notes_apart { 0 } else { self.merged.len() as u64 * framing };
@@ -138,8 +142,9 @@ impl<'l> Notes<'l> {
                 let head = |entry| self.merged.get(&entry).copied().unwrap_or(entry);
                 match note.place {
                     Place::Alone(role) => {
-                        tokens += draft.tokens_of(role, &text);
-                        items.push(Item::New(message(role, text)));
+                        let note = self.message(role, text);
+                        tokens += draft.counter.message(&note.view());
+                        items.push(Item::New(note));
                     }
                     // Its own text follows.
                     Place::Before(entry) if head(entry) == entry => texts.entry(entry).or_default().push(text),
@@ -176,6 +181,11 @@ impl<'l> Notes<'l> {
         (items, tokens)
     }
 
+    fn message(&self, role: Role, content: String) -> NewMessage {
+        let reasoning = self.reasoning.filter(|_| role == Role::Assistant);
+        NewMessage { role, content, tool_call_id: None, name: None, reasoning }
+    }
+
     /// Returns the same with messages as they are, and notes of their own as far as they fit.
     fn apart(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
@@ -184,14 +194,14 @@ impl<'l> Notes<'l> {
         let mut ledger = self.left_out.ledger.clone();
         for position in 0..=draft.entries.len() {
             if draft.entries.get(position).is_none_or(|entry| entry.role != Role::System) {
-                items.extend(ledger.take().map(|ledger| Item::New(message(Role::User, ledger))));
+                items.extend(ledger.take().map(|ledger| Item::New(self.message(Role::User, ledger))));
             }
             while let Some(note) = notes.next_if(|note| note.at == position) {
                 let Some(text) = note.text() else { continue };
                 let more = draft.tokens_of(Role::User, &text);
                 if tokens + more <= max_tokens {
                     tokens += more;
-                    items.push(Item::New(message(Role::User, text)));
+                    items.push(Item::New(self.message(Role::User, text)));
                 }
             }
             if position < draft.entries.len() {
@@ -210,10 +220,6 @@ impl Note {
     fn text(&self) -> Option<String> {
         (self.messages > 0).then(|| elision::note(self.messages, self.is_scattered))
     }
-}
-
-fn message(role: Role, content: String) -> NewMessage {
-    NewMessage { role, content, tool_call_id: None, name: None }
 }
 
 /// Returns the tokens and the text of an entry's string content as it is now.

@@ -81,11 +81,7 @@ impl Output {
         match self {
             Self::Keep(index) => view[*index].clone(),
             Self::Edit(index, edit) => edit.of(view[*index].clone()),
-            Self::New(new) => Message {
-                tool_call_id: new.tool_call_id.as_deref().map(Text::new),
-                name: new.name.as_deref().map(Text::new),
-                ..Message::new(new.role, &new.content)
-            },
+            Self::New(new) => new.view(),
         }
     }
 }
@@ -166,7 +162,7 @@ pub struct CallEdit {
 /// A message that the conversation did not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMessage {
-    /// `tool` for a missing result, `user` for a note.
+    /// `tool` for a missing result, `user` or `assistant` for a note.
     pub role: Role,
     /// Its text.
     pub content: String,
@@ -174,7 +170,24 @@ pub struct NewMessage {
     pub tool_call_id: Option<String>,
     /// The tool's name.
     pub name: Option<String>,
+    /// The field in which [`NO_REASONING`] stands.
+    pub reasoning: Option<Field>,
 }
+
+impl NewMessage {
+    /// Returns it as messages are read.
+    pub fn view(&self) -> Message<'_> {
+        Message {
+            tool_call_id: self.tool_call_id.as_deref().map(Text::new),
+            name: self.name.as_deref().map(Text::new),
+            fields: self.reasoning.map(|field| (field, Text::new(NO_REASONING))).into_iter().collect(),
+            ..Message::new(self.role, &self.content)
+        }
+    }
+}
+
+/// What stands for thoughts that nobody has, where a provider looks whether there are any.
+pub const NO_REASONING: &str = "[reasoning left out]";
 
 /// Why something was cut or changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -221,22 +221,17 @@ impl<'m> Calls<'m> {
     fn unanswered(self, counter: &TokenCounter) -> impl Iterator<Item = Entry> {
         let open = self.calls.into_iter().filter(|call| !call.answered);
         open.map(|call| {
-            let message = Message {
-                name: Some(call.name.into()),
-                tool_call_id: Some(Text::new(call.id())),
-                ..Message::new(Role::Tool, elision::MISSING_RESULT)
-            };
-            let fixed_tokens = counter.message(&message);
             let message = NewMessage {
                 role: Role::Tool,
                 content: elision::MISSING_RESULT.to_owned(),
                 name: Some(call.name.to_owned()),
                 tool_call_id: Some(call.id().to_owned()),
+                reasoning: None,
             };
             Entry {
+                fixed_tokens: counter.message(&message.view()),
                 origin: Origin::Backfill(message),
                 role: Role::Tool,
-                fixed_tokens,
                 pieces: Vec::new(),
                 dropped: None,
                 calls: Vec::new(),

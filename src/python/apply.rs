@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::Error;
 
-use crate::compress::{CallEdit, Edit, NewMessage, Output, Plan};
+use crate::compress::{CallEdit, Edit, NO_REASONING, NewMessage, Output, Plan};
 use crate::message::Field;
 
 use super::convert::{is_text, kind, snapshot};
@@ -215,5 +215,8 @@ fn new<'py>(py: Python<'py>, originals: &Originals<'py>, message: &NewMessage) -
         new.set_item("name", name)?;
     }
     new.set_item("content", &message.content)?;
+    if let Some(field) = message.reasoning {
+        new.set_item(key(field), NO_REASONING)?;
+    }
     Ok(new)
 }

@@ -95,6 +95,9 @@ mod core_module {
     const MIN_OUTPUT_TOKENS: u64 = crate::overflow::MIN_OUTPUT_TOKENS;
 
     #[pymodule_export]
+    const NO_REASONING: &str = crate::compress::NO_REASONING;
+
+    #[pymodule_export]
     #[allow(non_upper_case_globals)] // Python's own name for it
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

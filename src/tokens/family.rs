@@ -26,8 +26,9 @@ pub struct Family {
     ///
     /// | provider | of `reasoning_content` | source |
     /// |---|---|---|
-    /// | DeepSeek, V3.2 and later, thinking on | has to be there in every round with calls, else 400 | api-docs.deepseek.com, "Thinking mode"; opencode#24722 (April 2026) |
-    /// | Kimi, K2 thinking and later | has to be there in every message with calls, else 400 | new-api#3121 (March 2026), openhanako#1667 (June 2026) |
+    /// | DeepSeek, V3.2 and later, thinking on | has to be there in every message of the assistant's in a round with calls, else 400 | api-docs.deepseek.com, "Thinking mode"; opencode#24722 (April 2026) |
+    /// | Kimi, K2 thinking and later | has to be there in every message with calls, else 400; an empty one is none, a space is enough | new-api#3121 (March 2026), openhanako#1667 (June 2026); LiteLLM 1.82.6, `fill_reasoning_content` |
+    /// | Kimi with `thinking.keep=all` | has to be there in every message of the assistant's, else 400 | kimi-cli#2498 (July 2026) |
     /// | `MiMo`, V2 and later | has to be there in every message with calls, else 400 | notice to developers of 12 May 2026: chatbox#3716 |
     /// | GLM, MiniMax, Qwen | is wanted back for quality, not demanded | docs.z.ai, "Thinking mode" |
     /// | OpenAI, Claude, Gemini, Mistral | not read; what they demand back is signed or encrypted, and stands in other fields | |

@@ -70,11 +70,16 @@ fn old_reasoning_goes_above_2000_characters_and_that_of_the_last_round_stays() {
     let user = || Owned::new(Role::User, "go");
     let messages = [user(), think(2_000), user(), think(20_001), user(), think(5_000)];
     let view = view(&messages);
+    let request = |window_tokens| Request::new(Some("gpt-4o"), None, window_tokens);
     let plan = compress::compress(&view, &request(tokens(&messages))).unwrap().unwrap();
     assert_eq!(edited(&plan), [3]);
     assert_eq!(apply(&messages, &plan)[3].field(Field::ReasoningContent), None);
     // What fits is not cut.
     assert_eq!(compress::compress(&view, &request(tokens(&messages) * 2)).unwrap(), None);
+    // A provider that nobody named may want to see that there was some.
+    let unnamed = Request::new(None, None, tokens(&messages));
+    let out = apply(&messages, &compress::compress(&view, &unnamed).unwrap().unwrap());
+    assert!(out[3].field(Field::ReasoningContent).unwrap().starts_with("[reasoning left out: "));
 }
 
 #[test]

@@ -114,27 +114,10 @@ fn old_reasoning_goes_by_either_of_its_names() {
     let think = |field| Owned::new(Role::Assistant, "ok").with(field, "thinks ".repeat(2_001));
     let user = || Owned::new(Role::User, "go");
     let messages = [user(), think(Field::Reasoning), think(Field::ReasoningContent), user(), think(Field::Reasoning)];
-    let plan = compress::compress(&view(&messages), &Request::new(None, None, 6_000)).unwrap().unwrap();
+    let request = Request::new(Some("gpt-4o"), None, 6_000);
+    let plan = compress::compress(&view(&messages), &request).unwrap().unwrap();
     let out = apply(&messages, &plan);
     assert_eq!(out.iter().map(|message| message.fields.len()).collect::<Vec<_>>(), [0, 0, 0, 0, 1]);
-}
-
-#[test]
-fn reasoning_after_calls_that_were_left_out_is_still_that_of_calls() {
-    let messages = [
-        Owned::new(Role::System, "You are nanobot."),
-        Owned::calling(&["a", "b", "c", "d"], "exec", r#"{"command": "make"}"#),
-        Owned::result("a", "exec", "built\n".repeat(400)),
-        Owned::result("b", "exec", "built\n".repeat(400)),
-        Owned::result("c", "exec", "built\n".repeat(400)),
-        Owned::result("d", "exec", "built\n".repeat(400)),
-        Owned::new(Role::Assistant, "It is done.").with(Field::ReasoningContent, "hm".repeat(4)),
-    ];
-    let request = Request::new(None, None, 180);
-    let emergency = |messages: &[Owned]| apply(messages, &compress::emergency(&view(messages), &request).unwrap());
-    let once = emergency(&messages);
-    assert!(once.len() == 3 && once[2].field(Field::ReasoningContent).is_some(), "{once:?}");
-    assert_eq!(emergency(&once), once);
 }
 
 #[test]

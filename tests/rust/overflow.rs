@@ -374,6 +374,8 @@ fn reasoning_that_is_missed_is_a_kind_of_its_own() {
         r#"{"error":{"code":"400","message":"Param Incorrect","param":"The reasoning_content in the thinking mode must be passed back to the API.","type":""}}"#,
         "thinking is enabled but reasoning_content is missing in assistant tool call message at index 7",
         "Missing `reasoning_content` field in the assistant message at message index 2.",
+        "preserved thinking (thinking.keep=all) requires reasoning_content on every assistant message, but assistant message \
+         at index 6 is missing reasoning_content",
         "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.",
         "messages.3.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
         "messages.1.content.0: Invalid `signature` in `thinking` block",

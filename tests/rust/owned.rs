@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use nanobot_context::compress::{Edit, NewMessage, Output, Plan};
+use nanobot_context::compress::{Edit, NO_REASONING, NewMessage, Output, Plan};
 use nanobot_context::message::Media;
 use nanobot_context::{Content, Field, Message, Part, Role, Text, ToolCall, conversation};
 use serde::de::IgnoredAny;
@@ -154,6 +154,7 @@ fn new(message: &NewMessage) -> Owned {
     Owned {
         tool_call_id: message.tool_call_id.clone(),
         name: message.name.clone(),
+        fields: message.reasoning.map(|field| (field, NO_REASONING.to_owned())).into_iter().collect(),
         ..Owned::new(message.role, message.content.clone())
     }
 }

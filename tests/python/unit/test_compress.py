@@ -264,7 +264,7 @@ def test_settings_change_the_limits() -> None:
     window = 4_000
     assert "word word [..." in str(compress_messages(messages, window, settings=Settings())[1])
     result = compress_messages(messages, window, settings=settings)
-    assert "reasoning_content" not in result[1]
+    assert result[1]["reasoning_content"].startswith("[reasoning left out: ")
     # 60 % of the limit from the start and 20 % from the end: document 001, stage seven.
     head, tail = result[1]["content"].split("\n[... 14,200 characters left out ...]\n")
     assert (head, tail) == (old["content"][:600], old["content"][-200:])

@@ -162,6 +162,29 @@ def test_reasoning_of_a_provider_that_does_not_read_it_goes() -> None:
     assert any("reasoning_content" not in message for message in called)
 
 
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_a_note_in_the_models_name_has_reasoning_where_a_provider_may_want_it(key: str) -> None:
+    messages = [
+        {key if name == "reasoning_content" else name: value for name, value in message.items()}
+        for message in thoughtful(6)
+    ]
+
+    def notes(model: str, messages: list[Message]) -> list[Message]:
+        short = fit_messages(messages, 500, model).messages
+        given = [message.get("content") for message in messages]
+        return [m for m in short if m["role"] == "assistant" and m.get("content") not in given]
+
+    wanted = notes("deepseek-v4-pro", messages)
+    assert wanted
+    assert [note[key] for note in wanted] == ["[reasoning left out]"] * len(wanted)
+    assert notes(MODEL, messages)
+    assert not any(key in note for note in notes(MODEL, messages))
+    # Nobody thought in it.
+    plain = [{k: v for k, v in message.items() if k != key} for message in messages]
+    assert notes("deepseek-v4-pro", plain)
+    assert not any(key in note for note in notes("deepseek-v4-pro", plain))
+
+
 @pytest.mark.parametrize(
     "text",
     [
