@@ -7,6 +7,7 @@ import os
 import pytest
 
 import forgetting
+import reasoned
 from plays import Result, Results, plays
 from refusals import MISCOUNTED, WRONG
 
@@ -91,6 +92,16 @@ RESOLVERS = ("0.3.0", "0.3.5")
 FORGETTING = tuple(r for r in RELEASES if r in ("0.1.4.post4", "0.1.5.post3", "0.2.2", "0.3.5"))
 """The releases that play the scenarios of `forgetting.py`."""
 SMALL_WINDOWS = tuple(one.name for one in forgetting.FORGETTING)
+REASONED = {
+    # To the last release with litellm a call has no signature, and Google is asked in its own form.
+    (release, family): reasoned.name_of(
+        family, reasoned.MANY if IS_MATRIX else reasoned.CONVERSATIONS
+    )
+    for release in FORGETTING
+    for family in reasoned.FAMILIES
+    if family != "gemini" or release in OPENAI
+}
+"""What models that think are played with each release and family."""
 CONSOLIDATES = "0.2.2"
 """A release that consolidates by itself, whatever is left of the window."""
 COMPARED = ("switched-off", "small", "errors", "faults", "faults-pressed")
@@ -162,14 +173,16 @@ def jobs(release: str) -> list[str]:
         protected += ["live"]
     if release in FORGETTING:
         plan += [f"{name}:on" for name in SMALL_WINDOWS]
+    thoughtful = [f"{name}:on" for (one, _), name in REASONED.items() if one == release]
+    plan += thoughtful
     for provider, releases in OTHER_PROVIDERS.items():
         if release in releases:
             protected += [provider, *REFUSED[provider]]
     protected += ["talk-short", *TALKS.get(release, ())]
     plan += [f"{name}:on" for name in protected]
     plan += [*(f"switched-off:{mode}" for mode in SWITCHES), "console"]
-    small = {f"{name}:on" for name in SMALL_WINDOWS}
-    return [job for job in plan if release in FULL or job in SMOKE or job in small]
+    always = {*SMOKE, *thoughtful, *(f"{name}:on" for name in SMALL_WINDOWS)}
+    return [job for job in plan if release in FULL or job in always]
 
 
 def each(*names: str) -> pytest.MarkDecorator:

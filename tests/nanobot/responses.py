@@ -120,7 +120,9 @@ def chat_form(asked: dict[str, Any]) -> dict[str, Any]:
                 function = {"name": item.get("name"), "arguments": item.get("arguments")}
                 call = {"id": item.get("call_id"), "type": "function", "function": function}
                 model.setdefault("tool_calls", []).append(call)
-    tools = [{"type": "function", "function": tool} for tool in asked.get("tools") or []]
+    # Others run where the model runs, such as `web_search`.
+    functions = [tool for tool in asked.get("tools") or [] if tool.get("type") == "function"]
+    tools = [{"type": "function", "function": tool} for tool in functions]
     limit = asked.get("max_output_tokens")
     return {
         "model": asked.get("model"),
@@ -163,6 +165,11 @@ def response(completion: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any
         sealed = base64.b64encode(THOUGHT.encode()).decode()
         thought = {"id": f"rs_model{number}", "type": "reasoning", "summary": []}
         output.append({**thought, "encrypted_content": sealed})
+    elif text := choice["message"].get("reasoning_content"):
+        # DeepSeek's.
+        open_text = [{"type": "reasoning_text", "text": text}]
+        thought = {"id": f"rs_model{number}", "type": "reasoning", "summary": []}
+        output.append({**thought, "content": open_text})
     if choice["message"]["content"] is not None:
         part = {"type": "output_text", "text": choice["message"]["content"], "annotations": []}
         said = {"id": f"msg_model{number}", "type": "message", "status": "completed"}

@@ -20,6 +20,7 @@ from large import (
 from live import tells
 from own_window import own_window
 from readback import read_back
+from reasoned import REASONED
 from refusals import MISCOUNTED, WRONG
 from refused import (
     capped_answer,
@@ -132,6 +133,7 @@ SCENARIOS: dict[str, Scenario] = {
         small_talk(),
         first_words(),
         *FORGETTING,
+        *REASONED,
         tells(),
         *TALKS,
     )

@@ -111,6 +111,15 @@ LATEST_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
+class Thought:
+    """An answer with what the model thought before it, in plain text or as a signature."""
+
+    answer: str | list[Call]
+    text: str = ""
+    signature: str = ""
+
+
+@dataclass(frozen=True)
 class Late:
     """An answer that is kept back until the user has said `turns` things more or waits for it.
 
@@ -118,10 +127,10 @@ class Late:
     """
 
     turns: int
-    answer: str | list[Call] | Refusal | Fault
+    answer: str | list[Call] | Thought | Refusal | Fault
 
 
-Answer = str | list[Call] | Refusal | Fault | Late
+Answer = str | list[Call] | Thought | Refusal | Fault | Late
 Script = Callable[[Request], Answer]
 
 
@@ -242,8 +251,12 @@ class ModelServer:
         messages = self.say_prompt(request.prompt_tokens) - tools
         return OVERFLOW[self.form](Size(window, messages, tools, request.max_tokens))
 
-    def _completion(self, request: Request, reply: str | list[Call]) -> dict[str, Any]:
+    def _completion(self, request: Request, reply: str | list[Call] | Thought) -> dict[str, Any]:
         message: dict[str, Any] = {"role": "assistant", "content": None}
+        thought = reply if isinstance(reply, Thought) else Thought(reply)
+        reply = thought.answer
+        if thought.text:
+            message["reasoning_content"] = thought.text
         if isinstance(reply, str):
             message["content"] = reply
         else:
@@ -255,6 +268,10 @@ class ModelServer:
                 }
                 for number, call in enumerate(reply)
             ]
+            if thought.signature:
+                # Google's, of the first of calls that are made at once.
+                signed = {"google": {"thought_signature": thought.signature}}
+                message["tool_calls"][0]["extra_content"] = signed
         written = message_tokens([message], self.encoding)
         return {
             "id": f"chatcmpl-{len(self.requests)}",
@@ -332,7 +349,11 @@ def chunks(completion: dict[str, Any]) -> Iterator[dict[str, Any]]:
     choice = completion["choices"][0]
     message = choice["message"]
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": half} for half in halves(message["content"] or "")]
+    deltas += [
+        {key: half}
+        for key in ("reasoning_content", "content")
+        for half in halves(message.get(key) or "")
+    ]
     for index, call in enumerate(message.get("tool_calls") or []):
         first, second = halves(call["function"]["arguments"])
         named = {**call, "function": {**call["function"], "arguments": first}}

@@ -1,4 +1,4 @@
-"""`Session`: a history within a token budget, and what a summary covers is left out of it."""
+"""`Session`: a history whole and within a token budget, and what a summary covers is left out."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ GetHistory = Callable[..., list[Message]]
 
 
 def _wrap_budget(original: GetHistory, context: Context) -> GetHistory:
-    """Return `get_history` that takes `max_tokens` too.
+    """Return `get_history` that takes `max_tokens` too, and has the model's reasoning.
 
-    Without it, or with `None` or 0 as later releases of nanobot mean "no limit", the result is
-    nanobot's own. With it, the newest whole rounds of that result which fit into `max_tokens`.
+    Without a limit, or with `None` or 0 as later releases of nanobot mean it, the messages are
+    nanobot's own. With one, the newest whole rounds of them which fit into `max_tokens`.
     """
     own = inspect.signature(original)
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -40,6 +40,8 @@ def _wrap_budget(original: GetHistory, context: Context) -> GetHistory:
         if len(args) > positional:
             args, max_tokens = args[:positional], args[positional]
         history = original(self, *args, **kwargs)
+        if context.active:
+            fused("put reasoning back", lambda: _put_reasoning_back(history, self.messages), None)
         if not context.active or not max_tokens:
             return history
         return fused("choose history", lambda: select_history(history, max_tokens), history)
@@ -50,6 +52,19 @@ def _wrap_budget(original: GetHistory, context: Context) -> GetHistory:
     shown = own.replace(parameters=parameters)
     get_history.__signature__ = shown  # type: ignore[attr-defined]
     return get_history
+
+
+def _put_reasoning_back(history: list[Message], kept: list[Message]) -> None:
+    """Give the messages of `history`, the newest of `kept`, the reasoning that these have.
+
+    nanobot has it in the session's file and, to 0.1.5.post2, leaves it out of the history: DeepSeek
+    and others refuse calls that come back without it.
+    """
+    for message, original in zip(reversed(history), reversed(kept), strict=False):
+        if message.get("role") != original.get("role"):
+            break
+        if original.get("reasoning_content"):
+            message.setdefault("reasoning_content", original["reasoning_content"])
 
 
 def _wrap_summarised(original: GetHistory, context: Context) -> GetHistory:
@@ -100,7 +115,7 @@ PATCHES = (
         owner=SESSION,
         attribute="get_history",
         parameters=("max_messages",),
-        why="history within `max_tokens`",
+        why="history within `max_tokens`, with the model's reasoning",
         wrap=_wrap_budget,
         unless="max_tokens",
         until="0.1.5.post2",
