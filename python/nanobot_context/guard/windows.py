@@ -88,6 +88,15 @@ class WindowResolver:
         self, model: str | None, name: str, provider: Any = None, *, says: bool = False
     ) -> Window:
         """Return the window of `model` where lessons stand under `name`; `says` where in words."""
+        window = self._whole(model, name, provider, says=says)
+        limit = self.told.block_limit(model, provider)
+        if limit is None or limit[0] >= window.tokens:
+            return window
+        at_most = f"{window.source}; prompts at most {limit[0]:,}: your setting {_shown(limit[1])}"
+        return replace(window, source=at_most, prompt_tokens=limit[0])
+
+    def _whole(self, model: str | None, name: str, provider: Any, *, says: bool) -> Window:
+        """Return the same without a limit for prompts alone."""
         override = self.loaded.settings.context_window_override
         if override is not None:
             key = self.loaded.sources.get("context_window_override", "contextWindowOverride")
@@ -106,12 +115,7 @@ class WindowResolver:
         elif told is None:
             own = self.told.own(model, provider) or UNKNOWN_MODEL_TOKENS
             found.append(Window(own, "assumed: this model is in no table"))
-        window = min(found, key=_size)
-        limit = self.told.block_limit(model, provider)
-        if limit is None or limit[0] >= window.tokens:
-            return window
-        at_most = f"{window.source}; prompts at most {limit[0]:,}: your setting {_shown(limit[1])}"
-        return replace(window, source=at_most, prompt_tokens=limit[0])
+        return min(found, key=_size)
 
     def _learned(self, name: str, *, says: bool) -> list[Window]:
         learned = self.learned.window_of(name)

@@ -120,6 +120,13 @@ def test_a_block_limit_caps_prompts_and_not_answers() -> None:
     )
 
 
+def test_a_block_limit_holds_beside_an_override_of_the_window() -> None:
+    limit = {"contextBlockLimit": 15_000}
+    found = windows(limit, context_window_override=64_000).of("gpt-4o")
+    assert (found.tokens, found.prompt_tokens) == (64_000, 15_000)
+    assert windows(limit, context_window_override=0).of("gpt-4o").tokens == 0
+
+
 class Provider:
     """Whatever nanobot asks."""
 
