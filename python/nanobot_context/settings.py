@@ -26,9 +26,15 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from nanobot_context._core import MAX_WHOLE, format_value, mask_credentials, without_credentials
+from nanobot_context._core import (
+    MAX_WHOLE,
+    SummaryRun,
+    format_value,
+    mask_credentials,
+    without_credentials,
+)
 from nanobot_context.arguments import check_instance, is_number
-from nanobot_context.errors import SettingsError
+from nanobot_context.errors import InvalidArgumentError, SettingsError
 
 __all__ = [
     "SETTINGS_FILE",
@@ -94,6 +100,16 @@ def _parse_name(text: str) -> str | None:
     return None if text.strip().lower() in {"none", "null"} else text.strip()
 
 
+def _is_prompt(value: Any) -> bool:
+    if not isinstance(value, str):
+        return value is None
+    try:
+        SummaryRun([], prompt=value)
+    except InvalidArgumentError:
+        return False
+    return True
+
+
 def _is_whole(value: Any, lowest: int = 0) -> bool:
     return isinstance(value, int) and is_number(value) and lowest <= value <= MAX_WHOLE
 
@@ -106,6 +122,12 @@ _WINDOW = _Kind(
     "a non-negative integer up to 2^53",
     lambda value: value is None or _is_whole(value),
     lambda text: None if _parse_name(text) is None else int(text),
+)
+_FORMAT = _Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
+_PROMPT = _Kind(
+    "a text with `{conversation_text}` and no unknown name in braces, or null",
+    _is_prompt,
+    _parse_name,
 )
 _SECONDS = _Kind(
     "a positive number of seconds", lambda value: is_number(value) and 0 < value < math.inf, float
@@ -162,6 +184,14 @@ class Settings:
     """Messages in a session that trigger the static-buffer summary."""
     message_buffer_min: int = _setting(_COUNT, 10)
     """Messages that stay after it; fewer than `message_buffer_limit`."""
+    summary_interval: int = _setting(_COUNT, 0)
+    """Rounds after which the older ones are summarised, but for the newest two; 0 for never."""
+    summary_format: str = _setting(_FORMAT, "text")
+    """`text`, or `structured`: decisions, constraints, open questions, changed files, context."""
+    summary_prompt: str | None = _setting(_PROMPT, None)
+    """What the model is asked, with `{conversation_text}`; `None` for the plans' own prompts."""
+    summary_max_words: int | None = _setting(_WINDOW, None)
+    """Words of a summary; `None` for 200, of Chinese 500 characters; 0 names no limit."""
     summary_model: str | None = _setting(_NAME, None)
     """Model for that summary; `None` is the current model."""
     summary_timeout_seconds: float = _setting(_SECONDS, 120.0)
@@ -205,7 +235,6 @@ _REPLACED = {
     "tool_result_max_chars": "tool_result_soft_limit",
     "soft_trim_head_lines": "tool_result_soft_limit",
     "soft_trim_tail_lines": "tool_result_soft_limit",
-    "summary_interval": "message_buffer_limit",
 }
 """Settings of the plans that nothing reads any more, and what decides in their place."""
 

@@ -119,9 +119,13 @@ KEEP_NAMES = (BASELINE, GOES_ON)
 """An old release and the newest that send the name that a message of a session has."""
 LIVE = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
 """An old release and the newest, unless all are played: what they tell while they work."""
+BY_ROUNDS_AND_TOKENS = ("talk-chinese", "talk-rolling", "talk-window")
 TALKS = {
-    BASELINE: ("talk-plain", "talk-troubled", "talk-both", "talk-chinese"),
-    GOES_ON: ("talk-plain", "talk-troubled", "talk-late", "talk-thinking", "talk-chinese"),
+    BASELINE: ("talk-plain", "talk-troubled", "talk-both", *BY_ROUNDS_AND_TOKENS),
+    GOES_ON: (
+        *("talk-plain", "talk-troubled", "talk-late", "talk-thinking"),
+        *BY_ROUNDS_AND_TOKENS,
+    ),
 }
 """The long talks; every release has the short one."""
 

@@ -20,6 +20,7 @@ from refusals import OVERFLOW, Refusal, Size
 from scenario import Scenario, memory
 from server import SUMMARIES, Answer, Call, Late, Request, Script, content_text
 from stage import Stage, session_files
+from texts import prose
 
 SESSION = "cli:direct"
 TURNS = 200
@@ -29,6 +30,7 @@ FEW_TURNS = 8
 ENGLISH = "in kilograms. " + "Tell me of it, please. " * 4
 CHINESE = "这批货有多重？请用公斤告诉我，并且看看日志里有没有报错。"
 NUMBERED = re.compile(r"\b(Question|Answer) (\d{3})\b")
+MARK = re.compile(r"messages? left out")
 SECTION = "## Conversation Summary"
 SWITCHED_ON = {"enableHistorySummarization": True, "summaryModel": f"openai/{SUMMARIES}"}
 
@@ -285,6 +287,18 @@ async def chinese_talk(stage: Stage) -> None:
     stage.notes["english"] = ["could-not-import-order" in request.text for request in requests]
 
 
+async def settled_talk(stage: Stage, words: str = ENGLISH) -> None:
+    """Talk for 24 rounds, each begun when the summary of the one before is there."""
+    talk = Talk(stage, words)
+    for _ in range(24):
+        await talk.ask()
+        await talk.settle()
+    stage.notes |= talk.report()
+    stage.notes["reasons"] = [one["reason"] for one in talk.summaries.values()]
+    requests = [request for request in stage.server.requests if request.kind == "main"]
+    stage.notes["marked"] = [bool(MARK.search(request.text)) for request in requests]
+
+
 def forked(stage: Stage) -> list[list[str]] | None:
     """Fork the session before its second question and before its last; return what is shown."""
     fork = getattr(stage.loop.sessions, "fork_session_before_user_index", None)
@@ -323,6 +337,20 @@ TALKS = (
         model="gpt-5",
     ),
     talk("talk-chinese", lambda: good, play=chinese_talk, settings=SHORT),
+    talk(
+        "talk-rolling",
+        lambda: good,
+        play=settled_talk,
+        settings={**SWITCHED_ON, "summaryInterval": 10},
+    ),
+    talk(
+        "talk-window",
+        lambda: good,
+        play=partial(settled_talk, words=ENGLISH + prose("manuals", 1_000)),
+        settings=SWITCHED_ON,
+        window=16_000,
+        defaults={"maxTokens": 1_024},
+    ),
     talk("talk-short", lambda: good, play=short_talk, settings=SHORT),
     talk("talk-both", lambda: good, play=short_talk, settings=SHORT, memory_window=20),
 )

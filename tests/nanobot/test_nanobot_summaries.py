@@ -102,6 +102,30 @@ def test_chinese_is_summarised_in_chinese_although_tools_speak_english(
     }
 
 
+@pytest.mark.parametrize("played_release", [BASELINE, GOES_ON])
+def test_older_rounds_are_summarised_after_the_interval(
+    played: Played, played_release: str
+) -> None:
+    notes = played.of(played_release, "talk-rolling")["notes"]
+    assert notes["reasons"] == ["rolling"] * 2
+    # Ten rounds each, and the newest two stay: a round with a tool has four messages.
+    assert [one["covers"] for one in notes["summaries"]] == [22, 44]
+    assert notes["faults"] == []
+
+
+@pytest.mark.parametrize("played_release", [BASELINE, GOES_ON])
+def test_a_summary_takes_the_place_of_what_a_small_window_would_cut(
+    played: Played, played_release: str
+) -> None:
+    notes = played.of(played_release, "talk-window")["notes"]
+    assert set(notes["reasons"]) == {"token_limit"}
+    assert len(notes["reasons"]) >= 3
+    # The first cut says how much room there is; from then on nothing is left out.
+    assert sum(notes["marked"]) == 1
+    assert len(notes["faults"]) == 1
+    assert min(notes["injected"][notes["marked"].index(True) + 1 :]) >= 1
+
+
 def test_what_a_provider_goes_on_from_is_left_when_a_summary_covers_it(played: Played) -> None:
     result = played.of(GOES_ON, "talk-thinking")
     injected = result["notes"]["injected"]

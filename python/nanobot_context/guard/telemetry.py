@@ -22,6 +22,7 @@ from nanobot_context.events import (
     OverflowEvent,
     RetryEvent,
     SummarisedEvent,
+    current_session,
     emit,
     is_wanted,
     subscribe,
@@ -65,9 +66,12 @@ class Telemetry:
 
     Attributes:
         counters: The counts.
+        rooms: Tokens that the conversation may have in a request, of each session of which one was
+            cut; `None` where nobody asks for them.
     """
 
     counters: Counters = field(default_factory=Counters)
+    rooms: dict[str, int] | None = None
     _stop: Callable[[], None] | None = None
 
     def open_file(self, settings: Settings, folder: Path) -> None:
@@ -112,6 +116,11 @@ class Telemetry:
         self, request: Request, sent: list[Message], budget_tokens: int, seconds: float
     ) -> None:
         """Report that `sent` goes out in place of the messages of `request`."""
+        session = current_session.get()
+        if self.rooms is not None and session is not None:
+            system = [one for one in request.messages if one.get("role") == "system"]
+            fixed = count_tokens(system, request.model, tools=request.tools)
+            self.rooms[session] = max(budget_tokens - fixed, 0)
         if not is_wanted(CompressedEvent):
             return
         before = count_tokens(request.messages, request.model, tools=request.tools)

@@ -1,9 +1,13 @@
-"""Summaries of nanobot's sessions in the background: document 000's static buffer.
+"""Summaries of nanobot's sessions in the background.
 
-    save()            more than 50 messages behind the summary? -> one task, which nothing waits for
+    save()            is one due? -> one task, which nothing waits for
     the task          asks nanobot's own provider -> metadata of the session -> save()
     get_history()     what the summary covers stays out -> a list that knows the summary
     build_messages()  such a list as `history` -> the summary at the end of the system prompt
+
+One is due when more than 50 messages are behind the last one (document 000), after so many rounds
+(document 001, stage eight), or when a request had to be cut: what is cut out is what a summary is
+for, so that from then on it stands where notes of what is missing stood.
 
 While a summary is made, the one before and everything behind it are shown. No message is ever
 removed from a session. What nanobot consolidates by itself stays out of the history as without us.
@@ -19,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from nanobot_context._core import fits, select_history
 from nanobot_context.guard import log
 from nanobot_context.guard.guard import unguarded
 from nanobot_context.guard.telemetry import Telemetry
@@ -30,6 +35,8 @@ from nanobot_context.host.history import History, Section
 from nanobot_context.host.messages import PUBLIC
 from nanobot_context.settings import Settings
 from nanobot_context.summary import (
+    Rolling,
+    StaticBuffer,
     Summarizer,
     Summary,
     SummaryRequest,
@@ -41,6 +48,10 @@ from nanobot_context.types import Message
 # What is remembered of a session: the version that its last turn was shown, and how many messages
 # it had when a summary of it failed beyond repair.
 _SHOWN, _GAVE_UP_AT = "_nanobot_context_shown", "_nanobot_context_gave_up_at"
+
+# Of the room that a conversation has in a request: the share above which it is summarised, before
+# the next request would be cut, and what stays whole.
+_OUTGROWN, _STAYS = 0.75, 0.4
 
 _TRIMMED = "_nanobot_context_trimmed"
 """Where it notes how far what `trim_if_needed` returned reaches. The same."""
@@ -144,6 +155,7 @@ class Jobs:
         is_stopped: Whether what is being made is to be thrown away.
         loops: The agent loop of every session manager; its provider and model are asked.
         running: The task of each session.
+        rooms: See `Telemetry.rooms`.
     """
 
     windows: WindowResolver
@@ -154,6 +166,10 @@ class Jobs:
     running: WeakKeyDictionary[Any, dict[str, asyncio.Task[None]]] = field(
         default_factory=WeakKeyDictionary
     )
+    rooms: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.telemetry.rooms = self.rooms
 
     def know(self, loop: Any) -> None:
         """Remember the agent loop that the sessions of its manager belong to."""
@@ -175,22 +191,38 @@ class Jobs:
             return
         try:
             previous = stored_summary.read(session)
-            cut = self._cut(session, previous.covers if previous else 0)
+            model = getattr(loop, "model", None)
+            due = self._due(session, previous.covers if previous else 0, model)
         except Exception:
             self._give_up(session)
             return
-        if cut is None:
+        if due is None:
             return
-        task = event_loop.create_task(self._run(Job(loop, manager, session, previous, cut)))
+        task = event_loop.create_task(self._run(Job(loop, manager, session, previous, *due)))
         running[session.key] = task
         task.add_done_callback(lambda _: running.pop(session.key, None))
 
-    def _cut(self, session: Any, covered: int) -> int | None:
-        limit, keep = self.settings.message_buffer_limit, self.settings.message_buffer_min
-        behind = len(session.messages) - max(covered, _notes(session).get(_GAVE_UP_AT, 0))
-        if behind <= limit:
+    def _due(self, session: Any, covered: int, model: str | None) -> tuple[int, str] | None:
+        """Return how many messages the next summary covers, and why; `None` while it is not due."""
+        settings, messages = self.settings, session.messages
+        limit, keep = settings.message_buffer_limit, settings.message_buffer_min
+        gave_up_at = _notes(session).get(_GAVE_UP_AT, 0)
+        if gave_up_at and len(messages) - gave_up_at <= limit:
             return None
-        return static_buffer_cut(session.messages, covered, limit=limit, keep=keep)
+        if len(messages) - covered > limit:
+            due = StaticBuffer(limit, keep).due(messages, covered)
+            if due is not None:
+                return due
+        if settings.summary_interval:
+            due = Rolling(settings.summary_interval).due(messages, covered)
+            if due is not None:
+                return due
+        room = self.rooms.get(session.key)
+        if not room or fits(messages[covered:], int(room * _OUTGROWN), model):
+            return None
+        kept = select_history(messages[covered:], max(int(room * _STAYS), 1), model)
+        cut = static_buffer_cut(messages, covered, limit=0, keep=max(len(kept), 1))
+        return None if cut is None else (cut, "token_limit")
 
     def _give_up(self, session: Any) -> None:
         """Log the exception that is handled, and leave `session` alone for a buffer's length."""
@@ -222,12 +254,15 @@ class Jobs:
         window = self.windows.of(model, address_of(runtime.provider), runtime.provider)
         summarizer = Summarizer(
             functools.partial(_ask, runtime.provider, model),
+            format="structured" if settings.summary_format == "structured" else "text",
+            prompt=settings.summary_prompt,
+            max_words=settings.summary_max_words,
             model=model,
             window_tokens=window.tokens or None,
             timeout_seconds=settings.summary_timeout_seconds,
         )
         summary = await summarizer.asummarize(
-            job.messages(), previous=job.previous, reason="buffer"
+            job.messages(), previous=job.previous, reason=job.reason
         )
         if summary.error:
             log.warning("summary of {} made without a model: {}", job.session.key, summary.error)
@@ -254,8 +289,15 @@ class Job:
     """One summary to make: of everything behind `previous` up to message `cut` of a session."""
 
     def __init__(
-        self, loop: Any, manager: Any, session: Any, previous: Summary | None, cut: int
+        self,
+        loop: Any,
+        manager: Any,
+        session: Any,
+        previous: Summary | None,
+        cut: int,
+        reason: str,
     ) -> None:
+        self.reason = reason
         self.loop, self.manager, self.session = loop, manager, session
         self.previous = previous
         self.begun_at = stored_summary.version_of(session)

@@ -44,6 +44,10 @@ def test_defaults_are_those_of_the_plans() -> None:
         "enable_history_summarization": False,
         "message_buffer_limit": 50,
         "message_buffer_min": 10,
+        "summary_interval": 0,
+        "summary_format": "text",
+        "summary_prompt": None,
+        "summary_max_words": None,
         "summary_model": None,
         "summary_timeout_seconds": 120.0,
         "archive": True,
@@ -95,6 +99,10 @@ def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Pat
         "enable_history_summarization": (True, "yes"),
         "message_buffer_limit": (60, "60"),
         "message_buffer_min": (5, "5"),
+        "summary_interval": (10, "10"),
+        "summary_format": ("structured", "structured"),
+        "summary_prompt": ("Sum {conversation_text}", "Sum {conversation_text}"),
+        "summary_max_words": (80, "80"),
         "summary_model": ("small", "small"),
         "summary_timeout_seconds": (30.5, "30.5"),
         "archive": (False, "off"),
@@ -203,8 +211,26 @@ def test_a_setting_of_the_plans_that_nothing_reads_names_what_does(config: Path,
 
 
 def test_a_variable_of_the_plans_that_nothing_reads_names_what_does(config: Path) -> None:
-    with pytest.raises(SettingsError, match="`messageBufferLimit` has taken its place"):
-        load_settings(config, {"NANOBOT_CONTEXT_SUMMARY_INTERVAL": "5"})
+    with pytest.raises(SettingsError, match="`toolResultSoftLimit` has taken its place"):
+        load_settings(config, {"NANOBOT_CONTEXT_SOFT_TRIM_HEAD_LINES": "5"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("summaryFormat", "json"),
+        ("summaryPrompt", "Sum it up."),
+        ("summaryPrompt", "Sum up {conversation_text} in {words}."),
+        ("summaryMaxWords", -1),
+        ("summaryInterval", "often"),
+    ],
+)
+def test_how_to_summarise_is_checked_when_it_is_read(
+    config: Path, name: str, value: object
+) -> None:
+    write(config.parent / "nanobot-context.json", {name: value})
+    with pytest.raises(SettingsError, match=name):
+        load_settings(config, {})
 
 
 def test_a_slip_in_a_variable_gets_the_closest_name(config: Path) -> None:

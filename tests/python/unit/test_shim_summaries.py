@@ -508,6 +508,29 @@ def test_the_model_for_summaries_is_asked_else_the_one_that_compresses_else_nano
     play(scene)
 
 
+def test_the_settings_say_what_the_model_is_asked_for(nanobot: Callable[..., AgentLoop]) -> None:
+    prompt = "In {max_summary_words} words: {conversation_text}"
+    loop = nanobot(
+        Provider('{"decisions": ["count"], "context": "They count."}'),
+        summary_format="structured",
+        summary_prompt=prompt,
+        summary_max_words=80,
+    )
+
+    async def scene() -> None:
+        await talk(loop, 1, 7)
+        await settled()
+
+    play(scene)
+    (request,) = loop.provider.asked
+    assert request["messages"][0]["content"].startswith("In 80 words: user: number 1")
+    stored = stored_summary.read(loop.session)
+    assert stored is not None
+    assert stored.data is not None
+    assert stored.data["decisions"] == ["count"]
+    assert "Decisions:" in stored.text
+
+
 def test_a_model_that_hangs_is_left_when_its_time_is_over(
     nanobot: Callable[..., AgentLoop],
 ) -> None:
