@@ -1,6 +1,6 @@
 # Everything from a fresh clone needs Rust (rustup), Python 3.11 or later, a C compiler and GNU make.
 #
-#   make demo     the same conversations through nanobot without and with the package
+#   make demo     three conversations through nanobot without and with the package
 #   make examples the environment that examples/ runs in: .cache/examples/bin/python
 #   make eval     what compression keeps, on recorded conversations: docs/evaluation.md
 #   make docs     this documentation as pages, offline: .cache/site/index.html

@@ -1,7 +1,8 @@
-"""The demo's conversation: a rule, eight files, a long chat; the model's window is 32,000 tokens.
+"""The demo's three conversations with a model of 64,000 tokens; `demo.py` has their titles.
 
-Run by `demo.py` with the interpreter of a nanobot environment, once `off` and once `on`; prints
-one JSON object. nanobot, litellm and the HTTP between them are real, the model is a script.
+Run by `demo.py` with the interpreter of a nanobot environment: `conversation.py ACT on|off`. Prints
+one JSON object. nanobot and the HTTP are real; the model is a script that answers only from what
+its prompt holds, behind a server that refuses longer prompts in OpenAI's words.
 """
 
 from __future__ import annotations
@@ -12,112 +13,143 @@ import shutil
 import sys
 import tempfile
 import time
-from importlib.metadata import version
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "nanobot"))
 
 from drive import prepare
-from scenario import reads
+from refused import announced
+from scenario import memory
 from server import Answer, Call, ModelServer, Request
 from stage import Stage
-from texts import planted, prose
+from texts import PLACES, code, log_lines
 
-WINDOW = 32_000
-MODEL = "openai/gpt-4o-mini"
-RULE = "Rule for the whole conversation: end every answer with the project code ORCHID-7741."
-FILES = [f"hall-{number}.txt" for number in range(1, 9)]
-CHAT_TURNS = 15
-TURN_TOKENS = 1_100
+WINDOW = 64_000
+MODEL = "openai/house-64k"
+STILL_THERE = "Hello?"
+CHARS_A_TOKEN = 2.2
+"""Of `log_lines`, by o200k_base."""
 
 
-async def converse(home: Path, package: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Act:
+    """One conversation.
+
+    Attributes:
+        said: The first thing that the user says.
+        files: How many files are read.
+        tokens: Tokens of each.
+        told_window: Whether nanobot's config says how large the window is.
+        is_delegated: Whether a subagent reads them.
+    """
+
+    said: str
+    files: int
+    tokens: int
+    told_window: bool = True
+    is_delegated: bool = False
+
+
+ACTS = (
+    Act(
+        "Read the eight logs and tell me the codes.",
+        8,
+        13_800,
+    ),
+    Act(
+        "Have a subagent read the eight logs and tell me the codes.",
+        8,
+        13_800,
+        is_delegated=True,
+    ),
+    Act(
+        "Read the two logs and tell me the codes.",
+        2,
+        30_000,
+        told_window=False,
+    ),
+)
+
+
+async def converse(home: Path, act: Act, package: str) -> dict[str, Any]:
     """Hold the conversation and return what the user saw and what it cost."""
-    server = ModelServer(lambda request: "", window=WINDOW)
-    with server:
-        defaults = {"contextWindowOverride": WINDOW}
+    with ModelServer(lambda request: "", window=WINDOW) as server:
+        defaults = {"contextWindowTokens": WINDOW} if act.told_window else {}
+        window = WINDOW if act.told_window else None
         stage = Stage(
-            home, server, MODEL, defaults=defaults, nanobot_window=WINDOW, package=package
+            home, server, MODEL, defaults=defaults, nanobot_window=window, package=package
         )
-        for name in FILES:
-            text = planted(name, 5_000)
-            stage.file(name, text.text, text.facts)
-        server.script = Model(stage)
+        names = [f"log-{number}.txt" for number in range(1, act.files + 1)]
+        for name in names:
+            log, codes = log_of(name, act.tokens)
+            stage.file(name, log, codes)
+        server.script = Model(stage, act, [str(path) for path in stage.paths(names)])
         start = time.perf_counter()
-        await stage.say(f"{RULE}\nWe move the warehouse; I will tell you day by day.")
-        await stage.say("Read the eight files of the halls and report.")
-        for day in range(1, CHAT_TURNS + 1):
-            await stage.say(f"Day {day}: what follows?\n{prose(f'day-{day}', TURN_TOKENS)}")
-        await stage.say("What was my rule?")
+        if act.is_delegated:
+            await stage.delegate(act.said)
+        else:
+            await stage.say(act.said)
+        for _ in range(2):
+            await stage.say(STILL_THERE)
         seconds = time.perf_counter() - start
         await stage.idle()
         await stage.close()
     accepted = [request for request in server.requests if request.accepted]
-    last = server.requests[-1]
     return {
-        "release": version("nanobot-ai"),
         "turns": stage.turns,
-        "requests": len(server.requests),
         "refused": len(server.requests) - len(accepted),
-        "malformed": sum(request.about == "shape" for request in server.requests),
-        "largest": max(request.prompt_tokens for request in server.requests),
-        "total": sum(request.prompt_tokens for request in server.requests),
+        "tokens": sum(request.prompt_tokens for request in accepted),
         "facts": len(stage.facts),
         "facts_seen": sum(any(fact in r.text for r in accepted) for fact in stage.facts),
-        "rule_in_last_prompt": ("yes" if rule_seen(last) else "no")
-        + ("" if last.accepted else ", but refused"),
         "seconds": round(seconds, 1),
     }
 
 
-class Model:
-    """The script: reads all files when asked, talks otherwise, and keeps the rule if it sees it."""
+def log_of(name: str, tokens: int) -> tuple[str, tuple[str, ...]]:
+    """Return a log of about so many tokens, and the three errors in it, each with a code."""
+    lines = log_lines(name, int(tokens * CHARS_A_TOKEN)).split("\n")
+    codes = tuple(f"ERROR code {code(name, place)}" for place in PLACES)
+    for at, error in zip((0, len(lines) // 2, -1), codes, strict=True):
+        lines[at] = f"2026-01-02T03:04:05Z {error}"
+    return "\n".join(lines), codes
 
-    def __init__(self, stage: Stage) -> None:
+
+class Model:
+    """The script: reads the files, and says how many codes its prompt holds."""
+
+    def __init__(self, stage: Stage, act: Act, paths: list[str]) -> None:
         self.stage = stage
-        self.reads = reads(stage.paths(FILES))
-        self.done = 0
+        self.act = act
+        self.reads = [Call("read_file", {"path": path}) for path in paths]
+        self.is_spawned = False
+        self.has_read = False
 
     def __call__(self, request: Request) -> Answer:
         if request.kind == "memory":
-            return consolidate(request)
-        said = self.stage.said[-1]
-        sign = "ORCHID-7741" if rule_seen(request) else "(no code: I see no rule)"
-        if said.startswith("Read"):
-            self.done += 1
-            if self.done <= len(self.reads):
-                step = self.reads[self.done - 1]
-                return step(request) if callable(step) else step
-            return f"All {len(self.reads)} files are read. {sign}"
-        if said.startswith("What was my rule"):
-            return f"To end with the project code. {sign}"
-        if said.startswith("Day"):
-            day = said.partition(":")[0].lower()
-            return f"Plan for {day} is made. {sign}\n{prose(f'plan-{day}', TURN_TOKENS)}\n{sign}"
-        return f"Understood. {sign}"
-
-
-def consolidate(request: Request) -> Answer:
-    """Return nanobot's memory of a part of the conversation; the rule is worth remembering."""
-    kept = {
-        "history_entry": "[2026-01-01 00:00] The move of the warehouse was planned.",
-        "memory_update": RULE if RULE in request.text else "",
-    }
-    return [Call("save_memory", kept)] if request.tools else json.dumps(kept)
-
-
-def rule_seen(request: Request) -> bool:
-    """Return whether the user's rule is in this prompt: his own words, or nanobot's memory."""
-    return RULE in request.text
+            return memory(request)
+        if self.stage.said[-1] == STILL_THERE:
+            return "Yes, I am here."
+        if request.kind == "main" and self.act.is_delegated:
+            if not self.is_spawned:
+                self.is_spawned = True
+                return [Call("spawn", {"task": self.act.said, "label": "reader"})]
+            return announced(request, "A subagent is reading the logs.")
+        if not self.has_read:
+            self.has_read = True
+            return self.reads
+        seen = sum(fact in request.text for fact in self.stage.facts)
+        return f"All files are read; I see {seen} of {len(self.stage.facts)} codes."
 
 
 def main() -> int:
-    """Hold the conversation with the package `on` or `off`."""
+    """Hold one conversation with the package `on` or `off`."""
     prepare()
     root = Path(tempfile.mkdtemp(prefix="context-demo-"))
     try:
-        print(json.dumps(asyncio.run(converse(root / "home", sys.argv[1]))))
+        act = ACTS[int(sys.argv[1])]
+        print(json.dumps(asyncio.run(converse(root / "home", act, sys.argv[2]))))
     finally:
         shutil.rmtree(root, ignore_errors=True)
     return 0

@@ -1,11 +1,11 @@
-"""Show one real nanobot conversation without and with nanobot-context, side by side.
+"""Show three real nanobot conversations without and with nanobot-context, side by side.
 
     make demo
-    make demo NANOBOT=0.1.4.post4
+    make demo NANOBOT=0.1.5.post3
 
 Needs the environment of the release (`scripts/nanobot_envs.py`) and no network: the model is a
 script behind a local server that speaks OpenAI's API, counts with o200k_base and refuses what is
-longer than 32,000 tokens in OpenAI's words. Exits with 1 if the protected run failed.
+longer than 64,000 tokens in OpenAI's words. Exits with 1 if a protected conversation failed.
 """
 
 from __future__ import annotations
@@ -15,33 +15,50 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = os.environ.get("NANOBOT", "0.3.5")
-LEFT, SIDE = 34, 42
-RUN_SECONDS = 50
+LEFT, SIDE = 22, 46
+RUN_SECONDS = 120
+# Of a million tokens of prompt, as of a middle-sized model: for the sums, not a quote.
+DOLLARS = 2.5
 INSIDE = "Scripts/python.exe" if os.name == "nt" else "bin/python"
 PYTHON = ROOT / ".cache" / "nanobot" / RELEASE / INSIDE
+# What `conversation.py` plays, in order.
+TITLES = (
+    "Eight logs of 13,800 tokens in one question; nanobot knows the window.",
+    "The same through a subagent.",
+    "Two logs of 30,000 tokens; nanobot has its default window of 200,000.",
+)
+ERRORS = re.compile(r"(Error calling LLM|Error|RAISED \w+): ")
+SUBAGENT = re.compile(r"\[Subagent .*?Result:\s*(.*?)\s*Summarize this.*", re.DOTALL)
 
 
 def main() -> int:
-    """Hold the conversation twice and print what came of it."""
+    """Hold the conversations and print what came of them."""
     check_environment()
-    print(f"nanobot {RELEASE}, a model with 32,000 tokens of context, real HTTP on this machine\n")
-    plain, protected = run("off"), run("on")
-    line("", "without nanobot-context", "with nanobot-context")
-    line("-" * LEFT, "-" * SIDE, "-" * SIDE)
-    pairs = zip(plain["turns"], protected["turns"], strict=True)
-    for number, (one, two) in enumerate(pairs, start=1):
-        line(f"{number:2} {said(one)}", seen(one), seen(two))
-    line("-" * LEFT, "-" * SIDE, "-" * SIDE)
-    for name, value in ROWS.items():
-        line(name, value(plain), value(protected))
-    good = answered(protected) == len(protected["turns"]) and not protected["refused"]
-    print("\nThe protected conversation " + ("held." if good else "FAILED."))
+    print(f"nanobot {RELEASE}, a model with 64,000 tokens of context, real HTTP on this machine")
+    acts = range(len(TITLES))
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        plays = [[pool.submit(run, act, package) for package in ("off", "on")] for act in acts]
+        results = [[play.result() for play in pair] for pair in plays]
+    for number, (title, (plain, protected)) in enumerate(zip(TITLES, results, strict=True), 1):
+        print(f"\n{number}. {title}\n")
+        line("", "without nanobot-context", "with nanobot-context")
+        line("-" * LEFT, "-" * SIDE, "-" * SIDE)
+        for one, two in zip(plain["turns"], protected["turns"], strict=True):
+            block(str(one["said"]), seen(one), seen(two))
+        line("-" * LEFT, "-" * SIDE, "-" * SIDE)
+        for name, value in ROWS.items():
+            line(name, value(plain), value(protected))
+    good = all(is_good(protected) for _, protected in results)
+    print("\nThe protected conversations " + ("held." if good else "FAILED."))
     return 0 if good else 1
 
 
@@ -54,17 +71,17 @@ def check_environment() -> None:
         )
 
 
-def run(package: str) -> dict[str, Any]:
-    """Hold the conversation in a process of its own, with the release's interpreter."""
+def run(act: int, package: str) -> dict[str, Any]:
+    """Hold a conversation in a process of its own, with the release's interpreter."""
     done = subprocess.run(
-        [str(PYTHON), str(ROOT / "demo" / "conversation.py"), package],
+        [str(PYTHON), str(ROOT / "demo" / "conversation.py"), str(act), package],
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,
         check=False,
     )
     if done.returncode:
-        raise SystemExit(f"error: the run with the package {package} broke off\n{done.stderr}")
+        raise SystemExit(f"error: act {act + 1}, package {package}, broke off\n{done.stderr}")
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -74,22 +91,29 @@ def line(name: str, left: str, right: str) -> None:
     print(f"{name:{LEFT}}  {left:{SIDE}}  {right}".rstrip())
 
 
-def said(turn: dict[str, Any]) -> str:
-    """Return the beginning of what the user said."""
-    return short(str(turn["said"]).splitlines()[0], LEFT - 3)
+def block(name: str, left: str, right: str) -> None:
+    """Print one row whose texts may take several lines."""
+    columns = (wrapped(name, LEFT), wrapped(left, SIDE), wrapped(right, SIDE))
+    for cells in zip_longest(*columns, fillvalue=""):
+        line(*cells)
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield the first three lines of a text."""
+    lines = textwrap.wrap(text, width, max_lines=3, placeholder=" …") or [""]
+    yield from lines
 
 
 def seen(turn: dict[str, Any]) -> str:
-    """Return what the user saw, shortened."""
-    answer = str(turn["answer"]).splitlines()[0] if turn["answer"] else "(nothing)"
-    if is_error(turn):
-        answer = "ERROR " + re.sub(r"^(Error calling LLM|Error|RAISED \w+): ", "", answer)
-    return short(answer, SIDE)
+    """Return what the user saw: an answer, or an error in capitals."""
+    text = SUBAGENT.sub(r"\1", str(turn["answer"]))
+    shown = " ".join(ERRORS.sub("ERROR ", text, count=1).split())
+    return shown or "(nothing)"
 
 
 def is_error(turn: dict[str, Any]) -> bool:
     """Return whether the user saw an error in place of the model's answer."""
-    return not any(word in turn["answer"] for word in ("ORCHID-7741", "(no code"))
+    return seen(turn).startswith(("ERROR ", "(nothing)"))
 
 
 def answered(result: dict[str, Any]) -> int:
@@ -97,21 +121,19 @@ def answered(result: dict[str, Any]) -> int:
     return sum(not is_error(turn) for turn in result["turns"])
 
 
-def short(text: str, width: int) -> str:
-    """Return `text` cut to `width` characters."""
-    return text if len(text) <= width else text[: width - 1] + "…"
+def is_good(result: dict[str, Any]) -> bool:
+    """Return whether every turn was answered, and the model saw all that it was to see."""
+    return answered(result) == len(result["turns"]) and result["facts_seen"] == result["facts"]
 
 
 ROWS: dict[str, Callable[[dict[str, Any]], str]] = {
     "turns answered": lambda r: f"{answered(r)} of {len(r['turns'])}",
-    "requests to the model": lambda r: f"{r['requests']:,}",
-    "refused as too long": lambda r: f"{r['refused'] - r['malformed']:,}",
-    "refused as malformed": lambda r: f"{r['malformed']:,}",
-    "largest prompt, tokens": lambda r: f"{r['largest']:,}",
-    "all prompts, tokens": lambda r: f"{r['total']:,}",
-    "facts of the files it saw": lambda r: f"{r['facts_seen']} of {r['facts']}",
-    "first turn's rule in last prompt": lambda r: r["rule_in_last_prompt"],
-    "wall time, seconds": lambda r: f"{r['seconds']}",
+    "codes the model saw": lambda r: f"{r['facts_seen']} of {r['facts']}",
+    "session alive after it": lambda r: "no" if is_error(r["turns"][-1]) else "yes",
+    "refused as too long": lambda r: f"{r['refused']:,}",
+    "tokens of all prompts": lambda r: (
+        f"{r['tokens']:,}, ${r['tokens'] * DOLLARS / 1e6:.2f} at ${DOLLARS} a million"
+    ),
 }
 
 
