@@ -19,7 +19,7 @@ from nanobot_context import activation
 from nanobot_context._core import listed_window, without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DIRECTORY
-from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.record import RequestRecord, read_records
 from nanobot_context.guard.state_file import UNWRITTEN, state_file
 from nanobot_context.guard.status import Status
@@ -33,6 +33,7 @@ from nanobot_context.host.config import (
     provider_prefixes,
     workspace_of,
 )
+from nanobot_context.host.model_server import ask_window, is_local
 from nanobot_context.installer import install
 from nanobot_context.plugins import opened_store
 from nanobot_context.sessions.service import SessionService
@@ -98,10 +99,11 @@ class Report:
         }
 
 
-def examine() -> Report:
+def examine(*, ask_server: bool = False) -> Report:
     """Install the package in this process, and report on it and on the environment around it.
 
-    Imports nanobot, which takes some seconds with the releases that use litellm.
+    Imports nanobot, which takes some seconds with the releases that use litellm. With `ask_server`
+    a model server on this machine or network is asked for its window.
     """
     _silence()
     keep_litellm_offline()
@@ -119,6 +121,8 @@ def examine() -> Report:
         lambda: _check_settings(state),
         lambda: _check_config(config),
         lambda: _check_window(state),
+        lambda: _check_model(state),
+        lambda: _check_server(config, state) if ask_server else [],
         lambda: _check_room(last, config),
         lambda: store,
         lambda: _check_files(config, state),
@@ -288,6 +292,39 @@ def _check_window(state: Status) -> list[Finding]:
             "lower or remove that setting, unless the table is wrong about the model",
         )
     ]
+
+
+def _check_model(state: Status) -> list[Finding]:
+    """Look for a model whose window nobody has said."""
+    if not state.installed or not state.window_source.startswith("assumed"):
+        return []
+    return [
+        Finding(
+            f"`{state.model}` is in no table: a window of {state.window_tokens:,} tokens is "
+            "assumed until a refusal says otherwise",
+            f"set `contextWindowOverride` in `{SETTINGS_FILE}` to the model's window; "
+            "`nanobot-context doctor --ask-server` asks a local server for it",
+        )
+    ]
+
+
+def _check_server(config: Path, state: Status) -> list[Finding]:
+    """Look whether the window of a local server is the one that is used."""
+    if not state.installed or state.model is None:
+        return []
+    addresses = [one for one in configured_addresses(config, state.model) if is_local(one)]
+    for address in addresses:
+        found = ask_window(address, state.model)
+        if found is not None and found[0] != state.window_tokens:
+            return [
+                Finding(
+                    f"the server at {name_of(state.model, address).partition(' at ')[2]} has a "
+                    f"window of {found[0]:,} tokens ({found[1]}), and "
+                    f"{state.window_tokens or 0:,} are used: {state.window_source}",
+                    f"set `contextWindowOverride` to {found[0]} in `{SETTINGS_FILE}`",
+                )
+            ]
+    return []
 
 
 def _last_request(config: Path, state: Status) -> RequestRecord | None:

@@ -85,7 +85,13 @@ def status(
     raise typer.Exit(0 if report.protected else output.NEGATIVE)
 
 
-def doctor(as_json: Json = False) -> None:
+def doctor(
+    ask_server: Annotated[
+        bool,
+        typer.Option("--ask-server", help="Ask a model server of this network for its window."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Look for common problems, and name the fix for each.
 
     Imports nanobot. Ends with 1 where there is a problem.
@@ -93,11 +99,12 @@ def doctor(as_json: Json = False) -> None:
     \b
     Examples:
       nanobot-context doctor
+      nanobot-context doctor --ask-server
       nanobot-context doctor --json
     """
     from nanobot_context.doctor import examine
 
-    report = examine()
+    report = examine(ask_server=ask_server)
     if as_json:
         output.print_json(report.to_dict())
     else:
