@@ -282,6 +282,35 @@ class SessionService(Base):
             )
         )
 
+    def call_with_summary(
+        self,
+        session: SessionHead,
+        chat: Callable[[Messages], Any],
+        *,
+        key: str = "",
+        current: Sequence[Message] | None = None,
+    ) -> Any:
+        """Return what `chat` answers to the context of a session.
+
+        Where that is refused as too long, all that is stored is summarised, with `overflow_retry`
+        as the reason, and `chat` is asked once more, unless the policy says otherwise. Nothing is
+        appended.
+
+        Args:
+            session: The session.
+            chat: The call of the model: `chat(messages)`; a coroutine function for asyncio.
+            key: The branch.
+            current: The messages of the present request, which are sent whole; without them those
+                from the last message of the user on.
+
+        Raises:
+            ContextOverflowError: It is still too long; what `chat` raised is its cause.
+            Exception: What `chat` raised otherwise.
+
+        Source: document 003, section 1.4.
+        """
+        return self._wait(self._do.call_with_summary(session, chat, key, current))
+
     def cleanup(self) -> int:
         """Free what has expired; return how many sessions that were. They are invisible before."""
         return self._wait(self._do.sweep())
@@ -343,6 +372,7 @@ class AsyncSessionService(Base):
     summary_text = _awaited(SessionService.summary_text)
     summaries = _awaited(SessionService.summaries)
     context = _awaited(SessionService.context)
+    call_with_summary = _awaited(SessionService.call_with_summary)
     cleanup = _awaited(SessionService.cleanup)
 
     async def __aenter__(self) -> AsyncSessionService:

@@ -8,12 +8,19 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
-from nanobot_context._core import SessionStoreHandle, SummaryPolicy, filter_key_belongs
-from nanobot_context.arguments import check_choice, check_flag, text_of
-from nanobot_context.errors import SessionGoneError
+from nanobot_context._core import (
+    Overflow,
+    SessionStoreHandle,
+    SummaryPolicy,
+    count_tokens,
+    filter_key_belongs,
+)
+from nanobot_context.arguments import check_choice, check_flag, invalid, text_of
+from nanobot_context.errors import ContextOverflowError, SessionGoneError
 from nanobot_context.history import assemble_history
+from nanobot_context.overflow import detect_overflow
 from nanobot_context.responses import to_response_items
 from nanobot_context.sessions.operations import (
     Events,
@@ -87,23 +94,29 @@ class Operations(SessionOperations):
         check_session(session)
         text_of("key", key)
         check_flag("force", force)
-        made = yield from self._summarize_one(session, key, force, is_wanted)
+        cause = "force" if force else "proactive"
+        return (yield from self._summarize(session, key, cause, is_wanted))
+
+    def _summarize(
+        self, session: SessionHead, key: str, cause: str, is_wanted: Callable[[], bool]
+    ) -> Operation[SessionSummary | None]:
+        made = yield from self._summarize_one(session, key, cause, is_wanted)
         if key and is_wanted():
             whole = yield from self._copy_of_only_branch(session, key, made)
             if not whole:
-                yield from self._summarize_one(session, "", force, is_wanted)
-        if made is None and force and self.summarizer and is_wanted():
+                yield from self._summarize_one(session, "", cause, is_wanted)
+        if made is None and cause == "force" and self.summarizer and is_wanted():
             # Nothing was new: another job was first, such as that of the turn that has just ended.
             standing = yield from self.summaries(session, key, links=True, last=1)
             made = standing[0] if standing else None
         return made
 
     def _summarize_one(
-        self, head: SessionHead, key: str, force: bool, is_wanted: Callable[[], bool]
+        self, head: SessionHead, key: str, cause: str, is_wanted: Callable[[], bool]
     ) -> Operation[SessionSummary | None]:
         # Once more where another writer's summary came in between; by then it is mostly not due.
         for _ in range(2):
-            due = yield from self._due(head, key, force)
+            due = yield from self._due(head, key, cause)
             if due is None:
                 return None
             session, newest, events, reason = due
@@ -134,7 +147,7 @@ class Operations(SessionOperations):
                 return made
         return None
 
-    def _due(self, head: SessionHead, key: str, force: bool) -> Operation[Due | None]:
+    def _due(self, head: SessionHead, key: str, cause: str) -> Operation[Due | None]:
         if self.summarizer is None:
             return None
         # Its boundary first, so that no more than what is new is read.
@@ -153,11 +166,12 @@ class Operations(SessionOperations):
         events = [
             e for e in session.events if e.is_message and filter_key_belongs(e.filter_key, key)
         ]
-        when = All("force", self.policy) if force else self.when
+        is_proactive = cause == "proactive"
+        when = self.when if is_proactive else All(cause, self.policy)
         if isinstance(when, Limits):
             idle_seconds = _idle_seconds(events, summary.created if summary else 0.0)
             when = replace(when, idle_seconds=idle_seconds, session=session)
-        is_on = force or self.policy.enabled
+        is_on = self.policy.enabled or not is_proactive
         due = when.due([event.payload for event in events], 0) if is_on else None
         if due is None:
             return None
@@ -264,6 +278,63 @@ class Operations(SessionOperations):
             rounds=rounds,
             current=current,
         )
+
+    def call_with_summary(
+        self,
+        session: SessionHead,
+        chat: Callable[[Messages], Any],
+        key: str,
+        current: Sequence[Message] | None,
+    ) -> Operation[Any]:
+        """Ask the model; summarise all, and ask once more, where the request is too long."""
+        check_session(session)
+        if not callable(chat):
+            raise invalid("chat", "callable", chat)
+
+        def shown() -> Operation[Messages]:
+            return self.context(
+                session,
+                mode="summary",
+                key=key,
+                style="chat",
+                max_messages=None,
+                rounds=None,
+                current=current,
+            )
+
+        messages = yield from shown()
+        if current is None:
+            # The summary covers all that is stored: the turn that goes on must be shown still.
+            asked = [at for at, message in enumerate(messages) if message.get("role") == "user"]
+            current = messages[asked[-1] :] if asked else []
+        try:
+            return (yield partial(chat, messages))
+        except Exception as error:
+            refusal, overflow = error, _input_overflow(error)
+        yield from self._summarize(session, key, "overflow_retry", lambda: True)
+        shorter = yield from shown()
+        if shorter != messages:
+            messages = shorter
+            try:
+                return (yield partial(chat, messages))
+            except Exception as error:
+                refusal, overflow = error, _input_overflow(error)
+        model = self.summarizer.model if self.summarizer else None
+        raise ContextOverflowError(
+            f"session `{'/'.join(session.key)}` is too long for the model, also with a summary",
+            needed_tokens=count_tokens(messages, model),
+            limit_tokens=overflow.limit_tokens or 0,
+            model=model,
+            parts={},
+        ) from refusal
+
+
+def _input_overflow(error: Exception) -> Overflow:
+    """Return what an error says of a request that is too long; raise any other error."""
+    overflow = detect_overflow(error)
+    if overflow is None or overflow.kind not in ("input", "request_bytes"):
+        raise error
+    return overflow
 
 
 def _idle_seconds(events: Events, summarised: float) -> float:

@@ -115,6 +115,11 @@ class Store:
         self._opened: list[SessionService] = []
 
     @property
+    def is_async(self) -> bool:
+        """Whether what it opens is an `AsyncSessionService`."""
+        return self._loop is not None
+
+    @property
     def is_shared(self) -> bool:
         """Whether a second service sees what the first one wrote."""
         return self.name != "memory"

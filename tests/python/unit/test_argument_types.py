@@ -131,6 +131,7 @@ SERVICE: dict[str, dict[str, Any]] = {
     "summaries": {"session": None, "key": None, "failed": True, "links": True, "last": 1},
     "context": {"session": None, "mode": "summary", "key": "", "style": "chat"}
     | {"max_messages": 1, "rounds": 1, "current": []},
+    "call_with_summary": {"session": None, "chat": len, "key": "", "current": []},
 }
 SERVICE_ARGUMENTS = {
     **{"url": "memory:", "event_limit": 0, "session_ttl_seconds": 0, "app_state_ttl_seconds": 0},

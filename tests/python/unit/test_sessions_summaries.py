@@ -22,7 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nanobot_context import InvalidArgumentError, SessionGoneError, SessionNotFoundError
+from nanobot_context import (
+    ContextOverflowError,
+    InvalidArgumentError,
+    SessionGoneError,
+    SessionNotFoundError,
+)
 from nanobot_context.sessions import SessionEvent, SessionService
 from nanobot_context.summary import (
     Observed,
@@ -36,7 +41,10 @@ from pace import unhurried
 from session_cases import answered, at_once, ids, read, said
 
 if TYPE_CHECKING:
+    from nanobot_context.types import Message
     from session_cases import Store
+
+CURRENT: list[Message] = [{"role": "user", "content": "and now?"}]
 
 pytest_plugins = ("session_fixtures",)
 pytestmark = pytest.mark.timeout(120)
@@ -429,6 +437,91 @@ def test_a_trigger_may_be_a_policy_of_its_own(store: Store) -> None:
     switched_off = summarised(store, Model(), trigger=rolling, policy=SummaryPolicy(enabled=False))
     if store.is_shared:
         assert switched_off.summarize(session) is None
+
+
+class Narrow:
+    """A model whose window has so many messages; plain, and awaited where its answer is."""
+
+    def __init__(self, limit: int, store: Store) -> None:
+        self.limit = limit
+        self.asked: list[list[Message]] = []
+        self.chat = self.achat if store.is_async else self.plain
+
+    def plain(self, messages: list[Message]) -> str:
+        self.asked.append(messages)
+        if len(messages) > self.limit:
+            raise RuntimeError(
+                "context_length_exceeded: This model's maximum context length is 8192 tokens."
+            )
+        return "answered"
+
+    async def achat(self, messages: list[Message]) -> str:
+        return self.plain(messages)
+
+
+def test_an_overflow_is_answered_with_a_summary_and_one_retry(store: Store) -> None:
+    service, narrow = summarised(store, Model()), Narrow(2, store)
+    session = service.create("app", "me")
+    for at in range(8):
+        service.append(session, [said(f"question {at}"), answered(f"answer {at}")])
+    service.append(session, [said("and now?")])
+    assert service.call_with_summary(session, narrow.chat) == "answered"
+    assert [len(messages) for messages in narrow.asked] == [17, 2]
+    assert narrow.asked[1][0]["role"] == "system"
+    assert narrow.asked[1][1]["content"] == "and now?"
+    (made,) = service.summaries(session)
+    assert (made.record["reason"], made.last_seq) == ("overflow_retry", 17)
+    again = Narrow(2, store)
+    assert service.call_with_summary(session, again.chat, current=CURRENT) == "answered"
+    assert [len(messages) for messages in again.asked] == [2], "the summary stands"
+
+
+def test_an_overflow_that_stays_is_a_typed_error(store: Store) -> None:
+    service, narrow = summarised(store, Model()), Narrow(0, store)
+    session = service.create("app", "me")
+    service.append(session, [said("question"), answered("answer")])
+    with pytest.raises(ContextOverflowError) as caught:
+        service.call_with_summary(session, narrow.chat, current=CURRENT)
+    assert (len(narrow.asked), caught.value.limit_tokens) == (2, 8_192)
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    with pytest.raises(ContextOverflowError):
+        service.call_with_summary(session, narrow.chat, current=CURRENT)
+    assert len(narrow.asked) == 3, "nothing is new: the same request is not sent twice"
+
+
+def test_without_the_policys_leave_an_overflow_makes_no_summary(store: Store) -> None:
+    policy = SummaryPolicy(retry_on_overflow=False)
+    service, narrow = summarised(store, Model(), policy=policy), Narrow(0, store)
+    session = service.create("app", "me")
+    service.append(session, [said("question"), answered("answer")])
+    with pytest.raises(ContextOverflowError):
+        service.call_with_summary(session, narrow.chat, current=CURRENT)
+    assert (len(narrow.asked), service.summaries(session)) == (1, [])
+
+
+def test_a_summary_for_an_overflow_is_made_of_halves_where_it_must(store: Store) -> None:
+    def call(request: SummaryRequest) -> str:
+        if len(str(request.messages)) > 4_000:
+            raise RuntimeError("context_length_exceeded")
+        return "part"
+
+    service, narrow = summarised(store, call), Narrow(2, store)
+    session = service.create("app", "me")
+    service.append(session, [said(f"{at} {'word ' * 60}") for at in range(40)])
+    assert service.call_with_summary(session, narrow.chat, current=CURRENT) == "answered"
+    (made,) = service.summaries(session)
+    assert made.record["chunks"] > 1
+    assert made.record["max_depth"] >= 1
+
+
+def test_another_error_of_the_model_is_raised_as_it_is(store: Store) -> None:
+    service = summarised(store, Model())
+    session = service.create("app", "me")
+    narrow = Narrow(0, store)
+    narrow.limit = None  # type: ignore[assignment]
+    with pytest.raises(TypeError):
+        service.call_with_summary(session, narrow.chat, current=CURRENT)
+    assert service.summaries(session) == []
 
 
 def test_what_is_no_trigger_is_refused() -> None:
