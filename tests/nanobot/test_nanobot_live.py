@@ -38,7 +38,7 @@ def test_every_kind_of_event_is_told_with_the_session_that_it_happened_in(result
     }
     assert sessions["retry"] == sessions["compressed"] == {FILES}
     assert sessions["overflow"] == {FILES, BIG}, "what cannot be cut is sent once"
-    assert sessions["summary"] == {TALK}
+    assert {TALK} <= sessions["summary"] <= {FILES, TALK}, "what grew long, or had to be cut"
     assert sessions["gave_up"] == {BIG}
     assert sessions["answered"] == {FILES, TALK, TEAM}
     learned = {event["what"] for event in told(result, "learned") if event["session"] == FILES}
@@ -56,10 +56,10 @@ def test_the_numbers_are_those_of_the_server(result: Result) -> None:
 
 
 def test_a_summary_is_told_when_it_is_stored(result: Result) -> None:
-    (event,) = told(result, "summary")
-    assert (event["status"], event["made_by"], event["version"]) == ("stored", "model", 1)
-    assert event["covers"] > 0
-    assert event["duration_ms"] >= 0
+    for event in told(result, "summary"):
+        assert (event["status"], event["made_by"], event["version"]) == ("stored", "model", 1)
+        assert event["covers"] > 0
+        assert event["duration_ms"] >= 0
 
 
 def test_the_file_has_what_the_listener_heard(result: Result) -> None:
@@ -80,7 +80,7 @@ def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
         "overflows": len(told(result, "overflow")),
         "retries_succeeded": sum(event["attempts"] > 1 for event in answered),
         "friendly_errors": len(told(result, "gave_up")),
-        "summaries": 1,
+        "summaries": len(told(result, "summary")),
         "summaries_failed": 0,
         "answers": len(answered),
         "prompt_tokens": sum(event["prompt_tokens"] for event in answered),
