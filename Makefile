@@ -195,7 +195,7 @@ bench: setup build $(VENV)/.bench.stamp
 EVAL_DATA ?= ../shared/data/trajectories
 EVAL_TOOLS ?= ../shared/eval
 
-eval: setup build $(VENV)/.bench.stamp
+eval: envs $(VENV)/.bench.stamp
 	$(PY) -m evaluation.run --data $(EVAL_DATA) --tools $(EVAL_TOOLS) $(EVAL_ARGUMENTS)
 
 # Part of the source: commit src/select/usage_trees.txt and training/README.md together. See training/README.md.

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import nanobot_context
-from evaluation import adapters, numbers, planted, recall, recall_tables, replays, tools, work
+from evaluation import adapters, loops, numbers, planted, recall, recall_tables, replays, tools, work
 from evaluation.page import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "evaluation.md"
-PARTS = ("future", "evidence", "planted", "replay", "ablation", "numbers", "speed")
+PARTS = ("future", "evidence", "planted", "replay", "loops", "ablation", "numbers", "speed")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,6 +102,8 @@ def _jobs(options: argparse.Namespace) -> list[work.Job]:
         jobs += planted.jobs(specs, options.tools, seeds=[planted.SEED])
     if "replay" in parts:
         jobs += replays.jobs(options.data, options.tools, quick=quick)
+    if "loops" in parts:
+        jobs += loops.jobs()
     return jobs
 
 
@@ -127,6 +129,8 @@ def _write_results(page: Page, options: argparse.Namespace, results: Mapping[Has
         planted.write(page, results, _planted_specs(), quick=options.quick)
     if "replay" in parts:
         replays.write(page, results)
+    if "loops" in parts:
+        loops.write(page, results)
     if "ablation" in parts:
         recall_tables.write_ablation(page, measured, results)
     if "numbers" in parts:

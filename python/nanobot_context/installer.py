@@ -31,7 +31,7 @@ from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path, provider_prefixes, workspace_of
 from nanobot_context.host.detect import TESTED, NanobotClasses, load_classes, nanobot_version
-from nanobot_context.host.messages import own_prompts
+from nanobot_context.host.messages import own_prompts, runtime_context_tag
 from nanobot_context.patches.declaration import Context, Part
 from nanobot_context.patches.patching import PatchSet
 from nanobot_context.patches.plan import Plan, make_plan
@@ -218,7 +218,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
             read_file_knows_the_workspace(),
             workspace_of(loaded),
         )
-    fitter = Fitter(settings, windows, archives, own_prompts())
+    fitter = Fitter(settings, windows, archives, own_prompts(), runtime_context_tag())
     guard = Guard(fitter, _CLEAR_COMMAND, error_response, telemetry)
     context = Context(PatchSet(), guard, windows, telemetry, settings)
     if settings.enable_history_summarization:

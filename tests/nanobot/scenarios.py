@@ -19,6 +19,7 @@ from large import (
 )
 from live import tells
 from own_window import own_window
+from priced import priced
 from readback import read_back
 from reasoned import REASONED
 from refusals import MISCOUNTED, WRONG
@@ -73,6 +74,7 @@ SCENARIOS: dict[str, Scenario] = {
         ),
         *told(),
         own_window(),
+        priced(),
         long_chat("B", 60, 600, window=32_000),
         long_chat(
             "B-table",

@@ -108,7 +108,8 @@ fn a_step_fills_its_target() {
     let out = |at: usize| sent(&CompactionCache::default(), &messages[..at], tokens(&messages) / 3);
     let cut = requests(&messages).into_iter().map(|at| (at, out(at))).find(|(at, out)| *out != messages[..*at]);
     let left = tokens(&cut.unwrap().1);
-    let target = floor + (budget - floor) * 65 / 100;
+    // By what its requests add: that of the whole conversation is a little more.
+    let target = floor + (budget - floor) * 57 / 100;
     // The step may have been due one request earlier: what is fixed is rounded up.
     assert!(left <= target + 1_000 && left * 10 >= target * 9, "{left} of {target}");
 }

@@ -14,6 +14,7 @@ from nanobot_context.host.messages import (
     is_consolidation,
     lift_prompts,
     lift_reflections,
+    lift_runtime_context,
     restore_prompts,
     restore_reflections,
     shorten_consolidation,
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from nanobot_context.guard.request import Request, State
     from nanobot_context.settings import Settings
 
-# What is kept free for nanobot's reflection lines grows by this share of the window at a time: a
-# window that changes with every request would move every cut.
-_RESERVE_STEPS = 32
+# What is kept free for what nanobot says itself is at least so much, and doubles: a window that
+# changes with every request would move every cut.
+_LEAST_RESERVE = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,14 @@ class Fitter:
         windows: The window of every model.
         archives: Where originals of tool results are kept; `None` where the settings say no.
         prompts: How nanobot's own prompts in the user's name begin.
+        context_tag: How the block in the newest message of the user begins that nanobot does not save.
     """
 
     settings: Settings
     windows: WindowResolver
     archives: Archives | None = None
     prompts: tuple[str, ...] = ()
+    context_tag: str = ""
 
     def first(self, request: Request) -> tuple[Attempt, int]:
         """Return what to send, and the budget that its messages were fitted to.
@@ -84,11 +87,10 @@ class Fitter:
             return request.messages, budget
 
         def first(messages: list[Message], reserved: int) -> list[Message]:
-            step = max(window_tokens // _RESERVE_STEPS, 1)
-            kept_free = min(-(-reserved // step) * step, window_tokens)
+            kept_free = max(1 << (reserved - 1).bit_length(), _LEAST_RESERVE) if reserved else 0
             shorter, receipt = compress(
                 messages,
-                window_tokens - kept_free,
+                max(window_tokens - kept_free, 0),
                 request.model,
                 tools=request.tools,
                 max_output_tokens=max_tokens,
@@ -138,6 +140,21 @@ class Fitter:
         shorten: Callable[[list[Message], int], list[Message]],
     ) -> list[Message]:
         """Apply `shorten` without what nanobot says as the user, and know its consolidation."""
+        messages, saved, sent = lift_runtime_context(request.messages, self.context_tag)
+        if saved is None or sent is None:
+            return self._shorten(request, budget, shorten)
+        # English words and numbers: two bytes a token and more.
+        block = (len(str(sent["content"])) - len(str(saved["content"]))) // 2
+        request = replace(request, messages=messages)
+        shorter = self._shorten(request, budget, lambda given, reserved: shorten(given, reserved + block))
+        return [sent if message is saved else message for message in shorter]
+
+    def _shorten(
+        self,
+        request: Request,
+        budget: int,
+        shorten: Callable[[list[Message], int], list[Message]],
+    ) -> list[Message]:
         lifted, reflection = lift_reflections(request.messages)
         if reflection is not None:
             lines = len(request.messages) - len(lifted)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 # Counts that agree on a provider's ratio before it is believed; a refusal is believed at once.
 _EVIDENCE = 3
@@ -84,14 +85,18 @@ class Ratio:
 def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
     """Return how many tokens a provider counts for each message beside what we count.
 
-    `counts` are our tokens, messages, and the provider's tokens. Least squares; 0 where tokens of
-    text alone explain the counts nearly as well, for texts differ, too. `None` where the counts are
-    too few, or tokens and messages grew together.
+    `counts` are our tokens, messages, and the provider's tokens. Least squares about their means,
+    for what each request has, as tool schemas, may be counted in another way, too; 0 where tokens
+    of text alone explain the counts nearly as well. `None` where the counts are too few, or tokens
+    and messages grew together.
     """
     if len(counts) < _EVIDENCE_FRAMING:
         return None
+    means = [fmean(column) for column in zip(*counts, strict=True)]
+    apart_from_means = [[x - mean for x, mean in zip(one, means, strict=True)] for one in counts]
     oo, on, nn, ot, nt = (
-        sum(one[a] * one[b] for one in counts) for a, b in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2))
+        sum(one[a] * one[b] for one in apart_from_means)
+        for a, b in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2))
     )
     apart = oo * nn - on * on
     if apart <= _APART * oo * nn:
@@ -100,7 +105,7 @@ def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
     text = (nn * ot - on * nt) / apart
 
     def missed(text: float, framing: float) -> float:
-        return sum((theirs - text * ours - framing * n) ** 2 for ours, n, theirs in counts)
+        return sum((theirs - text * ours - framing * n) ** 2 for ours, n, theirs in apart_from_means)
 
     explains = missed(text, framing) <= _UNEXPLAINED * missed(ot / oo, 0.0)
     return min(math.ceil(round(framing, 1)), MOST_FRAMING) if explains and framing >= 1 else 0

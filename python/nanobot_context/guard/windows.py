@@ -22,8 +22,8 @@ UNKNOWN_MODEL_TOKENS = 128_000
 _MOST_UNWRITTEN = 200_000
 
 
-# Text that the provider has not counted yet grows by this share of the window at a time: a window
-# that changes with every request would move every cut.
+# What messages take beside their text, and text that the provider has not counted yet, grow by this
+# share of the window at a time: a window that changes with every request would move every cut.
 _NEW_STEPS = 16
 
 
@@ -171,10 +171,11 @@ class WindowResolver:
         """
         name = name_of(model, endpoint)
         ratio = self.ratio(model, messages, endpoint)
-        left = max(tokens - self.learned.of(name).framing_tokens * len(messages), 0)
+        step = max(tokens // _NEW_STEPS, 1)
+        framing = self.learned.of(name).framing_tokens * len(messages)
+        left = max(tokens - -(-framing // step) * step, 0)
         if ratio >= 1.0:
             return int(left / ratio)
-        step = max(tokens // _NEW_STEPS, 1)
         new = self._counted[name].new(messages)
         tokens_of_new = count_tokens(new, model) if new else 0
         uncounted = min(-(-tokens_of_new // step) * step, left)

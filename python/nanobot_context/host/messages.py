@@ -1,4 +1,4 @@
-"""Three kinds of message lists that only nanobot builds, and how to shorten each without harm.
+"""What only nanobot puts into lists of messages, and how to shorten each without harm.
 
 **Reflections.** 0.1.3.post7 puts a user message "Reflect on the results and decide next steps."
 behind every round of tool results. Read as it stands, that line would be the "last user message"
@@ -8,6 +8,11 @@ out before compressing and put back behind the tool results that are still there
 **Prompts.** From 0.1.5 on nanobot asks in the user's name for what the model left out: an answer
 after an empty one, the rest of one that was cut, more work on a goal. These are lifted out in the
 same way, for the same reason.
+
+**Runtime context.** From 0.1.4.post1 on a block with time and channel stands before the newest message
+of the user, in 0.2.x behind it, and to 0.2.x nanobot saves the message without. Read as it is sent, the
+message would be another one a turn later, and all that was chosen for it would be chosen anew. So the
+block is lifted off and put back.
 
 **Consolidation.** nanobot's memory consolidation sends one user message that holds the whole old
 conversation, to 0.1.4.post6 behind the long-term memory and a heading. A last user message is never
@@ -23,6 +28,7 @@ import importlib
 import re
 from collections.abc import Callable, Sequence
 
+from nanobot_context.host.detect import find
 from nanobot_context.types import Message
 
 REFLECTION = "Reflect on the results and decide next steps."
@@ -44,6 +50,8 @@ _CONSOLIDATION_END = (
 # An entry starts with a time stamp and a role: `[2026-02-13T10:11] USER: ...`.
 _ENTRY = re.compile(r"^(?=\[[^\]\n]{1,16}\] [A-Z]+(?: \[tools: [^\n]*?\])?: )", re.MULTILINE)
 _SMALLEST_ENTRY_CHARS = 120
+
+_CONTEXT_END = "[/Runtime Context]"  # from 0.1.5.post2 on
 
 # Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
 PUBLIC = ("nanobot.runtime_context", "public_history_message")
@@ -115,6 +123,44 @@ def restore_prompts(
         if message is not last:
             restored += [prompt for before, prompt in asked if before is message]
     return restored + [prompt for before, prompt in asked if before is last]
+
+
+def runtime_context_tag() -> str:
+    """Return how the block begins that this nanobot sends and does not save; "" where there is none."""
+    if find(*PUBLIC) is not None:
+        return ""
+    tag = getattr(find("nanobot.agent.context", "ContextBuilder"), "_RUNTIME_CONTEXT_TAG", "")
+    return tag if isinstance(tag, str) else ""
+
+
+def lift_runtime_context(
+    messages: list[Message], tag: str
+) -> tuple[list[Message], Message | None, Message | None]:
+    """Return `messages` with the newest of the user's as it will be saved, that one, and as it is sent.
+
+    Without a block in it the very same list comes back, and `None`.
+    """
+    at = next((i for i in reversed(range(len(messages))) if _role(messages[i]) == "user"), None)
+    if not tag or at is None:
+        return messages, None, None
+    sent, content = messages[at], messages[at].get("content")
+    saved: object = None
+    if isinstance(content, str) and tag in content:
+        before, _, block = content.partition(tag)
+        _, is_closed, behind = block.partition(_CONTEXT_END)
+        saved = before.rstrip("\n ") or (behind.lstrip("\n") if is_closed else block.partition("\n\n")[2])
+    elif isinstance(content, list):
+        parts = [part for part in content if not _is_text(part, tag)]
+        saved = parts if len(parts) < len(content) else None
+    if not saved:
+        return messages, None, None
+    as_saved = {**sent, "content": saved}
+    return [*messages[:at], as_saved, *messages[at + 1 :]], as_saved, sent
+
+
+def _is_text(part: object, tag: str) -> bool:
+    text = part.get("text") if isinstance(part, dict) else None
+    return isinstance(text, str) and text.startswith(tag)
 
 
 def is_consolidation(messages: Sequence[Message]) -> bool:

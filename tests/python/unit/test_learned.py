@@ -116,7 +116,7 @@ def test_framing_is_there_in_the_next_process_and_is_not_lost_where_nothing_tell
     file = learned_file(tmp_path / "config.json")
     first = ProviderLimits.load(file)
     for _ in range(20):
-        first.counted(NAME, "western", 10_000, 13_000, messages=230)
+        first.counted(NAME, "western", 10_000, 12_990, messages=230)
     for ours, messages, theirs in prompts(1.0, 13) * 3:
         first.counted(NAME, "western", ours, theirs, messages=messages)
     assert first.of(NAME).framing_tokens == 13
