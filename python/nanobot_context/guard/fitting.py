@@ -90,7 +90,7 @@ class Fitter:
             kept_free = max(1 << (reserved - 1).bit_length(), _LEAST_RESERVE) if reserved else 0
             shorter, receipt = compress(
                 messages,
-                max(window_tokens - kept_free, 0),
+                max(window_tokens - kept_free, 1),
                 request.model,
                 tools=request.tools,
                 max_output_tokens=max_tokens,
