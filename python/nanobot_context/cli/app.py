@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from nanobot_context._core import mask_credentials
-from nanobot_context.cli import conversation, output, protect, rules, sessions
+from nanobot_context.cli import conversation, output, protect, rules, serve, sessions
 from nanobot_context.errors import ContextOverflowError, NanobotContextError
 
 NAME = "nanobot-context"
@@ -60,6 +60,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
         *(conversation.count, conversation.compress, conversation.inspect, conversation.report),
         rules.rules,
     ),
+    "Protect any agent": (serve.serve,),
 }
 SESSION_COMMANDS: tuple[Callable[..., None], ...] = (
     *(sessions.list_, sessions.show, sessions.import_, sessions.export, sessions.delete),

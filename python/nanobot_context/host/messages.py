@@ -102,6 +102,8 @@ def lift_prompts(
     """
     lifted: list[Message] = []
     asked: list[tuple[Message, Message]] = []
+    if not prompts:
+        return messages, asked
     for message in messages:
         if lifted and _is_prompt(message, prompts):
             asked.append((lifted[-1], message))

@@ -85,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def stream(self, events: list[str], pause: float = 0.0) -> None:
+    def stream(self, events: list[str], pause: float = 0.0, *, end: bool = True) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
@@ -93,7 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
         for event in events:
             self.piece(event)
             time.sleep(pause)
-        self.wfile.write(b"0\r\n\r\n")
+        if end:
+            self.wfile.write(b"0\r\n\r\n")
 
     def piece(self, event: str) -> None:
         data = event.encode()

@@ -1,0 +1,300 @@
+"""The proxy, between real clients and a server with a window of 16k."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from model_server import WINDOW, ModelServer, serving
+from nanobot_context.events import subscribe
+from proxying import proxying
+from talks import (
+    ANTHROPIC,
+    MODEL,
+    OPENAI,
+    SHORT,
+    TOO_LONG,
+    Ask,
+    assert_remembered,
+    chat,
+    chat_streamed,
+    talk,
+)
+
+BODY: dict[str, Any] = {"model": MODEL, "messages": SHORT}
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with serving() as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(server: ModelServer) -> Iterator[str]:
+    with proxying(f"{server.url}/v1") as address:
+        yield address
+
+
+def client_of(address: str) -> openai.OpenAI:
+    return openai.OpenAI(api_key="sk-secret", base_url=f"{address}/v1", max_retries=0)
+
+
+@pytest.mark.parametrize("ask", OPENAI)
+def test_ten_turns_of_openai_get_through_with_one_refusal(
+    server: ModelServer, proxy: str, ask: Ask
+) -> None:
+    with client_of(proxy) as client:
+        talk(client, ask)
+    assert_remembered(server)
+
+
+@pytest.mark.parametrize("ask", ANTHROPIC)
+def test_ten_turns_of_anthropic_get_through_with_one_refusal(
+    server: ModelServer, proxy: str, ask: Ask
+) -> None:
+    with anthropic.Anthropic(api_key="k", base_url=proxy, max_retries=0) as client:
+        talk(client, ask)
+    assert_remembered(server)
+
+
+def test_a_window_that_is_told_needs_no_refusal(server: ModelServer) -> None:
+    with proxying(server.url, window=WINDOW) as proxy, client_of(proxy) as client:
+        talk(client, chat)
+    assert server.refusals == 0
+
+
+@pytest.mark.parametrize("path", ["", "/v1"])
+def test_the_address_upstream_may_name_the_version_or_not(server: ModelServer, path: str) -> None:
+    with proxying(server.url + path) as proxy:
+        assert httpx.post(f"{proxy}{CHAT}", json=BODY).status_code == 200
+    assert server.asked[0].path == CHAT
+
+
+def test_what_needs_nothing_arrives_byte_for_byte_with_its_key(
+    server: ModelServer, proxy: str
+) -> None:
+    content = b'{"model": "m",  "messages": [{"role": "user", "content": "\\u00e9"}], "x": 1e-7}'
+    headers = {
+        "Authorization": "Bearer sk-secret",
+        "X-Own": "1",
+        "Content-Type": "application/json",
+    }
+    direct = httpx.post(f"{server.url}{CHAT}", content=content, headers=headers)
+    passed = httpx.post(f"{proxy}{CHAT}?a=1&b=%20", content=content, headers=headers)
+    assert passed.content == direct.content
+    first, second = server.asked
+    assert second.path == f"{CHAT}?a=1&b=%20"
+    assert second.content == first.content == content
+    dropped = {"Host", "Connection"}
+    given = [
+        {k.lower(): v for k, v in one.headers.items() if k not in dropped}
+        for one in (first, second)
+    ]
+    assert given[0] == given[1]
+
+
+def test_a_stream_comes_byte_for_byte(server: ModelServer, proxy: str) -> None:
+    body = {**BODY, "stream": True}
+    replies = [httpx.post(f"{base}{CHAT}", json=body) for base in (server.url, proxy)]
+    assert replies[0].content == replies[1].content
+    assert replies[0].headers["content-type"] == replies[1].headers["content-type"]
+
+
+def test_200_streams_at_once_lose_and_mix_nothing(server: ModelServer, proxy: str) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        mine = asked.body["user"]
+        pieces = [f'data: {{"choices": [], "of": "{mine}", "at": {at}}}\n\n' for at in range(40)]
+        handler.stream([*pieces, "data: [DONE]\n\n"], pause=0.002)
+        return True
+
+    server.instead = instead
+
+    async def read(client: httpx.AsyncClient, number: int) -> list[str]:
+        body = {**BODY, "stream": True, "user": f"u{number}"}
+        async with client.stream("POST", f"{proxy}{CHAT}", json=body) as reply:
+            return [line async for line in reply.aiter_lines() if line]
+
+    async def read_all() -> list[list[str]]:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(limits=limits, timeout=60) as client:
+            return await asyncio.gather(*(read(client, number) for number in range(200)))
+
+    for number, lines in enumerate(asyncio.run(read_all())):
+        assert lines.pop() == "data: [DONE]"
+        seen = [json.loads(line.removeprefix("data: ")) for line in lines]
+        assert [(one["of"], one["at"]) for one in seen] == [(f"u{number}", at) for at in range(40)]
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_client_that_goes_away_ends_the_call_upstream(
+    server: ModelServer, proxy: str, has_begun: bool
+) -> None:
+    ended, asked_for = threading.Event(), threading.Event()
+
+    def instead(handler: Any, asked: Any) -> bool:
+        asked_for.set()
+        if has_begun:
+            handler.stream(["data: {}\n\n"], end=False)
+        # What nobody sends any more reads as the end.
+        handler.rfile.read(1)
+        ended.set()
+        return True
+
+    server.instead = instead
+    with httpx.Client(timeout=60) as client:
+        if has_begun:
+            with client.stream("POST", f"{proxy}{CHAT}", json={**BODY, "stream": True}) as reply:
+                assert next(reply.iter_raw())
+        else:
+            with pytest.raises(httpx.ReadTimeout):
+                client.post(f"{proxy}{CHAT}", json=BODY, timeout=1.0)
+    assert asked_for.is_set()
+    assert ended.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("status", "content"),
+    [
+        (429, b'{"error": {"message": "slow down"}}'),
+        (500, b"<html>oops</html>"),
+        (400, b'{"error": "bad temperature"}'),
+        (200, b"\xff\xfe garbage"),
+        (200, b"[1, 2]"),
+    ],
+)
+def test_faults_come_back_as_they_were(
+    server: ModelServer, proxy: str, status: int, content: bytes
+) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        handler.reply(status, content)
+        return True
+
+    server.instead = instead
+    direct, passed = (httpx.post(f"{base}{CHAT}", json=BODY) for base in (server.url, proxy))
+    assert (passed.status_code, passed.content) == (status, content)
+    assert {**passed.headers, "date": ""} == {**direct.headers, "date": ""}
+    assert len(server.asked) == 2
+
+
+def test_a_reset_in_a_stream_is_one_behind_what_had_come(server: ModelServer, proxy: str) -> None:
+    def instead(handler: Any, asked: Any) -> bool:
+        handler.stream(['data: {"choices": []}\n\n', "data: {}\n\n"], end=False)
+        handler.close_connection = True
+        return True
+
+    server.instead = instead
+    pieces: list[bytes] = []
+    with (
+        pytest.raises(httpx.RemoteProtocolError),
+        httpx.stream("POST", f"{proxy}{CHAT}", json={**BODY, "stream": True}) as reply,
+    ):
+        pieces.extend(reply.iter_raw())
+    assert b"".join(pieces) == b'data: {"choices": []}\n\ndata: {}\n\n'
+
+
+def test_a_refusal_that_nothing_helps_comes_back(server: ModelServer, proxy: str) -> None:
+    huge = [{"role": "user", "content": "All is well. " * 12_000}]
+    reply = httpx.post(f"{proxy}{CHAT}", json={"model": MODEL, "messages": huge})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "context_length_exceeded"
+
+
+def test_a_server_that_is_not_there_is_a_bad_gateway() -> None:
+    with proxying("http://127.0.0.1:9/v1") as proxy:
+        reply = httpx.post(f"{proxy}{CHAT}", json=BODY)
+    assert reply.status_code == 502
+    assert "cannot be reached" in reply.json()["error"]["message"]
+
+
+def test_another_name_for_this_machine_is_not_answered(server: ModelServer, proxy: str) -> None:
+    reply = httpx.post(f"{proxy}{CHAT}", json=BODY, headers={"Host": "evil.example"})
+    assert reply.status_code == 400
+    assert server.asked == []
+
+
+def test_where_there_is_a_token_nothing_passes_without_it(server: ModelServer) -> None:
+    name = "x-nanobot-context-token"
+    with proxying(server.url, token="t0ken") as proxy:
+        url = f"{proxy}{CHAT}"
+        for headers in ({}, {name: "wrong"}, {"Authorization": "Bearer t0ken"}):
+            assert httpx.post(url, json=BODY, headers=headers).status_code == 401
+        assert httpx.post(f"{proxy}/t0ke{CHAT}", json=BODY).status_code == 401
+        assert server.asked == []
+        other = {name: "t0ken", "Host": "box.lan"}
+        assert httpx.post(url, json=BODY, headers=other).status_code == 200
+        assert httpx.post(f"{proxy}/t0ken{CHAT}", json=BODY).status_code == 200
+    assert [asked.path for asked in server.asked] == [CHAT, CHAT]
+    assert "t0ken" not in str([asked.headers for asked in server.asked])
+
+
+def test_events_and_logs_hold_no_key_and_no_text(
+    server: ModelServer, proxy: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    events: list[Any] = []
+    stop = subscribe(events.append)
+    try:
+        with client_of(proxy) as client:
+            chat(client, TOO_LONG)
+            list(chat_streamed(client, TOO_LONG))
+    finally:
+        stop()
+    kinds = {event.to_dict()["kind"] for event in events}
+    assert {"compressed", "overflow", "retry", "answered"} <= kinds
+    told = str([event.to_dict() for event in events]) + caplog.text
+    assert "sk-secret" not in told
+    assert "OPS-" not in told
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    command = [sys.executable, "-m", "nanobot_context", "serve", "--upstream", f"{server.url}/v1"]
+    command += ["--port", "0", "--window", str(WINDOW), "--record", str(record)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        try:
+            address, arrow, upstream = running.stdout.readline().split()
+            assert (arrow, upstream) == ("->", f"{server.url}/v1")
+            with openai.OpenAI(api_key="sk-secret", base_url=address, max_retries=0) as client:
+                assert chat(client, TOO_LONG).choices
+        finally:
+            running.terminate()
+    assert server.refusals == 0
+    kinds = [json.loads(line)["kind"] for line in record.read_text().splitlines()]
+    assert kinds == ["compressed", "answered"]
+    assert "sk-secret" not in record.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--upstream", "api.openai.com"], "`--upstream` must be an address"),
+        (["--upstream", "http://u:secret@", "--port", "0"], "must be an address"),
+        (["--upstream", "http://a/v1", "--host", "0.0.0.0"], "which needs a token"),
+    ],
+)
+def test_what_cannot_be_served_is_said(options: list[str], problem: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "nanobot_context", "serve", *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert problem in done.stderr
+    assert "secret" not in done.stderr
