@@ -11,6 +11,7 @@ mod relevance;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::checkpoint;
 use crate::text::analysis::Analysis;
 use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
@@ -152,6 +153,7 @@ impl Scoring {
         this.conversation = this.conversation(question);
         this.rate_documents();
         let worth = |(id, fact): (usize, &Fact)| {
+            checkpoint::reached();
             let worth = match this.features(id) {
                 None => 0.0,
                 Some(features) if by.learned => learned(&features),
@@ -173,6 +175,7 @@ impl Scoring {
         let asked = Asked::of(asking.flat_map(|document| document.analysis.terms.iter().copied()));
         let mut related = Vec::with_capacity(self.ends.capacity());
         for document in &self.documents {
+            checkpoint::reached();
             self.offsets.push((self.numbers.len(), self.ends.len()));
             let message = index(document.message);
             let owner = index(self.uptakes.len());
