@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -64,6 +65,7 @@ def tells() -> Scenario:
                 record.to_dict() for record in records(stage.home / ".nanobot" / "config.json")
             ],
             "inspected": asked("-m", "nanobot_context", "inspect", FILES, "--json"),
+            "page": page_of(stage, FILES),
             "status": asked("-m", "nanobot_context", "status", "--json"),
             "next_process": shown_by_another_process(),
             "windows": [
@@ -107,6 +109,17 @@ def shown_by_another_process() -> dict[str, Any]:
     """Return the counters in the status of a process of its own, which counts nothing itself."""
     counters: dict[str, Any] = asked("-c", STATUS)["counters"]
     return counters
+
+
+def page_of(stage: Stage, session: str) -> Any:
+    """Return the data of the report page of a session."""
+    file = stage.home / "report.html"
+    asked("-m", "nanobot_context", "report", session, "-o", str(file), "--json")
+    found = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', file.read_text("utf-8")
+    )
+    assert found is not None
+    return json.loads(found[1])
 
 
 def addresses(stage: Stage) -> Any:

@@ -148,6 +148,21 @@ def test_status_and_inspect_show_the_record(result: Result) -> None:
     assert counters["overflows"] == len(refused)
 
 
+def test_the_report_shows_the_record_and_the_lessons_of_its_own_model(result: Result) -> None:
+    page = result["notes"]["page"]
+    mine = [record for record in result["notes"]["records"] if record["session"] == FILES]
+    shown = [(row[0], row[1], row[2], row[4], row[8]) for row in page["recorded"]]
+    assert shown == [
+        (
+            *(record["at"], record["tokens_before"], record["attempts"][-1]["tokens"]),
+            *(record["window_tokens"], record["prompt_tokens"]),
+        )
+        for record in mine
+    ]
+    assert page["window"] == result["window"]
+    assert {one["model"] for one in page["learned"]} == {mine[-1]["place"]}
+
+
 def test_another_process_shows_the_same_counters(result: Result) -> None:
     assert result["notes"]["next_process"] == result["notes"]["counters"]
 
