@@ -153,7 +153,7 @@ async def call_with_recovery(
         if compressor is not None:
             first = compressor.compress(given, context_window=window, max_output_tokens=reserve)
         else:
-            first, _ = compress(
+            first = compress(
                 given,
                 window,
                 model,

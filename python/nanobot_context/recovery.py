@@ -20,6 +20,7 @@ from nanobot_context._core import (
     Receipt,
     Recovery,
     answer_reserve,
+    compress_messages,
     count_tokens,
     fit_messages,
     fits,
@@ -358,16 +359,15 @@ def compress(
     max_output_tokens: int | None,
     settings: Settings | None,
     archive: Archive | None,
-) -> tuple[list[Message], Receipt | None]:
+) -> list[Message]:
     """Return messages for a first attempt, which may take from the reserve what must stay.
-
-    And what was cut, `None` where nothing was.
 
     Raises:
         ContextOverflowError: What must stay is larger than the window.
     """
     try:
-        compressor = Compressor(
+        return compress_messages(
+            messages,
             window_tokens,
             model,
             tools=tools,
@@ -375,18 +375,50 @@ def compress(
             settings=settings,
             archive=archive,
         )
-        return compressor.compress(messages), compressor.receipt
     except ContextOverflowError as error:
-        # Only room for the answer is missing: it has half of what is left, or what is essential
-        # leaves of it.
-        left = window_tokens - error.needed_tokens
-        if left < 0:
-            raise
-        budget = error.needed_tokens + max(
-            left // 2, min(ESSENTIAL_TOKENS, left - MIN_OUTPUT_TOKENS)
-        )
-        fitted = fit_messages(messages, budget, model, tools=tools, archive=archive)
-        return fitted.messages, fitted.receipt
+        budget = _with_essential(error, window_tokens)
+        return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
+
+
+def receipt_of(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    *,
+    tools: list[dict[str, Any]] | None,
+    max_output_tokens: int | None,
+    settings: Settings | None,
+    archive: Archive | None,
+) -> Receipt | None:
+    """Return what `compress` cuts, `None` for nothing.
+
+    Computed anew: what all stateless calls remember, by which `compress` is quick, has no receipt.
+    """
+    compressor = Compressor(
+        window_tokens,
+        model,
+        tools=tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=archive,
+    )
+    try:
+        compressor.compress(messages)
+    except ContextOverflowError as error:
+        budget = _with_essential(error, window_tokens)
+        return fit_messages(messages, budget, model, tools=tools, archive=archive).receipt
+    return compressor.receipt
+
+
+def _with_essential(error: ContextOverflowError, window_tokens: int) -> int:
+    """Return the budget where only room for the answer is missing.
+
+    The answer has half of what is left, or what is essential leaves of it.
+    """
+    left = window_tokens - error.needed_tokens
+    if left < 0:
+        raise error
+    return error.needed_tokens + max(left // 2, min(ESSENTIAL_TOKENS, left - MIN_OUTPUT_TOKENS))
 
 
 # A text has seldom fewer than three bytes a token, and a prompt that was cut has lost half of it:

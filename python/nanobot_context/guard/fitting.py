@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import ESSENTIAL_TOKENS, count_tokens, fits, reduce_messages
 from nanobot_context.errors import ContextOverflowError
@@ -19,7 +19,7 @@ from nanobot_context.host.messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.recovery import Attempt, Room, compress, with_reasoning
+from nanobot_context.recovery import Attempt, Room, compress, receipt_of, with_reasoning
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -88,17 +88,17 @@ class Fitter:
 
         def first(messages: list[Message], reserved: int) -> list[Message]:
             kept_free = max(1 << (reserved - 1).bit_length(), _LEAST_RESERVE) if reserved else 0
-            shorter, receipt = compress(
-                messages,
-                max(window_tokens - kept_free, 1),
-                request.model,
-                tools=request.tools,
-                max_output_tokens=max_tokens,
-                settings=self.settings,
-                archive=self.archive_of(request),
-            )
-            request.trace.shortened(messages, receipt)
-            return shorter
+            options: dict[str, Any] = {
+                "tools": request.tools,
+                "max_output_tokens": max_tokens,
+                "settings": self.settings,
+                "archive": self.archive_of(request),
+            }
+            room, model = max(window_tokens - kept_free, 1), request.model
+            # nanobot goes on with its own list.
+            given = list(messages)
+            request.trace.shortened(given, lambda: receipt_of(given, room, model, **options))
+            return compress(messages, room, model, **options)
 
         try:
             compressed = self.shorten(request, budget, first)
@@ -125,7 +125,7 @@ class Fitter:
                 tools=request.tools,
                 archive=self.archive_of(request),
             )
-            request.trace.shortened(messages, reduced.receipt)
+            request.trace.shortened(messages, lambda: reduced.receipt)
             return reduced.messages
 
         try:

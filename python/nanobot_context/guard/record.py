@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -175,11 +175,11 @@ class Trace:
     outcome: str = "failed"
     usage: tuple[int | None, int | None, int | None] = (None, None, None)
     tries: list[_Try] = field(default_factory=list)
-    _cut: tuple[list[Message], Receipt] | None = None
+    _cut: tuple[list[Message], Callable[[], Receipt | None]] | None = None
 
-    def shortened(self, given: list[Message], receipt: Receipt | None) -> None:
-        """Note what was cut of the messages `given`, in place of what was noted before."""
-        self._cut = None if receipt is None else (given, receipt)
+    def shortened(self, given: list[Message], receipt: Callable[[], Receipt | None]) -> None:
+        """Note how to know what was cut of the messages `given`, in place of what was noted."""
+        self._cut = list(given), receipt
 
     def sends(self, messages: list[Message], max_tokens: int | None) -> None:
         """Note an attempt."""
@@ -190,14 +190,14 @@ class Trace:
         if self.tries:
             self.tries[-1].overflow = overflow
 
-    def cuts(self, messages: list[Message]) -> list[SentCut]:
-        """Return what was cut of the request `messages`."""
-        if self._cut is None:
-            return []
-        given, receipt = self._cut
+    def cuts(self, messages: list[Message]) -> tuple[list[SentCut], list[Lost]]:
+        """Return what was cut of the request `messages`, and names that are in nothing sent."""
+        given, receipt = self._cut[0] if self._cut else [], self._cut[1]() if self._cut else None
+        if receipt is None:
+            return [], []
         position = {id(message): index for index, message in enumerate(messages, 1)}
         tools = tool_names(given)
-        return [
+        cuts = [
             SentCut(
                 position[id(given[cut.index])],
                 str(given[cut.index].get("role")),
@@ -207,11 +207,7 @@ class Trace:
             for cut in receipt.cuts
             if id(given[cut.index]) in position
         ]
-
-    @property
-    def lost(self) -> list[Lost]:
-        """The names that are in nothing that was sent."""
-        return [] if self._cut is None else self._cut[1].lost
+        return cuts, receipt.lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +272,9 @@ class Ended:
         attempts, factor = self._attempts(prompt)
         sent_whole = [one.tokens for one, is_so in zip(attempts, self.whole, strict=True) if is_so]
         before = sent_whole[0] if sent_whole else round(self._count(self.messages) * factor)
-        cuts = [] if self.is_whole else trace.cuts(self.messages)
+        cuts, lost = ([], []) if self.is_whole else trace.cuts(self.messages)
         cut_messages = len({cut.index for cut in cuts})
         cuts = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
-        lost = [] if self.is_whole else [one.text for one in trace.lost]
         return RequestRecord(
             at=trace.at,
             session=trace.session,
@@ -299,7 +294,7 @@ class Ended:
             completion_tokens=completion,
             cuts=tuple(sorted(cuts, key=lambda cut: cut.index)),
             cut_messages=cut_messages,
-            gone=tuple(name[:_NAME_CHARS] for name in lost[:_NAMES_KEPT]),
+            gone=tuple(one.text[:_NAME_CHARS] for one in lost[:_NAMES_KEPT]),
             gone_names=len(lost),
         )
 
