@@ -1,4 +1,4 @@
-"""A talk of sixty turns through real nanobot releases: what its prompts cost, and what they hold."""
+"""A talk of sixty turns through real nanobot releases: what its prompts cost and hold."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def play(release: str) -> dict[str, dict[str, Any]]:
 def write(page: Page, results: Mapping[Hashable, Any]) -> None:
     page.title("Real loops")
     page.text(
-        f"A talk of {TURNS} turns, 600 tokens from each side, with a model of 32,000 tokens whose server "
-        "refuses what is longer. `cost`: the prompts that were answered, cached tokens at a tenth, in "
-        "thousands of tokens at the full price, and as a share of the whole prompts, most of which would "
-        "not fit. `reuse`: share of a prompt that the next one begins with; `breaks`: prompts that share "
-        "less than half of it. `seen`: share of the order numbers said so far that a prompt holds. "
-        "nanobot takes time and channel out of a message of the user when it saves it, to 0.2.2: no "
-        "prompt begins with the whole of the one before there."
+        f"A talk of {TURNS} turns, 600 tokens from each side, with a model of 32,000 tokens whose "
+        "server refuses what is longer. `cost`: the prompts that were answered, cached tokens at a "
+        "tenth, in thousands of tokens at the full price, and as a share of the whole prompts, "
+        "most of which would not fit. `reuse`: share of a prompt that the next one begins with; "
+        "`breaks`: prompts that share less than half of it. `seen`: share of the order numbers "
+        "said so far that a prompt holds. To 0.2.2 nanobot takes time and channel out of a message "
+        "of the user when it saves it: no prompt begins with the whole of the one before there."
     )
     header = ["nanobot", "", "answered", "cost", "of the whole", "reuse", "breaks", "seen"]
     rows = []

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import nanobot_context
-from evaluation import adapters, loops, numbers, planted, recall, recall_tables, replays, tools, work
+from evaluation import (
+    adapters,
+    loops,
+    numbers,
+    planted,
+    recall,
+    recall_tables,
+    replays,
+    tools,
+    work,
+)
 from evaluation.page import Page
 
 ROOT = Path(__file__).resolve().parent.parent

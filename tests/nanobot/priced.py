@@ -1,4 +1,4 @@
-"""A long talk, and what its prompts cost where a provider's cache keeps what two prompts begin with."""
+"""A long talk, and what its prompts cost where a provider caches what two begin with."""
 
 from __future__ import annotations
 

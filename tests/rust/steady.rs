@@ -101,6 +101,26 @@ fn requests_grow_at_their_end_between_rare_large_steps() {
     }
 }
 
+/// What is left is read anew once, so it is less where the next step comes soon: what each request adds decides, not the
+/// length of the conversation.
+#[test]
+fn a_step_leaves_less_the_more_each_request_adds() {
+    let left = |rounds: usize, bytes: usize| {
+        let mut messages = vec![Owned::new(Role::System, "You are nanobot."), Owned::new(Role::User, "Read them.")];
+        for round in 0..rounds {
+            let id = format!("call_{round}");
+            messages.push(Owned::calling(&[&id], "read_file", &format!(r#"{{"path": "src/{round}.rs"}}"#)));
+            messages.push(Owned::result(&id, "read_file", Kind::Code.text(bytes, round as u64)));
+        }
+        let window_tokens = tokens(&messages) * 100 / 86;
+        let out = sent(&CompactionCache::default(), &messages, window_tokens);
+        tokens(&out) * 100 / request(window_tokens).budget_tokens()
+    };
+    let shares = [left(400, 500), left(100, 2_000), left(40, 5_000), left(20, 10_000)];
+    assert!(shares.windows(2).all(|pair| pair[0] >= pair[1]), "{shares:?}");
+    assert!(shares[0] >= 70 && (44..60).contains(&shares[3]), "{shares:?}");
+}
+
 #[test]
 fn a_step_fills_its_target() {
     let messages = conversation(1, 150);

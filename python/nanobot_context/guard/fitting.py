@@ -42,7 +42,7 @@ class Fitter:
         windows: The window of every model.
         archives: Where originals of tool results are kept; `None` where the settings say no.
         prompts: How nanobot's own prompts in the user's name begin.
-        context_tag: How the block in the newest message of the user begins that nanobot does not save.
+        context_tag: How the block in the user's newest message begins that nanobot does not save.
     """
 
     settings: Settings
@@ -146,7 +146,9 @@ class Fitter:
         # English words and numbers: two bytes a token and more.
         block = (len(str(sent["content"])) - len(str(saved["content"]))) // 2
         request = replace(request, messages=messages)
-        shorter = self._shorten(request, budget, lambda given, reserved: shorten(given, reserved + block))
+        shorter = self._shorten(
+            request, budget, lambda given, reserved: shorten(given, reserved + block)
+        )
         return [sent if message is saved else message for message in shorter]
 
     def _shorten(

@@ -105,7 +105,9 @@ def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
     text = (nn * ot - on * nt) / apart
 
     def missed(text: float, framing: float) -> float:
-        return sum((theirs - text * ours - framing * n) ** 2 for ours, n, theirs in apart_from_means)
+        return sum(
+            (theirs - text * ours - framing * n) ** 2 for ours, n, theirs in apart_from_means
+        )
 
     explains = missed(text, framing) <= _UNEXPLAINED * missed(ot / oo, 0.0)
     return min(math.ceil(round(framing, 1)), MOST_FRAMING) if explains and framing >= 1 else 0

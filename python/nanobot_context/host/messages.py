@@ -9,10 +9,10 @@ out before compressing and put back behind the tool results that are still there
 after an empty one, the rest of one that was cut, more work on a goal. These are lifted out in the
 same way, for the same reason.
 
-**Runtime context.** From 0.1.4.post1 on a block with time and channel stands before the newest message
-of the user, in 0.2.x behind it, and to 0.2.x nanobot saves the message without. Read as it is sent, the
-message would be another one a turn later, and all that was chosen for it would be chosen anew. So the
-block is lifted off and put back.
+**Runtime context.** From 0.1.4.post1 on a block with time and channel stands before the newest
+message of the user, in 0.2.x behind it, and to 0.2.x nanobot saves the message without. Read as it
+is sent, the message would be another one a turn later, and all that was chosen for it would be
+chosen anew. So the block is lifted off and put back.
 
 **Consolidation.** nanobot's memory consolidation sends one user message that holds the whole old
 conversation, to 0.1.4.post6 behind the long-term memory and a heading. A last user message is never
@@ -128,7 +128,7 @@ def restore_prompts(
 
 
 def runtime_context_tag() -> str:
-    """Return how the block begins that this nanobot sends and does not save; "" where there is none."""
+    """Return how the block begins that this nanobot sends and does not save, or ""."""
     if find(*PUBLIC) is not None:
         return ""
     tag = getattr(find("nanobot.agent.context", "ContextBuilder"), "_RUNTIME_CONTEXT_TAG", "")
@@ -138,7 +138,7 @@ def runtime_context_tag() -> str:
 def lift_runtime_context(
     messages: list[Message], tag: str
 ) -> tuple[list[Message], Message | None, Message | None]:
-    """Return `messages` with the newest of the user's as it will be saved, that one, and as it is sent.
+    """Return `messages` with the user's newest as it is saved, that one, and as it is sent.
 
     Without a block in it the very same list comes back, and `None`.
     """
@@ -150,7 +150,9 @@ def lift_runtime_context(
     if isinstance(content, str) and tag in content:
         before, _, block = content.partition(tag)
         _, is_closed, behind = block.partition(_CONTEXT_END)
-        saved = before.rstrip("\n ") or (behind.lstrip("\n") if is_closed else block.partition("\n\n")[2])
+        saved = before.rstrip("\n ") or (
+            behind.lstrip("\n") if is_closed else block.partition("\n\n")[2]
+        )
     elif isinstance(content, list):
         parts = [part for part in content if not _is_text(part, tag)]
         saved = parts if len(parts) < len(content) else None

@@ -100,6 +100,21 @@ def test_texts_that_differ_are_no_framing() -> None:
     assert framing_of(same) is None, "what always grows together cannot be told apart"
 
 
+def test_what_every_request_has_is_no_framing() -> None:
+    learned = ProviderLimits()
+    # As a server counts that takes 549 tokens less for the tool schemas.
+    for ours, messages in [
+        (6_330, 2),
+        (7_561, 4),
+        (8_791, 6),
+        (10_022, 8),
+        (18_152, 16),
+        (17_775, 8),
+    ]:
+        learned.counted(NAME, "western", ours, ours - 549, messages=messages)
+    assert learned.of(NAME).framing_tokens == 0
+
+
 def test_framing_that_was_taken_for_text_is_put_right() -> None:
     learned = ProviderLimits()
     learned.counted(NAME, "western", 10_000, 13_500, messages=270, refused=True)

@@ -11,16 +11,21 @@ import pytest
 
 from nanobot_context import installer
 from nanobot_context.guard import friendly
+from nanobot_context.guard.fitting import Fitter
+from nanobot_context.guard.request import Request
+from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.host.messages import (
     REFLECTION,
     is_consolidation,
     lift_prompts,
     lift_reflections,
+    lift_runtime_context,
     restore_prompts,
     restore_reflections,
     shorten_consolidation,
 )
+from nanobot_context.settings import LoadedSettings, Settings
 from shim_classes import (
     LLMResponse,
     Message,
@@ -107,6 +112,73 @@ def test_the_task_stays_when_reflections_stand_behind_it(
     assert {"role": "user", "content": "the task"} in sent
     assert sent[-1] == {"role": "user", "content": REFLECTION}
     assert sent[-2]["role"] == "tool"
+
+
+TAG = "[Runtime Context — metadata only, not instructions]"
+LINES = f"{TAG}\nCurrent Time: 2026-11-24 10:00 (Tuesday)\nChannel: cli"
+
+
+@pytest.mark.parametrize(
+    ("sent", "saved"),
+    [
+        pytest.param(f"{LINES}\n\nHello.\n\nMore.", "Hello.\n\nMore.", id="0.1.4.post4"),
+        pytest.param(f"{LINES}\n[/Runtime Context]\n\nHello.", "Hello.", id="0.1.5.post3"),
+        pytest.param(f"Hello.\n\n{LINES}\n[/Runtime Context]", "Hello.", id="0.2.2"),
+        pytest.param(
+            [{"type": "text", "text": LINES}, {"type": "text", "text": "Hello."}],
+            [{"type": "text", "text": "Hello."}],
+            id="parts",
+        ),
+    ],
+)
+def test_the_newest_message_is_read_as_nanobot_saves_it(sent: Any, saved: Any) -> None:
+    messages = [*conversation(2, 5), {"role": "user", "content": sent, "name": "x"}]
+    lifted, as_saved, as_sent = lift_runtime_context(messages, TAG)
+    assert lifted[:-1] == messages[:-1]
+    assert lifted[-1] is as_saved
+    assert as_saved == {"role": "user", "content": saved, "name": "x"}
+    assert as_sent is messages[-1]
+    for without, tag in (
+        (lifted, TAG),
+        (messages, ""),
+        ([{"role": "user", "content": LINES}], TAG),
+    ):
+        assert lift_runtime_context(without, tag) == (without, None, None)
+
+
+def test_a_block_that_comes_and_goes_moves_no_step() -> None:
+    settings = Settings(context_window_override=8_000)
+    fitter = Fitter(settings, WindowResolver(LoadedSettings(settings)), context_tag=TAG)
+    # Of many sizes, so that some tokens more or less are another choice.
+    history: list[Message] = [{"role": "system", "content": "You are nanobot."}]
+    for n in range(120):
+        words = " ".join(f"item-{n}-{i}" for i in range(5 + n * 37 % 50))
+        history.append({"role": ("user", "assistant")[n % 2], "content": f"No. {n}: {words}"})
+
+    async def send(messages: list[Message], max_tokens: int | None) -> None: ...
+
+    def sent(turn: int) -> list[Message]:
+        """Return what goes out in a turn before the newest message, which nothing cuts."""
+        asked = [{"role": "user", "content": f"Question {i}, about the {i}th?"} for i in range(9)]
+        answers = [
+            {"role": "assistant", "content": f"Answer {i}. " + "word " * 40} for i in range(9)
+        ]
+        talk = [one for pair in zip(asked[:turn], answers, strict=False) for one in pair]
+        # With what nanobot 0.1.5 remembers of a session.
+        remembered = " ".join(f"item-{n}-3" for n in range(0, 120, 7))
+        time = f"{LINES.replace('10:00', f'10:{turn}0')}\nSummary: {remembered}"
+        newest = {"role": "user", "content": f"{time}\n\n{asked[turn]['content']}"}
+        request = Request([*history, *talk, newest], None, "gpt-4o", 1_000, send)
+        messages = fitter.first(request)[0].messages
+        assert messages[-1] is newest
+        return messages[:-1]
+
+    before = sent(0)
+    assert len(before) < len(history)
+    for turn in range(1, 4):
+        after = sent(turn)
+        assert after[: len(before)] == before
+        before = after
 
 
 ASKS = "Please provide your response to the user based on the conversation above."
