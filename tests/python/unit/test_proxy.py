@@ -70,6 +70,18 @@ def test_ten_turns_of_anthropic_get_through_with_one_refusal(
     assert_remembered(server)
 
 
+@pytest.mark.filterwarnings("ignore")  # its own
+def test_ten_turns_of_litellm_get_through_with_one_refusal(server: ModelServer, proxy: str) -> None:
+    import litellm
+
+    def ask(client: Any, messages: list[Any]) -> Any:
+        known = {"api_base": f"{proxy}/v1", "api_key": "k", "num_retries": 0}
+        return litellm.completion(model=f"openai/{MODEL}", messages=messages, **known)
+
+    talk(None, ask)
+    assert_remembered(server)
+
+
 def test_a_window_that_is_told_needs_no_refusal(server: ModelServer) -> None:
     with proxying(server.url, window=WINDOW) as proxy, client_of(proxy) as client:
         talk(client, chat)
