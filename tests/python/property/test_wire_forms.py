@@ -75,7 +75,7 @@ def claude_bodies(draw: st.DrawFn) -> Json:
 def fitted(form: Form, window_tokens: int) -> Json:
     """Return the body with its messages within a window; as it is where nothing can."""
     try:
-        messages, _ = compress(
+        messages = compress(
             form.messages,
             window_tokens,
             form.model,
