@@ -284,8 +284,12 @@ def with_reasoning(messages: list[Message], given: list[Message]) -> list[Messag
         if not (thoughts.get("reasoning_content") or thoughts.get("reasoning")):
             put["reasoning_content"] = NO_REASONING
         restored.append({**message, **put} if put else message)
-    is_same = all(a is b for a, b in zip(restored, messages, strict=True))
-    return messages if is_same else restored
+    return messages if is_same(restored, messages) else restored
+
+
+def is_same(left: list[Message], right: list[Message]) -> bool:
+    """Return whether two lists hold the same objects."""
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
 
 
 def _first_call(message: Message) -> str | None:
@@ -360,13 +364,15 @@ def compress(
     settings: Settings | None,
     archive: Archive | None,
 ) -> list[Message]:
-    """Return messages for a first attempt, which may take from the reserve what must stay.
+    """Return messages for a first attempt.
+
+    They may take from the reserve what must stay, and what is essential beside it.
 
     Raises:
         ContextOverflowError: What must stay is larger than the window.
     """
     try:
-        return compress_messages(
+        short = compress_messages(
             messages,
             window_tokens,
             model,
@@ -377,7 +383,14 @@ def compress(
         )
     except ContextOverflowError as error:
         budget = _with_essential(error, window_tokens)
-        return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
+    else:
+        least = (
+            None if is_same(short, messages) else _essential(messages, window_tokens, model, tools)
+        )
+        if least is None or least <= _budget(window_tokens, max_output_tokens, settings):
+            return short
+        budget = least
+    return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
 
 
 def receipt_of(
@@ -406,8 +419,30 @@ def receipt_of(
         compressor.compress(messages)
     except ContextOverflowError as error:
         budget = _with_essential(error, window_tokens)
-        return fit_messages(messages, budget, model, tools=tools, archive=archive).receipt
-    return compressor.receipt
+    else:
+        receipt = compressor.receipt
+        least = None if receipt is None else _essential(messages, window_tokens, model, tools)
+        if least is None or least <= _budget(window_tokens, max_output_tokens, settings):
+            return receipt
+        budget = least
+    return fit_messages(messages, budget, model, tools=tools, archive=archive).receipt
+
+
+def _budget(window_tokens: int, max_output_tokens: int | None, settings: Settings | None) -> int:
+    """Return what the reserve for the answer leaves of a window, as the core has it."""
+    ratio = (settings or Settings()).context_reserve_ratio
+    return window_tokens - max(int(window_tokens * ratio), max_output_tokens or 0)
+
+
+def _essential(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    tools: list[dict[str, Any]] | None,
+) -> int:
+    """Return the budget that has what is essential beside what is never cut, and a short answer."""
+    needed = count_tokens(never_cut(messages), model, tools=tools)
+    return needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)
 
 
 def _with_essential(error: ContextOverflowError, window_tokens: int) -> int:

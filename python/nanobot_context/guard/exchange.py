@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
-from nanobot_context.guard.fitting import is_same
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
@@ -19,6 +18,7 @@ from nanobot_context.recovery import (
     GaveUp,
     Refused,
     is_answer,
+    is_same,
     never_cut,
     recover,
     says_nothing,

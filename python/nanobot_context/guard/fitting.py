@@ -19,7 +19,14 @@ from nanobot_context.host.messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.recovery import Attempt, Room, compress, receipt_of, with_reasoning
+from nanobot_context.recovery import (
+    Attempt,
+    Room,
+    compress,
+    is_same,
+    receipt_of,
+    with_reasoning,
+)
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -248,8 +255,3 @@ class Fitter:
         learned = self.windows.output_of(request.model, request.endpoint)
         known = [limit for limit in (request.max_tokens, learned) if limit is not None]
         return min(known, default=None)
-
-
-def is_same(left: list[Message], right: list[Message]) -> bool:
-    """Return whether two lists hold the same objects."""
-    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))

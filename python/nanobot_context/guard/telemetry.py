@@ -28,12 +28,12 @@ from nanobot_context.events import (
     subscribe,
 )
 from nanobot_context.guard.counters import Counters
-from nanobot_context.guard.fitting import is_same
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.record import Ended
 from nanobot_context.overflow import Usage
+from nanobot_context.recovery import is_same
 
 if TYPE_CHECKING:
     from nanobot_context._core import Overflow

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context.guard.exchange import Exchange, protected
-from nanobot_context.guard.fitting import Fitter, is_same
+from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_windows
 from nanobot_context.guard.telemetry import Telemetry
-from nanobot_context.recovery import GaveUp
+from nanobot_context.recovery import GaveUp, is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.forms import Form, endpoint_of, form_of

@@ -130,6 +130,27 @@ def test_of_a_small_window_the_conversation_gets_most_of_what_is_not_fixed() -> 
     assert max_tokens > 3_500
 
 
+def test_rules_and_calls_have_what_is_essential_before_the_share_of_the_answer() -> None:
+    messages = under_way(6_000)
+    fixed = count_tokens([m for m in messages if m["role"] == "system"] + messages[-3:-2], MODEL)
+    sent = []
+
+    async def chat(prompt: list[Message], *, max_tokens: int) -> str:
+        sent.append((json.dumps(prompt), count_tokens(prompt, MODEL) + max_tokens))
+        return "fine"
+
+    # The reserve leaves the conversation next to nothing.
+    window = int((fixed + 20) / 0.85)
+    call = call_with_recovery(
+        chat, messages, context_window=window, model=MODEL, max_output_tokens=4_096
+    )
+    assert asyncio.run(call) == "fine"
+    ((shown, tokens),) = sent
+    assert tokens <= window
+    assert RULE in shown
+    assert "read_file" in shown
+
+
 THOUGHTS = "I should look at the file first. " * 120
 
 
