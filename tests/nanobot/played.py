@@ -119,6 +119,8 @@ KEEP_NAMES = (BASELINE, GOES_ON)
 """An old release and the newest that send the name that a message of a session has."""
 LIVE = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
 """An old release and the newest, unless all are played: what they tell while they work."""
+PRICED = LIVE
+"""A release that saves a message in another form than it sends it, and one that saves what it sends."""
 BY_ROUNDS_AND_TOKENS = ("talk-chinese", "talk-rolling", "talk-window")
 TALKS = {
     BASELINE: ("talk-plain", "talk-troubled", "talk-both", *BY_ROUNDS_AND_TOKENS),
@@ -175,6 +177,8 @@ def jobs(release: str) -> list[str]:
         plan += ["uncountable:off"]
     if release in LIVE:
         protected += ["live"]
+    if release in PRICED:
+        protected += ["priced"]
     if release in FORGETTING:
         plan += [f"{name}:on" for name in SMALL_WINDOWS]
     thoughtful = [f"{name}:on" for (one, _), name in REASONED.items() if one == release]

@@ -11,9 +11,6 @@ import pytest
 
 from nanobot_context import installer
 from nanobot_context.guard import friendly
-from nanobot_context.guard.fitting import Fitter
-from nanobot_context.guard.request import Request
-from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.host.messages import (
     REFLECTION,
@@ -25,7 +22,6 @@ from nanobot_context.host.messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.settings import LoadedSettings, Settings
 from shim_classes import (
     LLMResponse,
     Message,
@@ -144,41 +140,6 @@ def test_the_newest_message_is_read_as_nanobot_saves_it(sent: Any, saved: Any) -
         ([{"role": "user", "content": LINES}], TAG),
     ):
         assert lift_runtime_context(without, tag) == (without, None, None)
-
-
-def test_a_block_that_comes_and_goes_moves_no_step() -> None:
-    settings = Settings(context_window_override=8_000)
-    fitter = Fitter(settings, WindowResolver(LoadedSettings(settings)), context_tag=TAG)
-    # Of many sizes, so that some tokens more or less are another choice.
-    history: list[Message] = [{"role": "system", "content": "You are nanobot."}]
-    for n in range(120):
-        words = " ".join(f"item-{n}-{i}" for i in range(5 + n * 37 % 50))
-        history.append({"role": ("user", "assistant")[n % 2], "content": f"No. {n}: {words}"})
-
-    async def send(messages: list[Message], max_tokens: int | None) -> None: ...
-
-    def sent(turn: int) -> list[Message]:
-        """Return what goes out in a turn before the newest message, which nothing cuts."""
-        asked = [{"role": "user", "content": f"Question {i}, about the {i}th?"} for i in range(9)]
-        answers = [
-            {"role": "assistant", "content": f"Answer {i}. " + "word " * 40} for i in range(9)
-        ]
-        talk = [one for pair in zip(asked[:turn], answers, strict=False) for one in pair]
-        # With what nanobot 0.1.5 remembers of a session.
-        remembered = " ".join(f"item-{n}-3" for n in range(0, 120, 7))
-        time = f"{LINES.replace('10:00', f'10:{turn}0')}\nSummary: {remembered}"
-        newest = {"role": "user", "content": f"{time}\n\n{asked[turn]['content']}"}
-        request = Request([*history, *talk, newest], None, "gpt-4o", 1_000, send)
-        messages = fitter.first(request)[0].messages
-        assert messages[-1] is newest
-        return messages[:-1]
-
-    before = sent(0)
-    assert len(before) < len(history)
-    for turn in range(1, 4):
-        after = sent(turn)
-        assert after[: len(before)] == before
-        before = after
 
 
 ASKS = "Please provide your response to the user based on the conversation above."
