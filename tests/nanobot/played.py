@@ -120,7 +120,7 @@ KEEP_NAMES = (BASELINE, GOES_ON)
 LIVE = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
 """An old release and the newest, unless all are played: what they tell while they work."""
 PRICED = LIVE
-"""A release that saves a message in another form than it sends it, and one that saves what it sends."""
+"""A release that saves a message in another form than it sends it, and one that does not."""
 BY_ROUNDS_AND_TOKENS = ("talk-chinese", "talk-rolling", "talk-window")
 TALKS = {
     BASELINE: ("talk-plain", "talk-troubled", "talk-both", *BY_ROUNDS_AND_TOKENS),
