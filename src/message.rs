@@ -243,12 +243,16 @@ impl Field {
         matches!(self, Self::ReasoningContent | Self::Reasoning)
     }
 
-    /// Returns whether it may only go from rounds that are over: Gemini and others refuse calls of the round under way that
-    /// come without their signatures.
+    /// Returns whether it may only go from rounds that are over: Anthropic, Gemini and others refuse calls of the round under way
+    /// that come without their signatures.
     ///
-    /// Source: Google, "Thought signatures": validation is strict for the current turn only.
+    /// Sources: Google, "Thought signatures": validation is strict for the current turn only; Anthropic, "Extended thinking", "Preserving
+    /// thinking blocks": from the last message of the user on that is no tool result.
     pub fn is_signature(self) -> bool {
-        matches!(self, Self::ReasoningDetails | Self::ExtraContent | Self::ProviderFields | Self::Call(_))
+        matches!(
+            self,
+            Self::ThinkingBlocks | Self::ReasoningDetails | Self::ExtraContent | Self::ProviderFields | Self::Call(_)
+        )
     }
 
     /// Returns whether it may be cut without its message.

@@ -106,7 +106,8 @@ fn candidate(
         return None;
     }
     if let Slot::Field(field) = slot
-        && tier > newest_tier(field)
+        && field.is_signature()
+        && tier > Tier::Older
     {
         return None;
     }
@@ -116,16 +117,6 @@ fn candidate(
         _ => 1.0,
     };
     Some(Candidate { entry, piece, group, full: tokens, floor, weight, by_members, superseded })
-}
-
-/// Returns the newest tier that a field may go from.
-fn newest_tier(field: Field) -> Tier {
-    match field {
-        // Signed thoughts must come back with the calls that they led to, as long as these are the newest.
-        Field::ThinkingBlocks => Tier::LastRound,
-        field if field.is_signature() => Tier::Older,
-        _ => Tier::Newest,
-    }
 }
 
 /// Returns the shortest form of a piece, with its tokens.

@@ -255,7 +255,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn low(&self, free: u64) -> f64 {
         let growth = (float(self.arrived_tokens) / self.requests).max(1.0);
         // Where each request is a step anyway, cutting more buys nothing.
-        if growth * 2.0 > float(free) * (1.0 - LOW.0) {
+        if growth > float(free) * (1.0 - LOW.0) {
             return LOW.1.into();
         }
         let of_request = CACHED * (float(self.fixed()) + 0.75 * float(free)) + (1.0 - CACHED) * growth;

@@ -1,7 +1,7 @@
 //! The passes before the fit, each for one limit of its own.
 
-use crate::conversation::{Group, groups, last_user_index};
-use crate::message::{Field, Role};
+use crate::conversation::last_user_index;
+use crate::message::Role;
 use crate::select::within::json_within_chars;
 use crate::text::{elision, excerpt};
 use crate::tokens::TokenCounter;
@@ -22,13 +22,10 @@ pub fn reasoning(draft: &mut Draft<'_, '_>, last_user: usize, keep_chars: usize)
     });
 }
 
-/// Removes all of the assistant's reasoning in the same way, but for the signed thoughts of the newest group and the signatures of the last
-/// round: they must come back with their calls.
+/// Removes all of the assistant's reasoning in the same way, but for what is signed in the last round: it must come back with its calls.
 pub fn all_reasoning(draft: &mut Draft<'_, '_>) {
-    let newest = groups(draft.entries.iter().map(|entry| entry.role)).pop().map_or(0, |group: Group| group.start);
     let last_user = last_user_index(draft.view).unwrap_or(0);
     remove(draft, |draft, entry, piece| match draft.entries[entry].pieces[piece].slot {
-        Slot::Field(Field::ThinkingBlocks) => entry < newest,
         Slot::Field(field) if field.is_signature() => {
             draft.entries[entry].index().is_some_and(|index| index < last_user)
         }

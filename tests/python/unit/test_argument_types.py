@@ -266,6 +266,8 @@ CALLED = ("chat", "call", "warn", "on_request", "on_event", "on_overflow")
 OTHERS = {
     *("AsyncSessionService", "Cut", "Fitted", "Lost", "Message", "Overflow", "Priority", "Receipt"),
     *("Settings", "__version__", "install", "status", "subscribe", "uninstall"),
+    # Of clients only: `test_wrap.py`.
+    "wrap",
 }
 
 

@@ -144,6 +144,17 @@ def of_jobs(_: Path) -> Case:
     return jobs._lock, lambda: check(jobs.submit("a", lambda *_: 1).result(10) == 1)
 
 
+def of_services(_: Path) -> Case:
+    service = SessionService("memory://", session_ttl_seconds=60)
+
+    def sweep() -> None:
+        service._sweep_later()
+        check(service._sweep_timer is not None)
+        service.close()
+
+    return service._lock, sweep
+
+
 def of_shared_sessions(_: Path) -> Case:
     files = SimpleNamespace(load=lambda key: None)
     sessions = SharedSessions(SessionService("memory://"), files, "gateway", None, Counters())
@@ -178,6 +189,7 @@ LOCKS: dict[str, Callable[[Path], Case]] = {
     "installer.py _lock": of_installer,
     "plugins/session_store.py SharedSessions": of_shared_sessions,
     "session.py _ACCEPTING": of_session,
+    "sessions/base.py Base": of_services,
     "sessions/jobs.py JobLine": of_jobs,
 }
 
@@ -207,6 +219,9 @@ MEANT = {
     "forks.py RLock",
     # Replaced in a child, see `Job.begin_in_child`.
     "sessions/jobs.py Future",
+    # Begun anew in a child, see `Base.begin_in_child`.
+    "sessions/base.py Timer",
+    "sessions/service.py Timer",
     # Threads: what waits for one of them is itself in a thread that did not fork.
     "sessions/jobs.py Thread",
     "sessions/jobs.py Timer",

@@ -484,8 +484,9 @@ def test_instructions_and_tools_count() -> None:
     told = compress_items(items, 12_000, MODEL, instructions="word " * 3_000)
     equipped = compress_items(items, 12_000, MODEL, tools=tools)
     tokens = [count_tokens(from_response_items(shown), MODEL) for shown in (alone, told, equipped)]
-    assert tokens[1] < tokens[0] - 1_500
-    assert tokens[2] < tokens[0] - 1_500
+    # A step leaves about half of what is free.
+    assert tokens[1] < tokens[0] - 1_200
+    assert tokens[2] < tokens[0] - 1_200
     assert all(item.get("role") != "system" for item in told)
 
 
