@@ -479,13 +479,12 @@ def test_of_an_answer_in_parts_the_parts_stay_parts() -> None:
 
 def test_instructions_and_tools_count() -> None:
     items = [*rounds(8), user("And now?")]
-    window = count_tokens(from_response_items(items), MODEL) * 100 // 80
-    tools = [{"type": "function", "function": {"name": "f", "description": "word " * 3_000}}]
-    assert compress_items(items, window, MODEL) == items
-    told = compress_items(items, window, MODEL, instructions="word " * 3_000)
-    equipped = compress_items(items, window, MODEL, tools=tools)
+    tools = [{"type": "function", "function": {"name": "f", "description": "word " * 20_000}}]
+    assert compress_items(items, 40_000, MODEL) == items
+    told = compress_items(items, 40_000, MODEL, instructions="word " * 20_000)
+    equipped = compress_items(items, 40_000, MODEL, tools=tools)
     for shown in (told, equipped):
-        assert count_tokens(from_response_items(shown), MODEL) + 3_000 < window * 85 // 100
+        assert count_tokens(from_response_items(shown), MODEL) + 20_000 < 40_000 * 0.85
     assert all(item.get("role") != "system" for item in told)
 
 
