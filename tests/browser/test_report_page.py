@@ -123,7 +123,7 @@ def test_a_mark_opens_what_was_removed_why_and_where_the_original_is(
     button.click()
     expect(button).to_have_attribute("aria-expanded", "true")
     expect(entry).to_contain_text(f"Message {cut.index + 1} · read_file")
-    expect(entry).to_contain_text("tool results together above their share of the window")
+    expect(entry).to_contain_text("the request was over its budget")
     expect(entry).to_contain_text(f"{cut.tokens_before} → {cut.tokens_after}")
     assert entry.locator("pre").text_content() == cut.removed
     expect(entry).to_contain_text(f"The original is message {cut.index + 1} of cli_direct.jsonl")

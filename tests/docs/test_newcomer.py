@@ -6,6 +6,7 @@ fit, is refused and has to be repaired.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_status_tells_what_was_done(followed: Followed) -> None:
     said = said_by(followed, "nanobot-context status")
     assert "made smaller" in said
     assert "1 of these answered after a retry" in said
-    assert "window 14,000 tokens" in said
+    assert re.search(r"^window +14,000 tokens \(the server said so\)$", said, re.MULTILINE)
 
 
 def test_the_report_is_there_and_has_the_conversation(followed: Followed) -> None:

@@ -60,7 +60,8 @@ def test_a_server_that_counts_fewer_tokens_is_sent_more(played: Played, release:
     result = played.of(release, "counts-less")
     assert [turn["answer"] for turn in result["turns"]] == ANSWERS
     assert result["overflows"] == 0
-    assert result["max_prompt_tokens"] > 0.65 * result["window"]
+    # Less 15 % and a fifth by our count it would have 0.6 at most.
+    assert result["max_prompt_tokens"] > 0.62 * result["window"]
 
 
 @full

@@ -50,7 +50,8 @@ def words(seed: int, count: int) -> str:
 
 
 def one_text(seed: int) -> list[Message]:
-    return [{"role": "user", "content": words(seed, 3_000_000)}]
+    # Signals are looked for ten times a second: this takes half of one.
+    return [{"role": "user", "content": words(seed, 12_000_000)}]
 
 
 def many_texts(seed: int) -> list[Message]:
