@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nanobot_context._core import without_credentials
+from nanobot_context.arguments import check_instance
 from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.forks import ThreadLock
@@ -67,7 +68,11 @@ def install(settings: Settings | None = None) -> Status:
         settings: The settings to use, in place of those in `nanobot-context.json` and the
             environment; the model and its window are still read from nanobot's config file. `None`
             reads them all, see `nanobot_context.settings`.
+
+    Raises:
+        InvalidArgumentError: `settings` is something else.
     """
+    check_instance("settings", settings, Settings, optional=True)
     global _installation, _last_refusal
     with _lock:
         if _installation is not None:

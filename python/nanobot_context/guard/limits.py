@@ -275,7 +275,7 @@ def _plain(part: str) -> str:
     if _PLAIN.fullmatch(part):
         return part
     # Two paths stay two, and a file of lessons says nothing of either.
-    return f"…{hashlib.sha256(part.encode()).hexdigest()[:8]}"
+    return f"…{hashlib.sha256(part.encode(errors='surrogatepass')).hexdigest()[:8]}"
 
 
 def name_of(model: str | None, endpoint: str) -> str:

@@ -388,3 +388,9 @@ def test_a_policy_names_its_wrong_limit() -> None:
     for value in (-1, 10**30, HUGE, 1.5, "x", [5]):
         with pytest.raises((NanobotContextError, TypeError)):
             SummaryPolicy(message_limit=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("settings", [{"keep_rules": True}, 5, "x", b"x", [], object()])
+def test_settings_of_another_type_are_named_before_anything_is_patched(settings: Any) -> None:
+    with pytest.raises(NanobotContextError, match="`settings`"):
+        nanobot_context.install(settings)

@@ -479,3 +479,7 @@ def test_gateways_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(ProviderLimits.load(file).to_dict()) == sorted(names)
+
+
+def test_an_address_that_is_no_text_of_unicode_has_a_name() -> None:
+    assert name_of("m", "http://x/\ud800") == name_of("m", "http://x/\ud800")
