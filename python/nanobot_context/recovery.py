@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nanobot_context._core import (
@@ -361,7 +362,7 @@ def compress(
     *,
     tools: list[dict[str, Any]] | None,
     max_output_tokens: int | None,
-    settings: Settings | None,
+    settings: Settings,
     archive: Archive | None,
 ) -> list[Message]:
     """Return messages for a first attempt.
@@ -371,25 +372,19 @@ def compress(
     Raises:
         ContextOverflowError: What must stay is larger than the window.
     """
-    try:
-        short = compress_messages(
-            messages,
-            window_tokens,
-            model,
-            tools=tools,
-            max_output_tokens=max_output_tokens,
-            settings=settings,
-            archive=archive,
-        )
-    except ContextOverflowError as error:
-        budget = _with_essential(error, window_tokens)
-    else:
-        least = (
-            None if is_same(short, messages) else _essential(messages, window_tokens, model, tools)
-        )
-        if least is None or least <= _budget(window_tokens, max_output_tokens, settings):
-            return short
-        budget = least
+    shorten = partial(
+        compress_messages,
+        context_window=window_tokens,
+        model=model,
+        tools=tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=archive,
+    )
+    most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
+    short, budget = _enough(shorten, messages, window_tokens, model, tools, most)
+    if budget is None:
+        return short
     return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
 
 
@@ -400,7 +395,7 @@ def receipt_of(
     *,
     tools: list[dict[str, Any]] | None,
     max_output_tokens: int | None,
-    settings: Settings | None,
+    settings: Settings,
     archive: Archive | None,
 ) -> Receipt | None:
     """Return what `compress` cuts, `None` for nothing.
@@ -415,23 +410,38 @@ def receipt_of(
         settings=settings,
         archive=archive,
     )
-    try:
-        compressor.compress(messages)
-    except ContextOverflowError as error:
-        budget = _with_essential(error, window_tokens)
-    else:
-        receipt = compressor.receipt
-        least = None if receipt is None else _essential(messages, window_tokens, model, tools)
-        if least is None or least <= _budget(window_tokens, max_output_tokens, settings):
-            return receipt
-        budget = least
+    most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
+    _, budget = _enough(compressor.compress, messages, window_tokens, model, tools, most)
+    if budget is None:
+        return compressor.receipt
     return fit_messages(messages, budget, model, tools=tools, archive=archive).receipt
 
 
-def _budget(window_tokens: int, max_output_tokens: int | None, settings: Settings | None) -> int:
-    """Return what the reserve for the answer leaves of a window, as the core has it."""
-    ratio = (settings or Settings()).context_reserve_ratio
-    return window_tokens - max(int(window_tokens * ratio), max_output_tokens or 0)
+def _enough(
+    shorten: Callable[[list[Message]], list[Message]],
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    tools: list[dict[str, Any]] | None,
+    most: int,
+) -> tuple[list[Message], int | None]:
+    """Return what `shorten` makes of the messages, and the budget to fit them to in its place.
+
+    There is none where what is essential has room within `most` tokens.
+    """
+    try:
+        short = shorten(messages)
+    except ContextOverflowError as error:
+        return messages, _with_essential(error, window_tokens)
+    if is_same(short, messages):
+        return short, None
+    least = _essential(messages, window_tokens, model, tools)
+    return short, None if least <= most else least
+
+
+def kept_free(window_tokens: int, max_output_tokens: int | None, settings: Settings) -> int:
+    """Return what the reserve for the answer takes of a window, as the core has it."""
+    return max(int(window_tokens * settings.context_reserve_ratio), max_output_tokens or 0)
 
 
 def _essential(

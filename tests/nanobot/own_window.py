@@ -30,7 +30,12 @@ def own_window() -> Scenario:
             stage.notes["replayed"] = await replayed(stage)
 
     return Scenario(
-        "own-window", play, lambda _: script(["Hi."]), known=None, model="openai/gpt-4.1"
+        "own-window",
+        play,
+        lambda _: script(["Hi."]),
+        known=None,
+        model="openai/gpt-4.1",
+        stopped=True,
     )
 
 

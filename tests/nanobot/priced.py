@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from statistics import fmean
 from typing import Any
 
@@ -58,7 +59,8 @@ def prices(requests: list[Request]) -> dict[str, Any]:
         conversation.append({"role": "assistant", "content": answer(turn)})
         if not request.accepted:
             continue
-        same = sum(1 for _ in equal(before, request.messages))
+        pairs = zip(before, request.messages, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         cached = tools + message_tokens(before[:same]) if before else 0
         if before:
             shares.append(cached / (tools + message_tokens(before)))
@@ -81,14 +83,6 @@ def prices(requests: list[Request]) -> dict[str, Any]:
 
 def price(tokens: int, cached: int) -> float:
     return tokens - (1 - CACHED) * cached
-
-
-def equal(some: list[dict[str, Any]], others: list[dict[str, Any]]) -> Any:
-    """Yield the messages that both begin with."""
-    for one, other in zip(some, others, strict=False):
-        if one != other:
-            return
-        yield one
 
 
 def priced() -> Scenario:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from played import RESOLVERS, Played, each, full
 
 ANSWERS = ["The work is DONE.", "pong"]
-
-MINUTE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
-"""When nanobot says that something was said; two plays may be a minute apart."""
 
 
 @each("told-more", "told-unsaid")

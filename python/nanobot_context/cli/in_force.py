@@ -10,7 +10,7 @@ from typing import Any
 
 from nanobot_context import get_context_window
 from nanobot_context.conversations import Conversation, configured, read_objects
-from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
+from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.record import RequestRecord, read_records
 from nanobot_context.guard.telemetry import events_file
@@ -44,7 +44,7 @@ class InForce:
         return read_records(self._loaded.nanobot_config, session)
 
     def events(self) -> list[dict[str, Any]]:
-        """Return what stands in the file of the setting `events` and in older ones, oldest first.
+        """Return the events of the setting `events`, of its file and older ones, oldest first.
 
         Raises:
             ConversationFileError: A line of them is not an event.
@@ -70,7 +70,7 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
     model = model or conversation.model or windows.told.file.model
     # nanobot is only asked where that can make a difference: to import it takes seconds.
     addresses = configured_addresses(config, model) if learned.names_of(model) else ()
-    names = {name_of(model, address) for address in addresses} or set(learned.names_of(model))
+    names = learned.names_of(model, addresses)
     if window is not None:
         known = Window(window, "`--window`")
     else:

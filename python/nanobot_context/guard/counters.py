@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
@@ -101,7 +102,7 @@ class Counters:
         self._lock = ThreadLock()
         self._saving = ThreadLock()
         self._has_failed = False
-        self._reset()
+        self.begin_in_child()
         begin_in_children(self)
         if file is not None:
             atexit.register(self.save)
@@ -109,9 +110,13 @@ class Counters:
     def add(self, **numbers: int) -> None:
         """Count; the keys are fields of `Counts`. Costs some microseconds and writes nothing."""
         with self._lock:
-            for name, number in numbers.items():
-                self._new[name] += number
+            self._count(numbers)
             self._begin()
+
+    def _count(self, numbers: Mapping[str, int]) -> None:
+        """Add up what is new. The lock must be held."""
+        for name, number in numbers.items():
+            self._new[name] += number
 
     def add_request(self, ended: Ended) -> None:
         """Count and record a request later, away from the event loop."""
@@ -139,8 +144,7 @@ class Counters:
         for one in ended:
             numbers = fused("count a request", one.numbers, {"requests": 1})
             with self._lock:
-                for name, number in numbers.items():
-                    self._new[name] += number
+                self._count(numbers)
             # Without nanobot's folder there is no nanobot that the file is of.
             if self.requests is not None and self.requests.path.parent.parent.is_dir():
                 fused("record a request", partial(_record, one, self.requests), None)
@@ -161,9 +165,8 @@ class Counters:
         with self._saving:
             self._work_off()
             with self._lock:
-                timer, new, ended = self._timer, Counts(self._since, **self._new), self._ended
+                timer, new = self._timer, Counts(self._since, **self._new)
                 self._reset()
-                self._ended = ended
             if timer is not None:
                 timer.cancel()
             if new.since is not None:
@@ -182,21 +185,20 @@ class Counters:
         except OSError as error:
             with self._lock:
                 self._since = new.since
-                for name in _NUMBERS:
-                    self._new[name] += getattr(new, name)
+                self._count({name: getattr(new, name) for name in _NUMBERS})
             if not self._has_failed and not isinstance(error, FileNotFoundError):
                 self._has_failed = True
                 log.warning("`{}` cannot be written: {}", file, error)
 
     def begin_in_child(self) -> None:
         """Count from 0: what was counted before is the parent's, and so is its thread."""
+        self._ended = []
         self._reset()
 
     def _reset(self) -> None:
         """Count from 0."""
         self._since = None
         self._new = dict.fromkeys(_NUMBERS, 0)
-        self._ended = []
         self._timer = None
 
 

@@ -160,7 +160,7 @@ class Exchange:
             except ContextOverflowError as floor:
                 floor.needed_tokens += reserved
                 raise
-            self.request.trace.shortened(messages, lambda: reduced.receipt)
+            self.request.trace.shortened(messages, lambda _: reduced.receipt)
             return reduced.messages
 
         shorter = self.fitter.shorten(self.request, max_tokens, reduce)

@@ -24,6 +24,7 @@ from nanobot_context.recovery import (
     Room,
     compress,
     is_same,
+    kept_free,
     receipt_of,
     with_reasoning,
 )
@@ -68,7 +69,7 @@ class Fitter:
             return Attempt(self._wanted(request, request.messages), max_tokens), 0
         room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
         reserve = room.reserve()
-        request.trace.answer_tokens = self._kept_free(window.tokens, reserve)
+        request.trace.answer_tokens = kept_free(window.tokens, reserve, self.settings)
         messages, budget = self._compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
@@ -102,9 +103,9 @@ class Fitter:
                 "archive": self.archive_of(request),
             }
             room, model = max(window_tokens - kept_free, 1), request.model
-            # nanobot goes on with its own list.
-            given = list(messages)
-            request.trace.shortened(given, lambda: receipt_of(given, room, model, **options))
+            request.trace.shortened(
+                messages, lambda given: receipt_of(given, room, model, **options)
+            )
             return compress(messages, room, model, **options)
 
         try:
@@ -132,7 +133,7 @@ class Fitter:
                 tools=request.tools,
                 archive=self.archive_of(request),
             )
-            request.trace.shortened(messages, lambda: reduced.receipt)
+            request.trace.shortened(messages, lambda _: reduced.receipt)
             return reduced.messages
 
         try:
@@ -147,9 +148,10 @@ class Fitter:
         shorten: Callable[[list[Message], int], list[Message]],
     ) -> list[Message]:
         """Apply `shorten` without what nanobot says as the user, and know its consolidation."""
-        messages, saved, sent = lift_runtime_context(request.messages, self.context_tag)
-        if saved is None or sent is None:
+        messages, lifted = lift_runtime_context(request.messages, self.context_tag)
+        if lifted is None:
             return self._shorten(request, budget, shorten)
+        saved, sent = lifted
         # English words and numbers: two bytes a token and more.
         block = (len(str(sent["content"])) - len(str(saved["content"]))) // 2
         request = replace(request, messages=messages)
@@ -237,10 +239,7 @@ class Fitter:
         return self.windows.ratio(request.model, request.messages, request.endpoint)
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
-        return max(window_tokens - self._kept_free(window_tokens, max_tokens), 0)
-
-    def _kept_free(self, window_tokens: int, max_tokens: int | None) -> int:
-        return max(int(window_tokens * self.settings.context_reserve_ratio), max_tokens or 0)
+        return max(window_tokens - kept_free(window_tokens, max_tokens, self.settings), 0)
 
     def answer_tokens(self, request: Request) -> int:
         """Return what is kept free for the answer to `request` by what is known now."""
@@ -248,7 +247,7 @@ class Fitter:
         if not window.tokens:
             return 0
         room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
-        return self._kept_free(window.tokens, room.reserve())
+        return kept_free(window.tokens, room.reserve(), self.settings)
 
     def output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""

@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,8 +117,10 @@ class ProviderLimits:
         """Return what is known of a model."""
         return self.lessons.get(name) or Lesson()
 
-    def names_of(self, model: str | None) -> list[str]:
-        """Return the names of all lessons of a model: one for each address of a server."""
+    def names_of(self, model: str | None, addresses: Sequence[str] = ()) -> list[str]:
+        """Return the names of a model's lessons: at some addresses, or all that there are."""
+        if addresses:
+            return [name_of(model, address) for address in addresses]
         first = name_of(model, "")
         return [name for name in sorted(self.lessons) if f"{name} at ".startswith(f"{first} at ")]
 

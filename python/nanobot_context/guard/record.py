@@ -175,10 +175,13 @@ class Trace:
     outcome: str = "failed"
     usage: tuple[int | None, int | None, int | None] = (None, None, None)
     tries: list[_Try] = field(default_factory=list)
-    _cut: tuple[list[Message], Callable[[], Receipt | None]] | None = None
+    _cut: tuple[list[Message], Callable[[list[Message]], Receipt | None]] | None = None
 
-    def shortened(self, given: list[Message], receipt: Callable[[], Receipt | None]) -> None:
+    def shortened(
+        self, given: list[Message], receipt: Callable[[list[Message]], Receipt | None]
+    ) -> None:
         """Note how to know what was cut of the messages `given`, in place of what was noted."""
+        # nanobot goes on with its own list.
         self._cut = list(given), receipt
 
     def sends(self, messages: list[Message], max_tokens: int | None) -> None:
@@ -192,7 +195,10 @@ class Trace:
 
     def cuts(self, messages: list[Message]) -> tuple[list[SentCut], list[Lost]]:
         """Return what was cut of the request `messages`, and names that are in nothing sent."""
-        given, receipt = self._cut[0] if self._cut else [], self._cut[1]() if self._cut else None
+        if self._cut is None:
+            return [], []
+        given, made = self._cut
+        receipt = made(given)
         if receipt is None:
             return [], []
         position = {id(message): index for index, message in enumerate(messages, 1)}

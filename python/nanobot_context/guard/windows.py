@@ -80,8 +80,7 @@ class WindowResolver:
             addresses: Where they may go. Without any the window is the smallest that was learned of
                 the model anywhere, and its source says where.
         """
-        names = [name_of(model, address) for address in addresses]
-        names = names or self.learned.names_of(model) or [name_of(model, "")]
+        names = self.learned.names_of(model, addresses) or [name_of(model, "")]
         return min((self._named(model, name, says=not addresses) for name in names), key=_size)
 
     def _named(

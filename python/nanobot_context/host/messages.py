@@ -137,14 +137,14 @@ def runtime_context_tag() -> str:
 
 def lift_runtime_context(
     messages: list[Message], tag: str
-) -> tuple[list[Message], Message | None, Message | None]:
-    """Return `messages` with the user's newest as it is saved, that one, and as it is sent.
+) -> tuple[list[Message], tuple[Message, Message] | None]:
+    """Return `messages` with the user's newest as it is saved, and that one as saved and as sent.
 
     Without a block in it the very same list comes back, and `None`.
     """
     at = next((i for i in reversed(range(len(messages))) if _role(messages[i]) == "user"), None)
     if not tag or at is None:
-        return messages, None, None
+        return messages, None
     sent, content = messages[at], messages[at].get("content")
     saved: object = None
     if isinstance(content, str) and tag in content:
@@ -157,9 +157,9 @@ def lift_runtime_context(
         parts = [part for part in content if not _is_text(part, tag)]
         saved = parts if len(parts) < len(content) else None
     if not saved:
-        return messages, None, None
+        return messages, None
     as_saved = {**sent, "content": saved}
-    return [*messages[:at], as_saved, *messages[at + 1 :]], as_saved, sent
+    return [*messages[:at], as_saved, *messages[at + 1 :]], (as_saved, sent)
 
 
 def _is_text(part: object, tag: str) -> bool:

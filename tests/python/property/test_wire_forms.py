@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from nanobot_context import ContextOverflowError
 from nanobot_context.recovery import compress
+from nanobot_context.settings import Settings
 from nanobot_context.wire.forms import Form, form_of
 
 CLAUDE = "claude-sonnet-4-6"
@@ -81,7 +82,7 @@ def fitted(form: Form, window_tokens: int) -> Json:
             form.model,
             tools=form.tools,
             max_output_tokens=None,
-            settings=None,
+            settings=Settings(),
             archive=None,
         )
     except ContextOverflowError:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from refusing_server import in_thread
 
 WINDOW = 16_384
 _CHARS_PER_TOKEN = 2.1
@@ -243,14 +244,6 @@ def _anthropic_events(asked: Asked) -> list[str]:
     )
 
 
-@contextmanager
-def serving() -> Iterator[ModelServer]:
+def serving() -> AbstractContextManager[ModelServer]:
     """Run a server until the end of the block."""
-    with ModelServer() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return in_thread(ModelServer())

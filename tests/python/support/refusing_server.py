@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
+
+Serving = TypeVar("Serving", bound=ThreadingHTTPServer)
 
 
 class Server(ThreadingHTTPServer):
@@ -54,9 +56,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running() -> Iterator[Server]:
+def in_thread(server: Serving) -> Iterator[Serving]:
     """Run a server until the end of the block."""
-    with Server() as server:
+    with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -64,3 +66,8 @@ def running() -> Iterator[Server]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def running() -> AbstractContextManager[Server]:
+    """Run a server until the end of the block."""
+    return in_thread(Server())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from nanobot_context.host.model_server import ask_window, is_local
+from refusing_server import in_thread
 
 MODEL = "openai/qwen3:8b"
 
@@ -33,15 +33,8 @@ def server(answers: dict[str, Any]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, args=(0.05,))
-    thread.start()
-    try:
+    with in_thread(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as http:
         yield f"http://127.0.0.1:{http.server_address[1]}/v1"
-    finally:
-        http.shutdown()
-        thread.join()
-        http.server_close()
 
 
 @pytest.mark.parametrize(

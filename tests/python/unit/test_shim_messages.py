@@ -129,7 +129,9 @@ LINES = f"{TAG}\nCurrent Time: 2026-11-24 10:00 (Tuesday)\nChannel: cli"
 )
 def test_the_newest_message_is_read_as_nanobot_saves_it(sent: Any, saved: Any) -> None:
     messages = [*conversation(2, 5), {"role": "user", "content": sent, "name": "x"}]
-    lifted, as_saved, as_sent = lift_runtime_context(messages, TAG)
+    lifted, pair = lift_runtime_context(messages, TAG)
+    assert pair is not None
+    as_saved, as_sent = pair
     assert lifted[:-1] == messages[:-1]
     assert lifted[-1] is as_saved
     assert as_saved == {"role": "user", "content": saved, "name": "x"}
@@ -139,7 +141,7 @@ def test_the_newest_message_is_read_as_nanobot_saves_it(sent: Any, saved: Any) -
         (messages, ""),
         ([{"role": "user", "content": LINES}], TAG),
     ):
-        assert lift_runtime_context(without, tag) == (without, None, None)
+        assert lift_runtime_context(without, tag) == (without, None)
 
 
 ASKS = "Please provide your response to the user based on the conversation above."
