@@ -133,7 +133,12 @@ class OverflowEvent(TelemetryEvent):
 
     def __str__(self) -> str:
         limit = "none stated" if self.limit_tokens is None else f"{self.limit_tokens:,}"
-        return f"refused {self.sent_tokens:,} tokens: {self.overflow_kind}, limit {limit}"
+        if self.overflow_kind == "silent":
+            return f"cut in silence: of {self.sent_tokens:,} tokens, as counted here, read {limit}"
+        sent = f"{self.sent_tokens:,} tokens as counted here"
+        if self.used_tokens is not None:
+            sent = f"{self.used_tokens:,} tokens"
+        return f"refused {sent}: {self.overflow_kind}, limit {limit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from nanobot_context.arguments import check_instance
 from nanobot_context.history import call_id, function_of, tool_calls_of
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 # As `src/text/elision.rs` writes what is left of a text.
 _GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
 _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
+
+# As `src/compress/superseded.rs` has them.
+_LEAST_REPEATED = 120
+_FAILED = ("error", "failed", "traceback")
 
 
 def message_text(message: Mapping[str, Any]) -> str:
@@ -35,22 +40,81 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join(text for text in said if isinstance(text, str) and text)
 
 
-def removed_text(before: str, after: str) -> str:
-    """Return what `after` no longer has of `before`, its pieces apart by an empty line.
+def message_key(message: Mapping[str, Any]) -> str:
+    """Return what knows a message again in the session that it is saved in; "" where nothing does.
+
+    nanobot saves messages of the user otherwise than it sends them.
+    """
+    role = message.get("role")
+    if role in ("tool", "function"):
+        text = str(message.get("tool_call_id") or message_text(message))
+    elif role == "assistant":
+        calls = tool_calls_of(dict(message))
+        text = call_id(calls[0]) if calls else _content_text(message.get("content")).strip()
+    else:
+        text = ""
+    return f"{crc32(text.encode(errors='replace')):08x}" if text else ""
+
+
+def kept_spans(before: str, after: str) -> list[int]:
+    """Return which of `before` is in `after`, as positions: from, to, from, to and so on.
 
     `after` is taken for pieces of `before` in their order, with marks or new words between them;
     what cannot be found is taken for new. Costs one search of `before` for each such piece.
     """
-    gone: list[str] = []
+    kept: list[int] = []
+    # Positions in `whole` are one larger.
     at, whole = 0, f"\n{before}\n"
     for piece in _pieces(before, after):
         found = whole.find(piece, at)
-        if found >= 0:
-            gone.append(whole[at:found])
-            # The end of this line begins the next one.
-            at = found + len(piece.rstrip("\n"))
-    gone.append(whole[at:])
-    return "\n\n".join(text for text in (piece.strip("\n") for piece in gone) if text.strip())
+        if found < 0:
+            continue
+        # The end of this line begins the next one.
+        end = at = found + len(piece.rstrip("\n"))
+        start = found + len(piece) - len(piece.lstrip("\n"))
+        if start >= end:
+            continue
+        start, stop = max(start - 1, 0), min(end - 1, len(before))
+        if kept and not before[kept[-1] : start].strip("\n"):
+            kept[-1] = stop
+        else:
+            kept += [start, stop]
+    return kept
+
+
+def replaced_by(messages: Sequence[Message]) -> dict[int, tuple[str, int]]:
+    """Return for results that a later one replaces what it is, and the later one's index.
+
+    `repeated`: it says the same; `again`: the same call was made again; `changed`: the file that
+    was read was written since. As `src/compress/superseded.rs` has it, by what the calls say.
+    """
+    calls = {call_id(call): call for message in messages for call in tool_calls_of(message)}
+    found: dict[int, tuple[str, int]] = {}
+    texts: dict[str, int] = {}
+    made: dict[str, int] = {}
+    written: dict[str, int] = {}
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        call = calls.get(str(message.get("tool_call_id")))
+        if call is None or message.get("role") not in ("tool", "function"):
+            continue
+        name, arguments = _call_name(call), _arguments(call)
+        text = message_text(message)
+        same_call = f"{name}{json.dumps(arguments, sort_keys=True, default=repr)}"
+        path = arguments.get("path", arguments.get("file_path"))
+        path = path.removeprefix("./") if isinstance(path, str) else None
+        later = texts.setdefault(text, index)
+        if later != index and len(text) >= _LEAST_REPEATED:
+            found[index] = "repeated", later
+        elif path in written and "read" in name:
+            found[index] = "changed", written[path]
+        elif same_call in made:
+            found[index] = "again", made[same_call]
+        if not text.lstrip()[:9].lower().startswith(_FAILED):
+            made[same_call] = index
+            if path is not None and "write" in name:
+                written[path] = index
+    return found
 
 
 def origin_of(after: str, before: str) -> str | None:
@@ -90,6 +154,15 @@ def _pieces(before: str, after: str) -> Iterator[str]:
 def _call_name(call: Any) -> str:
     name = function_of(call).get("name")
     return name if isinstance(name, str) else "?"
+
+
+def _arguments(call: Any) -> dict[str, Any]:
+    given = function_of(call).get("arguments")
+    try:
+        found = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        found = given
+    return found if isinstance(found, dict) else {"": found}
 
 
 def _call_text(call: Any) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
 from nanobot_context.arguments import check_callable, check_instance, check_messages, check_whole
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
+from nanobot_context.message_texts import kept_spans, message_text, origin_of, tool_names
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class CutMark:
         reason: Why: see `Cut`. Where there are several reasons, the one that freed most.
         tokens_before: Tokens of the message, framing included.
         tokens_after: Tokens of what is sent of it; 0 where it is left out.
-        removed: The text that is not sent, its pieces apart by an empty line. Where nothing can be
-            told apart, all of the text.
+        kept: Which of its text is sent, as `kept_spans` has it; empty where nothing of it can be
+            found in what is sent.
         kept_in: The file that the request names as the original; `None` where it names none.
     """
 
@@ -54,7 +54,7 @@ class CutMark:
     reason: str
     tokens_before: int
     tokens_after: int
-    removed: str
+    kept: tuple[int, ...]
     kept_in: str | None
 
 
@@ -73,6 +73,9 @@ class Request:
         reused_tokens: Tokens of the messages at the start, tool schemas included, that are the same
             as in the request before: what a provider's prompt cache can hold.
         cuts: What is new in this request.
+        restored: Messages, by index, that are sent whole again.
+        lost: Names, and the index of the message that each stood in, that this request no longer
+            says and the one before did.
         over: Whether it is over the budget, in the room of the answer, or cannot be sent at all.
         error: Why it cannot be sent, or `None`.
     """
@@ -85,6 +88,8 @@ class Request:
     tokens_after: int
     reused_tokens: int
     cuts: tuple[CutMark, ...] = ()
+    restored: tuple[int, ...] = ()
+    lost: tuple[tuple[int, str], ...] = ()
     over: bool = False
     error: str | None = None
 
@@ -235,6 +240,7 @@ class _Run:
     before: Counter[str] = field(default_factory=Counter)
     cuts: dict[int, tuple[str, int]] = field(default_factory=dict)
     """For each message that is not sent whole, why, and since which request."""
+    lost: set[tuple[int, str]] = field(default_factory=set)
     compressor: Compressor = field(init=False)
     framing: dict[str, int] = field(init=False)
     tool_names: list[str | None] = field(init=False)
@@ -266,7 +272,7 @@ class _Run:
         before = dict(self.before + Counter(self.framing))
         made = partial(Request, position, self.turn, before, tokens_before=sum(before.values()))
         try:
-            messages, cuts = self._compress()
+            messages, cuts, lost = self._compress()
         except ContextOverflowError as error:
             return made({}, tokens_after=0, reused_tokens=0, over=True, error=str(error))
         shared = _shared(self.sent.messages, messages)
@@ -276,6 +282,11 @@ class _Run:
         unseen = [cut for cut in cuts if cut.index >= seen and cut.reason != _JOINED]
         replaced = self._send(messages, shared, cuts)
         marks = tuple(self._marks(unseen, replaced, shared, number))
+        restored = tuple(index for index in sorted(self.cuts) if self._is_sent_whole(index))
+        for index in restored:
+            del self.cuts[index]
+        new_lost = tuple(one for one in lost if one not in self.lost)
+        self.lost = set(lost)
         self.sent.position = position
         after = dict(+self.sent.by_role + Counter(self.framing))
         tokens_after = sum(after.values())
@@ -284,6 +295,8 @@ class _Run:
             tokens_after=tokens_after,
             reused_tokens=reused,
             cuts=marks,
+            restored=restored,
+            lost=new_lost,
             over=tokens_after > self.budget_tokens,
         )
 
@@ -297,9 +310,7 @@ class _Run:
             state, tokens = "left out", 0
             if place is not None:
                 state, tokens = "shortened", self.sent.tokens[place]
-            is_later = index >= self.sent.position
-            is_whole = place is not None and self._is_whole(self.sent.messages[place])
-            if is_later or is_whole or index in self.sent.joined:
+            if index >= self.sent.position or self._is_sent_whole(index):
                 state, reason, first, tokens = "kept", None, None, self.tokens[index]
             yield MessageFate(
                 index=index,
@@ -323,8 +334,11 @@ class _Run:
             self.before[_role(message)] += tokens
             self.turn += message["role"] == "user"
 
-    def _compress(self) -> tuple[list[Message], list[Cut]]:
-        """Return what is sent, and the cuts: as `recovery.compress`, which keeps no receipt."""
+    def _compress(self) -> tuple[list[Message], list[Cut], list[tuple[int, str]]]:
+        """Return what is sent, the cuts, and names that are gone.
+
+        As `recovery.compress`, which keeps no receipt.
+        """
         receipt: Receipt | None
         try:
             messages = self.compressor.compress(self.arrived)
@@ -340,7 +354,9 @@ class _Run:
                 archive=self.archive,
             )
             messages, receipt = fitted.messages, fitted.receipt
-        return messages, receipt.cuts if receipt else []
+        if receipt is None:
+            return messages, [], []
+        return messages, receipt.cuts, [(one.index, one.text) for one in receipt.lost]
 
     def _send(self, messages: list[Message], shared: int, cuts: list[Cut]) -> dict[int, Message]:
         """Let `messages` be what is sent, whose first `shared` are as before.
@@ -397,9 +413,15 @@ class _Run:
                 reason=cut.reason,
                 tokens_before=self.tokens[index],
                 tokens_after=0 if place is None else self.sent.tokens[place],
-                removed=text if sent is None else removed_text(text, sent_text),
+                kept=() if sent is None else tuple(kept_spans(text, sent_text)),
                 kept_in=origin_of(sent_text, text),
             )
+
+    def _is_sent_whole(self, index: int) -> bool:
+        """Return whether a message of the conversation is in the last request as it is."""
+        place = self.sent.places.get(index)
+        is_whole = place is not None and self._is_whole(self.sent.messages[place])
+        return is_whole or index in self.sent.joined
 
     def _is_whole(self, message: Message) -> bool:
         """Return whether a message of a request is one of the conversation as it is."""

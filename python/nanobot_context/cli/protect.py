@@ -261,8 +261,8 @@ def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str
     since = counts.since.replace("T", " ").replace("+00:00", " UTC")
     done = (
         f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
-        f"smaller, {counts.tokens_saved:,} tokens saved; {counts.overflows:,} refused as too "
-        f"large, {counts.retries_succeeded:,} of these answered after a retry"
+        f"smaller, {counts.tokens_saved:,} tokens saved; {counts.overflows:,} too large for the "
+        f"provider, {counts.retries_succeeded:,} of these answered after a retry"
     )
     if counts.friendly_errors:
         done += f", {counts.friendly_errors:,} told to the user"

@@ -142,7 +142,12 @@ def print_records(
 
 def _happened(record: RequestRecord) -> str:
     """Return what became of a request, in a few words."""
-    said = [f"refused at {one.tokens:,}" for one in record.refusals]
+    said = [
+        f"cut in silence at {one.limit_tokens or 0:,}"
+        if one.refused == "silent"
+        else f"refused at {one.tokens:,}"
+        for one in record.refusals
+    ]
     if record.outcome != "answered":
         said.append(record.outcome)
     if record.is_subagent:

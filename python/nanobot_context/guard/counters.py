@@ -13,7 +13,6 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,8 @@ class Counts:
         since: When counting began, in UTC; `None` where nothing has been counted.
         requests: Model calls that nanobot made; not those for summaries.
         compressions: Requests that had to be made smaller before they were sent.
-        tokens_saved: Tokens that these were smaller, as this package counts.
+        tokens_saved: Tokens that these were smaller, of those that were answered, in the
+            provider's: see `RequestRecord`.
         overflows: Requests that a provider called too large.
         retries_succeeded: Calls that were answered after at least one of these.
         friendly_errors: Calls that ended with words for the user, because nothing helped.
@@ -142,12 +142,13 @@ class Counters:
         with self._lock:
             ended, self._ended = self._ended, []
         for one in ended:
-            numbers = fused("count a request", one.numbers, {"requests": 1})
+            record = fused("record a request", one.record, None)
             with self._lock:
-                self._count(numbers)
+                self._count(record.numbers if record else {"requests": 1})
             # Without nanobot's folder there is no nanobot that the file is of.
-            if self.requests is not None and self.requests.path.parent.parent.is_dir():
-                fused("record a request", partial(_record, one, self.requests), None)
+            file = self.requests
+            if record is not None and file is not None and file.path.parent.parent.is_dir():
+                file.write(record.to_dict())
 
     def total(self) -> Counts:
         """Return what all processes have counted, as far as they have saved it. Reads the file."""
@@ -205,10 +206,6 @@ class Counters:
 def counters_file(config: Path) -> Path:
     """Return where counts are kept: beside nanobot's config file."""
     return state_file(config, COUNTERS)
-
-
-def _record(ended: Ended, file: LineFile) -> None:
-    file.write(ended.record().to_dict())
 
 
 def _read(file: Path) -> Counts:

@@ -180,15 +180,19 @@ class Exchange:
             log.warning("the provider wants the model's reasoning back: it is sent again with it")
             windows.learn_reasoning(request.model, request.endpoint)
             return
+        what = f"the provider refused {_said(used, prompt_tokens)}"
+        if overflow.kind == "silent":
+            # Its numbers are what was read and, by our count, what was sent.
+            read = f"{limit:,}" if limit else "a part"
+            what = f"the provider read {read} of {_said(None, prompt_tokens)} and said nothing"
         log.warning(
-            "the provider refused {} tokens, with {} for the answer: {} (window {}, {}; stated "
-            "limit {})",
-            used or prompt_tokens,
+            "{}, with {} for the answer: {} (window {}, {}; stated limit {})",
+            what,
             attempt.max_tokens or "no limit",
             overflow.kind,
             window.tokens,
             window.source,
-            limit or "none",
+            (limit if overflow.kind != "silent" else None) or "none",
         )
         model, endpoint = request.model, request.endpoint
         self._capped |= overflow.kind == "output_cap" and used is None
@@ -306,6 +310,11 @@ class Exchange:
             return None
         # What the user has seen on the screen cannot be taken back.
         return None if request.is_shown and getattr(response, "content", None) else overflow
+
+
+def _said(theirs: int | None, ours: int) -> str:
+    """Return how many tokens the provider counted; as counted here where it does not say."""
+    return f"{theirs:,} tokens" if theirs else f"about {ours:,} tokens as counted here"
 
 
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,10 +19,10 @@ from nanobot_context._core import count_tokens, token_bound
 from nanobot_context.events import current_session
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.state_file import REQUESTS, state_file
-from nanobot_context.message_texts import tool_names
+from nanobot_context.message_texts import kept_spans, message_key, message_text, tool_names
 
 if TYPE_CHECKING:
-    from nanobot_context._core import Lost, Overflow, Receipt
+    from nanobot_context._core import Cut, Lost, Overflow, Receipt
     from nanobot_context.guard.windows import Window
     from nanobot_context.types import Message
 
@@ -32,7 +32,15 @@ _OLDER = 1
 _CUTS_KEPT = 50
 _NAMES_KEPT = 20
 _NAME_CHARS = 80
+_SPANS_KEPT = 50
+_ROLES_KEPT = 2_000
+_LEFT_OUT_CHARS = 2_000
 _SYSTEM = ("system", "developer")
+
+# Tokens of system messages and tool schemas by place and size: what is the same in each request has
+# one number, though no provider reports it by itself.
+_fixed_of: dict[tuple[str, int], int] = {}
+_FIXED_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +50,10 @@ class Sent:
     Attributes:
         tokens: Its prompt: as the provider counted it, where it says so.
         max_tokens: The limit for the answer, `None` for none.
-        refused: What was too large, `Overflow.kind`; `None` where it was not refused.
-        limit_tokens: The limit that the refusal stated.
+        refused: What was too large, `Overflow.kind`; `silent` where the prompt was cut in silence,
+            `None` where it was taken.
+        limit_tokens: The limit that the refusal stated; what was read of it where it was cut in
+            silence.
     """
 
     tokens: int
@@ -61,8 +71,10 @@ class SentCut:
         role: Its role.
         tool: The tool whose result it is; `None` for other messages.
         reason: Why: see `Cut`.
-        tokens_before: Its tokens.
+        tokens_before: Its tokens, as its share of the request's.
         tokens_after: Tokens of what was sent of it; 0 where it was left out.
+        chars: How long its text was.
+        kept: Which of it was sent, as `kept_spans` has it; empty where that cannot be told.
     """
 
     index: int
@@ -71,11 +83,16 @@ class SentCut:
     reason: str
     tokens_before: int
     tokens_after: int
+    chars: int = 0
+    kept: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """One request of nanobot's. Tokens are the provider's where it reports them.
+    """One request of nanobot's.
+
+    Every number of tokens is in the provider's, also a part of what it reports; where it reports
+    none, as this package counts, times what the provider is known to count for one of these.
 
     Attributes:
         at: When it began, in UTC, ISO 8601.
@@ -99,6 +116,12 @@ class RequestRecord:
         cut_messages: How many there were.
         gone: Names that stood in them and are in nothing that was sent, at most 20.
         gone_names: How many there were.
+        is_shortened: Whether what was sent last is not nanobot's request as it was.
+        gone_from: The position of the message that each of `gone` stood in, from 1.
+        left_out: All that was left out, by position: `2-40,44`.
+        roles: The first letter of each message's role, the newest 2,000.
+        anchor: The position of a message that `anchor_key` knows again; 0 for none.
+        anchor_key: See `message_key`.
     """
 
     at: str
@@ -121,6 +144,35 @@ class RequestRecord:
     cut_messages: int = 0
     gone: tuple[str, ...] = ()
     gone_names: int = 0
+    is_shortened: bool = False
+    gone_from: tuple[int, ...] = ()
+    left_out: str = ""
+    roles: str = ""
+    anchor: int = 0
+    anchor_key: str = ""
+
+    @property
+    def numbers(self) -> Counter[str]:
+        """What it adds to the counts: fields of `Counts`."""
+        is_answered = self.outcome == "answered"
+        found = Counter(
+            requests=1,
+            overflows=sum(one.refused != "reasoning" for one in self.refusals),
+            retries_succeeded=int(is_answered and len(self.attempts) > 1),
+            friendly_errors=int(self.outcome == "gave up"),
+        )
+        if self.is_shortened:
+            found["compressions"] = 1
+            if is_answered:
+                found["tokens_saved"] = max(self.tokens_before - self.tokens_after, 0)
+        if self.prompt_tokens is not None:
+            found += Counter(
+                answers=1,
+                prompt_tokens=self.prompt_tokens,
+                cached_tokens=self.cached_tokens or 0,
+                completion_tokens=self.completion_tokens or 0,
+            )
+        return found
 
     @property
     def tokens_after(self) -> int:
@@ -145,8 +197,9 @@ class RequestRecord:
         """
         nested = {
             "attempts": tuple(Sent(**one) for one in given["attempts"]),
-            "cuts": tuple(SentCut(**one) for one in given["cuts"]),
+            "cuts": tuple(SentCut(**{**one, "kept": tuple(one["kept"])}) for one in given["cuts"]),
             "gone": tuple(given["gone"]),
+            "gone_from": tuple(given["gone_from"]),
         }
         return cls(**{**given, **nested})
 
@@ -193,27 +246,72 @@ class Trace:
         if self.tries:
             self.tries[-1].overflow = overflow
 
-    def cuts(self, messages: list[Message]) -> tuple[list[SentCut], list[Lost]]:
-        """Return what was cut of the request `messages`, and names that are in nothing sent."""
-        if self._cut is None:
+    def cuts(
+        self, messages: list[Message], sent: list[Message]
+    ) -> tuple[list[SentCut], list[tuple[int, Lost]]]:
+        """Return what was cut of the request `messages`, and names that are in nothing sent.
+
+        Each with its position, in order.
+        """
+        receipt = self._cut and self._cut[1](self._cut[0])
+        if self._cut is None or receipt is None:
             return [], []
-        given, made = self._cut
-        receipt = made(given)
-        if receipt is None:
-            return [], []
+        given = self._cut[0]
         position = {id(message): index for index, message in enumerate(messages, 1)}
-        tools = tool_names(given)
-        cuts = [
-            SentCut(
-                position[id(given[cut.index])],
-                str(given[cut.index].get("role")),
-                tools[cut.index],
-                *(cut.reason, cut.tokens_before, cut.tokens_after),
+        place = {index: position.get(id(message), 0) for index, message in enumerate(given)}
+        reasons: dict[int, list[Cut]] = {}
+        for cut in receipt.cuts:
+            if place[cut.index]:
+                reasons.setdefault(cut.index, []).append(cut)
+        tools, shorter = tool_names(given), _shorter(given, sent, reasons)
+        cuts = []
+        for index, all_cuts in sorted(reasons.items()):
+            text = message_text(given[index])
+            kept = kept_spans(text, message_text(shorter[index])) if index in shorter else []
+            cuts.append(
+                SentCut(
+                    place[index],
+                    str(given[index].get("role")),
+                    tools[index],
+                    max(all_cuts, key=lambda cut: cut.tokens_before - cut.tokens_after).reason,
+                    max(cut.tokens_before for cut in all_cuts),
+                    min(cut.tokens_after for cut in all_cuts),
+                    len(text),
+                    tuple(kept) if len(kept) <= 2 * _SPANS_KEPT else (),
+                )
             )
-            for cut in receipt.cuts
-            if id(given[cut.index]) in position
-        ]
-        return cuts, receipt.lost
+        return cuts, [(place[lost.index], lost) for lost in receipt.lost]
+
+
+def _shorter(given: list[Message], sent: list[Message], cut: Collection[int]) -> dict[int, Message]:
+    """Return what was sent of those messages of `given` that were cut, by their index."""
+    places = {id(message): place for place, message in enumerate(sent)}
+    own = {id(message) for message in given}
+    found: dict[int, Message] = {}
+    at = 0
+    for index, message in enumerate(given):
+        if id(message) in places:
+            at = places[id(message)] + 1
+        elif index in cut:
+            for place in range(at, len(sent)):
+                one = sent[place]
+                if id(one) in own:
+                    break
+                if all(one.get(key) == message.get(key) for key in ("role", "tool_call_id")):
+                    found[index], at = one, place + 1
+                    break
+    return found
+
+
+def _ranges(positions: Iterable[int]) -> str:
+    """Return positions as `2-40,44`."""
+    runs: list[list[int]] = []
+    for position in positions:
+        if runs and runs[-1][1] == position - 1:
+            runs[-1][1] = position
+        else:
+            runs.append([position, position])
+    return ",".join(f"{first}-{last}" if last > first else f"{first}" for first, last in runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,41 +344,27 @@ class Ended:
     def _count(self, messages: list[Message]) -> int:
         return count_tokens(messages, self.model, tools=self.tools)
 
-    def numbers(self) -> Counter[str]:
-        """Return what there is to count of it: fields of `Counts`."""
-        trace, tries = self.trace, self.trace.tries
-        prompt, cached, completion = trace.usage
-        is_answered = trace.outcome == "answered"
-        found = Counter(
-            requests=1,
-            overflows=sum(
-                one.overflow is not None and one.overflow.kind != "reasoning" for one in tries
-            ),
-            retries_succeeded=int(is_answered and len(tries) > 1),
-            friendly_errors=int(trace.outcome == "gave up"),
-        )
-        if tries and not self.is_whole:
-            saved = self._count(self.messages) - self._count(tries[-1].messages)
-            found += Counter(compressions=1, tokens_saved=max(saved, 0))
-        if prompt is not None:
-            found += Counter(
-                answers=1,
-                prompt_tokens=prompt,
-                cached_tokens=cached or 0,
-                completion_tokens=completion or 0,
-            )
-        return found
-
     def record(self) -> RequestRecord:
         """Return the record."""
-        trace = self.trace
+        trace, tries = self.trace, self.trace.tries
         prompt, cached, completion = trace.usage
         attempts, factor = self._attempts(prompt)
         sent_whole = [one.tokens for one, is_so in zip(attempts, self.whole, strict=True) if is_so]
         before = sent_whole[0] if sent_whole else round(self._count(self.messages) * factor)
-        cuts, lost = ([], []) if self.is_whole else trace.cuts(self.messages)
-        cut_messages = len({cut.index for cut in cuts})
-        cuts = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
+        cuts: list[SentCut] = []
+        lost: list[tuple[int, Lost]] = []
+        if not self.is_whole:
+            sent = tries[-1].messages
+            cuts, lost = trace.cuts(self.messages, sent)
+            # Parts are to add up to what they are parts of.
+            shares = (
+                before / max(self._count(self.messages), 1),
+                attempts[-1].tokens / max(self._count(sent), 1),
+            )
+            cuts = [_in_theirs(cut, *shares) for cut in cuts]
+        left_out = [cut.index for cut in cuts if not cut.tokens_after and cut.reason != "joined"]
+        most = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
+        anchor = next((place for place in range(len(self.messages), 0, -1) if self._key(place)), 0)
         return RequestRecord(
             at=trace.at,
             session=trace.session,
@@ -298,11 +382,20 @@ class Ended:
             prompt_tokens=prompt,
             cached_tokens=cached,
             completion_tokens=completion,
-            cuts=tuple(sorted(cuts, key=lambda cut: cut.index)),
-            cut_messages=cut_messages,
-            gone=tuple(one.text[:_NAME_CHARS] for one in lost[:_NAMES_KEPT]),
+            cuts=tuple(sorted(most, key=lambda cut: cut.index)),
+            cut_messages=len(cuts),
+            gone=tuple(one.text[:_NAME_CHARS] for _, one in lost[:_NAMES_KEPT]),
             gone_names=len(lost),
+            is_shortened=bool(tries) and not self.is_whole,
+            gone_from=tuple(place for place, _ in lost[:_NAMES_KEPT]),
+            left_out=_ranges(left_out)[:_LEFT_OUT_CHARS],
+            roles="".join(str(one.get("role"))[:1] for one in self.messages[-_ROLES_KEPT:]),
+            anchor=anchor,
+            anchor_key=self._key(anchor) if anchor else "",
         )
+
+    def _key(self, place: int) -> str:
+        return message_key(self.messages[place - 1])
 
     def _attempts(self, prompt_tokens: int | None) -> tuple[list[Sent], float]:
         """Return the attempts, and what one of our tokens is at the provider."""
@@ -315,7 +408,10 @@ class Ended:
         attempts = []
         for one, count in zip(tries, counts, strict=True):
             overflow = one.overflow
-            stated = overflow.used_tokens if overflow else prompt_tokens
+            # A provider that cut a prompt in silence has not said how large it was.
+            stated = prompt_tokens
+            if overflow is not None:
+                stated = None if overflow.kind == "silent" else overflow.used_tokens
             attempts.append(
                 Sent(
                     stated or round(count * factor),
@@ -329,14 +425,30 @@ class Ended:
     def _fixed(self, tokens: int) -> int:
         """Return the share of system messages and tool schemas in a request of `tokens`.
 
-        By bytes where to count them would load a vocabulary.
+        By bytes where to count them would load a vocabulary. What is as long at the same place has
+        the number that it had first.
         """
         system = [message for message in self.messages if message.get("role") in _SYSTEM]
         part, whole = (
             token_bound(some, self.model, tools=self.tools) or self._count(some)
             for some in (system, self.messages)
         )
-        return round(tokens * part / whole) if whole else 0
+        if len(_fixed_of) >= _FIXED_KEPT:
+            _fixed_of.clear()
+        return _fixed_of.setdefault(
+            (self.place, part), round(tokens * part / whole) if whole else 0
+        )
+
+
+def _in_theirs(cut: SentCut, before: float, after: float) -> SentCut:
+    """Return a cut whose tokens are the provider's."""
+    # Texts differ in what the provider counts for them; what is left is never more than all of it.
+    left = round(cut.tokens_after * min(before, after))
+    return replace(
+        cut,
+        tokens_before=round(cut.tokens_before * before),
+        tokens_after=max(left, int(cut.tokens_after > 0)),
+    )
 
 
 def record_file(config: Path) -> LineFile:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.told import Told
+from nanobot_context.guard.told import IN_CODE, Told
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
@@ -31,7 +31,11 @@ def _made(learned: ProviderLimits) -> WindowResolver:
 
 
 def shared_windows(
-    settings: Settings, window_tokens: int | None = None, *, is_named: bool = True
+    settings: Settings,
+    window_tokens: int | None = None,
+    *,
+    told: str = "context_window",
+    is_named: bool = True,
 ) -> WindowResolver:
     """Return the window of every model as `settings` have it, with what this process has learned.
 
@@ -39,12 +43,15 @@ def shared_windows(
 
     Args:
         window_tokens: The window that is told; 0 where none is known.
+        told: The argument that tells it.
         is_named: Whether it is known whom requests go to; else nothing is learned for the next.
     """
+    where = told if window_tokens is not None else "settings"
     if window_tokens is not None:
         settings = replace(settings, context_window_override=window_tokens)
+    sources = {"context_window_override": IN_CODE.format(where)}
     shared = _shared() if is_named else _made(ProviderLimits())
-    windows = replace(shared, loaded=LoadedSettings(settings))
+    windows = replace(shared, loaded=LoadedSettings(settings, sources))
     windows.told = Told(_defaults=())
     return windows
 

@@ -100,9 +100,8 @@ class WindowResolver:
         if override is not None:
             key = self.loaded.sources.get("context_window_override", "contextWindowOverride")
             # 0 says that none is known.
-            first = Window(override, f"your setting `{key}`")
             learned = self._learned(name, says=says) if override else []
-            return min([first, *learned], key=_size)
+            return min([*learned, Window(override, f"your setting {_shown(key)}")], key=_size)
         known, told = self._listed(model or ""), self.told.window(model, provider)
         found = self._learned(name, says=says)
         if told is not None:
@@ -123,7 +122,7 @@ class WindowResolver:
         tokens, is_stated = learned
         where = name.partition(" at ")[2] if says else ""
         server = f"the server at {where}" if where else "the server"
-        return [Window(tokens, f"{server} said so" if is_stated else f"{server} refused more")]
+        return [Window(tokens, f"{server} said so" if is_stated else f"{server} took no more")]
 
     def smallest(
         self, models: Sequence[str | None], endpoint: str = "", provider: Any = None

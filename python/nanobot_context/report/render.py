@@ -79,7 +79,7 @@ def render(
             cut.reason,
             cut.tokens_before,
             cut.tokens_after,
-            texts.number(cut.removed),
+            texts.number(_gone(message_text(conversation.messages[cut.index]), cut.kept)),
             cut.kept_in,
         ]
         for number, request in enumerate(replayed.requests)
@@ -104,6 +104,13 @@ def render(
         "events": list(_events(happened)),
         "texts": texts.all,
     }
+
+
+def _gone(text: str, kept: Sequence[int]) -> str:
+    """Return what of a text is not sent, its pieces apart by an empty line."""
+    ends = [0, *kept, len(text)]
+    gone = (text[a:b].strip("\n") for a, b in zip(ends[::2], ends[1::2], strict=True))
+    return "\n\n".join(piece for piece in gone if piece.strip())
 
 
 def _recorded(record: RequestRecord) -> list[Any]:

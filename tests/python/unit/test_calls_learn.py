@@ -186,3 +186,17 @@ def test_without_nanobot_nothing_is_written(
 def test_an_endpoint_is_a_text() -> None:
     with pytest.raises(InvalidArgumentError, match="`endpoint` must be a `str`"):
         ask(Server(), endpoint=8000)
+
+
+def test_a_refusal_is_logged_with_who_told_the_window_and_whose_numbers_they_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse(messages: list[Any], *, max_tokens: int | None) -> Any:
+        raise ValueError("context_length_exceeded")
+
+    with pytest.raises(ContextOverflowError):
+        call_with_recovery_sync(refuse, LONG, context_window=64_000, model=MODEL)
+    said = caplog.messages[0]
+    assert "window 64000, your setting `context_window=` in code" in said
+    assert f"refused about {count_tokens(LONG, MODEL):,} tokens as counted here" in said
+    assert "contextWindowOverride" not in caplog.text

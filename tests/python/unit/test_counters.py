@@ -13,6 +13,7 @@ import pytest
 
 from nanobot_context import count_tokens, installer
 from nanobot_context.guard.counters import Counters, Counts, counters_file
+from nanobot_context.guard.record import read_records
 from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,
@@ -215,7 +216,10 @@ def tokens(messages: list[dict[str, Any]]) -> int:
 
 
 def test_status_shows_what_this_nanobot_did(
-    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
+    tmp_path: Path,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    generation: str,
 ) -> None:
     assert install(shaped(classes, generation)).counters == Counts()
     long, short = conversation(20, 300), conversation(2, 10)
@@ -233,14 +237,18 @@ def test_status_shows_what_this_nanobot_did(
         call(provider, messages=messages)
     assert script.answers == []
     counters = installer.status().counters
+    records = read_records(tmp_path / "config.json")
     # The first was made smaller before it was sent, the refused ones after.
-    repaired = [(short, script.sent[2]), (refused, script.sent[7])]
-    compressed = [(long, script.sent[0]), *repaired]
+    assert sum(record.is_shortened for record in records) == 3
     assert tokens(script.sent[7]) < tokens(script.sent[4]) == tokens(refused)
     assert numbers(counters) == {
         "requests": 5,
-        "compressions": 1 + len(repaired),
-        "tokens_saved": sum(tokens(given) - tokens(sent) for given, sent in compressed),
+        "compressions": 3,
+        "tokens_saved": sum(
+            record.tokens_before - record.prompt_tokens
+            for record in records
+            if record.is_shortened and record.prompt_tokens
+        ),
         "overflows": 5,
         "retries_succeeded": 1,
         "friendly_errors": 1,

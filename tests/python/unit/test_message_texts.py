@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from nanobot_context.message_texts import message_text, origin_of, removed_text, tool_names
+from typing import Any
+
+from nanobot_context.message_texts import (
+    kept_spans,
+    message_key,
+    message_text,
+    origin_of,
+    replaced_by,
+    tool_names,
+)
+
+
+def removed_text(before: str, after: str) -> str:
+    """Return what lies between the pieces that stay, apart by an empty line."""
+    ends = [0, *kept_spans(before, after), len(before)]
+    gone = (before[a:b].strip("\n") for a, b in zip(ends[::2], ends[1::2], strict=True))
+    return "\n\n".join(piece for piece in gone if piece.strip())
 
 
 def test_removed_text_is_what_lies_between_the_pieces_that_stay() -> None:
@@ -77,3 +93,36 @@ def test_a_message_says_what_its_rarer_fields_say() -> None:
         "reasoning": "hm",
     }
     assert message_text(message) == 'I cannot.\nf({"path": "a.py"})\nhm'
+
+
+def test_a_result_that_a_later_one_replaces_names_it() -> None:
+    def rounds(*calls: tuple[str, str, str]) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = []
+        for number, (name, arguments, result) in enumerate(calls):
+            call = {"id": f"c{number}", "function": {"name": name, "arguments": arguments}}
+            messages.append({"role": "assistant", "tool_calls": [call]})
+            messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+        return messages
+
+    a, b = '{"path": "./a.py"}', '{"path": "a.py", "content": "x"}'
+    assert replaced_by(rounds(("read_file", a, "x"), ("read_file", a, "y"))) == {1: ("again", 3)}
+    assert replaced_by(rounds(("read_file", a, "x"), ("write_file", b, "ok"))) == {
+        1: ("changed", 3)
+    }
+    long = "a line\n" * 20
+    assert replaced_by(rounds(("exec", '{"c": 1}', long), ("exec", '{"c": 2}', long))) == {
+        1: ("repeated", 3)
+    }
+    assert replaced_by(rounds(("exec", "not json", "1"), ("exec", "not json", "Error: no"))) == {}
+    assert replaced_by([{"role": "tool", "tool_call_id": "x", "content": "orphan"}]) == {}
+
+
+def test_a_message_is_known_again_in_its_session_but_one_of_the_user_is_not() -> None:
+    call = {"id": "a", "function": {"name": "exec"}}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    result = {"role": "tool", "tool_call_id": "a", "content": "long"}
+    assert message_key(asked) == message_key({**asked, "content": "Hm.", "timestamp": 1}) != ""
+    assert message_key(result) == message_key({**result, "content": "cut when it was saved"}) != ""
+    said = {"role": "assistant", "content": "Yes."}
+    assert message_key(said) != message_key({**said, "content": "No."})
+    assert message_key({"role": "user", "content": "Hi"}) == ""

@@ -16,6 +16,7 @@ from nanobot_context._core import loaded_vocabularies
 from nanobot_context.guard.counters import counters_file
 from nanobot_context.guard.record import RequestRecord, read_records, record_file
 from nanobot_context.host.detect import NanobotClasses
+from nanobot_context.message_texts import message_key, message_text
 from shim_classes import (
     TOO_LONG,
     LLMResponse,
@@ -69,6 +70,77 @@ def test_a_refusal_and_what_was_sent_then_are_recorded(
     assert record.cut_messages == len({cut.index for cut in record.cuts}) > 0
     assert all(cut.tokens_after < cut.tokens_before for cut in record.cuts)
     assert all(messages[cut.index - 1]["role"] == cut.role for cut in record.cuts)
+
+
+def test_all_tokens_of_a_record_are_the_providers(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=6_000)
+    messages = conversation(20, 600)
+    # A provider that counts twice what this package does.
+    call(make_provider(classes, Script(answer(8_000))), messages=messages)
+    counts = installer.status().counters
+    (record,) = recorded(tmp_path)
+    assert record.is_shortened
+    assert record.tokens_after == record.prompt_tokens == 8_000
+    assert sum(cut.tokens_before for cut in record.cuts) <= record.tokens_before
+    assert sum(cut.tokens_after for cut in record.cuts) <= record.tokens_after
+    assert counts is not None
+    assert counts.tokens_saved == record.tokens_before - record.tokens_after
+
+
+def test_what_is_in_each_request_has_one_number(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=9_000)
+    # What follows is of another script: bytes say less of tokens with each request.
+    system = {"role": "system", "content": "You help with whatever is asked. " * 200}
+    said = [message for message in conversation(40, 300) if message["role"] != "system"]
+    provider = make_provider(classes, Script(answer(2_000), answer(3_111), answer(7_456)))
+    for count in (1, 5, 41):
+        call(provider, messages=[system, *said[:count]])
+    assert len({record.fixed_tokens for record in recorded(tmp_path)}) == 1
+
+
+def test_a_cut_says_what_of_its_message_was_sent(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=6_000)
+    messages = conversation(20, 600)
+    script = Script(answer(4_000))
+    call(make_provider(classes, script), messages=messages)
+    (record,) = recorded(tmp_path)
+    sent = "".join(str(message["content"]) for message in script.sent[0])
+    shortened = [cut for cut in record.cuts if cut.tokens_after]
+    for cut in shortened:
+        text = message_text(messages[cut.index - 1])
+        assert cut.chars == len(text)
+        for start, stop in zip(cut.kept[::2], cut.kept[1::2], strict=True):
+            assert text[start:stop] in sent
+    left_out = [cut.index for cut in record.cuts if not cut.tokens_after]
+    assert shortened or left_out
+    runs = [run.partition("-") for run in record.left_out.split(",") if run]
+    assert left_out == [
+        index for first, _, last in runs for index in range(int(first), int(last or first) + 1)
+    ]
+    assert len(record.roles) == len(messages)
+    assert record.anchor_key == message_key(messages[record.anchor - 1]) != ""
+
+
+def test_a_prompt_cut_in_silence_is_not_called_refused(
+    tmp_path: Path,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    install(classes)
+    script = Script(answer(1_500), LLMResponse("better"))
+    call(make_provider(classes, script), messages=conversation(10, 180))
+    (record,) = recorded(tmp_path)
+    first = record.attempts[0]
+    assert (first.refused, first.limit_tokens) == ("silent", 1_500)
+    assert "the provider read 1,500 of about" in caplog.text
+    assert "refused" not in caplog.text
 
 
 def test_what_the_counts_say_is_the_sum_of_the_record(
