@@ -24,6 +24,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -684,17 +685,49 @@ def what_could_not_be_saved_does_not_stop_nanobot_and_is_saved_later(gateways: G
     one = gateways.start("one")
     session = speak(one, "0")
     session.add_message("user", "1")
-    # By another process: within one, locks of two SQLite libraries do not hold each other off.
-    command = [sys.executable, "-c", HOLD_LOCK, gateways.url.removeprefix("sqlite:///")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as locker:
-        assert locker.stdout is not None
-        assert locker.stdout.readline() == b"locked\n"
+    with a_locked_database(gateways):
         one.save(session)
         assert one.get_or_create(KEY) is session
     assert gateways.stored() == ["0"]
     assert said(session) == ["0", "1"]
     one.save(session)
     assert gateways.stored() == ["0", "1"]
+
+
+@contextmanager
+def a_locked_database(gateways: Gateways) -> Iterator[None]:
+    """Keep the gateways from writing into their SQLite file."""
+    # By another process: within one, locks of two SQLite libraries do not hold each other off.
+    command = [sys.executable, "-c", HOLD_LOCK, gateways.url.removeprefix("sqlite:///")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as locker:
+        assert locker.stdout is not None
+        assert locker.stdout.readline() == b"locked\n"
+        yield
+
+
+@contextmanager
+def an_outage(gateways: Gateways) -> Iterator[Any]:
+    """Have the gateways a store for this case; yields what takes it away for a while."""
+    path = Path(gateways.url.removeprefix("sqlite:///"))
+    away = path.with_name("away")
+
+    @contextmanager
+    def without_file() -> Iterator[None]:
+        path.rename(away)
+        yield
+        away.rename(path)
+
+    @contextmanager
+    def stopped(server: Any) -> Iterator[None]:
+        server.stop()
+        yield
+        server.start()
+
+    if gateways.url.startswith("sqlite:"):
+        yield without_file
+    else:
+        with a_server_to_stop(gateways) as server:
+            yield partial(stopped, server)
 
 
 @contextmanager
@@ -735,7 +768,6 @@ def a_store_that_is_down_stops_nothing_and_loses_nothing(gateways: Gateways) -> 
         assert said(one.read_session_snapshot(KEY)) == ["meanwhile"]
         assert one.read_session_snapshot(KEY) is not one.get_or_create(KEY)
         assert not one.update_session_metadata(KEY, {"title": "T"})
-        assert not one.delete_session("cli:gone")
         assert [row["key"] for row in one.list_sessions()] == [in_file]
         assert len(lines) == 1, lines
         assert "nanobot goes on" in lines[0]
@@ -807,6 +839,77 @@ def what_nanobot_drops_during_an_outage_is_stored_after_it(gateways: Gateways) -
         for key in (cleared, in_file):
             assert said(one.get_or_create(key)) == []
         assert gateways.stored("cli:other") == ["0"]
+
+
+def what_is_deleted_during_an_outage_is_deleted_after_it(gateways: Gateways) -> None:
+    with an_outage(gateways) as outage:
+        never, again, begun = "cli:never", "cli:again", "cli:begun"
+        other = gateways.start("other")
+        for key in (KEY, never, again, begun):
+            speak(other, "old", key)
+        one = gateways.start("one")
+        running = one.get_or_create(KEY)
+        with outage():
+            speak(one, "held", never)
+            for key in (KEY, never, again, begun):
+                assert one.delete_session(key)
+                assert said(one.get_or_create(key)) == []
+                assert one.read_session_file(key) is None
+                assert one.read_session_metadata(key) is None
+            assert one.list_sessions() == []
+            speak(one, "new", again)
+            # A turn that was going on when its session was deleted.
+            running.add_message("user", "later")
+            one.save(running)
+            notes = list((one.sessions_dir / ".not-stored").iterdir())
+            assert len(notes) == 4
+        # Another one deletes one of them, too, and has it begun anew before this one looks.
+        assert other.delete_session(begun)
+        speak(other, "theirs", begun)
+        listed = {row["key"] for row in one.list_sessions()}
+        assert listed == {begun}, listed
+        speak(one, "0", "cli:any")
+        assert gateways.stored(KEY) == ["later"]
+        assert gateways.stored(never) == []
+        assert gateways.stored(again) == ["new"]
+        assert gateways.stored(begun) == ["theirs"]
+        assert said(one.get_or_create(begun)) == ["theirs"]
+        assert said(other.get_or_create(never)) == []
+        assert list((one.sessions_dir / ".not-stored").iterdir()) == []
+        counters = gateways.package.status().counters
+        assert counters.messages_held == counters.messages_stored_late
+
+
+def what_was_to_be_deleted_is_deleted_by_the_next_process(gateways: Gateways) -> None:
+    if not gateways.url.startswith("redis"):
+        return
+    again, gone = "cli:again", "cli:gone"
+    with a_server_to_stop(gateways) as server:
+        one = gateways.start("one")
+        for key in (KEY, again, gone):
+            speak(one, "old", key)
+        server.stop()
+        assert one.delete_session(KEY)
+        # One that begins before the store is there has files alone.
+        gateways.install()
+        clock = [0.0]
+        gateways.opened()._now = lambda: clock[0]
+        files = gateways.start("one")
+        assert files._store is files._jsonl_store
+        for key in (again, gone):
+            speak(files, "meanwhile", key)
+            assert files.delete_session(key)
+        speak(files, "new", again)
+        (files.sessions_dir / ".not-stored" / "0.json").write_text("damaged")
+        server.start()
+        clock[0] += 61
+        assert said(files.get_or_create(again)) == ["new"]
+        speak(files, "newer", again)
+        for key, texts in {KEY: [], again: ["new", "newer"], gone: []}.items():
+            assert gateways.stored(key) == texts, key
+            assert said(gateways.start("other").get_or_create(key)) == texts
+        notes = list((files.sessions_dir / ".not-stored").iterdir())
+        assert [path.name for path in notes] == ["0.json"]
 
 
 def what_is_held_at_the_end_of_a_process_is_stored_or_said_to_be_lost(gateways: Gateways) -> None:
@@ -890,6 +993,8 @@ CASES = {
         what_is_said_before_the_store_can_be_opened_is_stored_once_it_can,
         a_store_that_is_down_stops_nothing_and_loses_nothing,
         what_nanobot_drops_during_an_outage_is_stored_after_it,
+        what_is_deleted_during_an_outage_is_deleted_after_it,
+        what_was_to_be_deleted_is_deleted_by_the_next_process,
         what_is_held_at_the_end_of_a_process_is_stored_or_said_to_be_lost,
         without_the_package_nanobot_has_its_files_again,
         every_save_is_as_cheap_as_what_is_new,

@@ -46,6 +46,17 @@ def _wrap_stored(original: Callable[..., Any], context: Context) -> Callable[...
     return save
 
 
+def _wrap_delete(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def delete_session(self: Any, key: str) -> Any:
+        if context.active and context.store is not None:
+            store = context.store
+            fused("delete a session", lambda: store.before_delete(self, key), None)
+        return original(self, key)
+
+    return delete_session
+
+
 def _begin(context: Context, manager: Any, saved: Any, session: Any, *_: Any, **__: Any) -> None:
     if context.summaries is not None:
         context.summaries.begin_if_due(manager, session)
@@ -98,6 +109,15 @@ PATCHES = (
         parameters=("session",),
         why="what is said while the store cannot be opened is stored after it",
         wrap=_wrap_stored,
+        part="session store",
+        since="0.3.5",
+    ),
+    Patch(
+        owner=_MANAGER,
+        attribute="delete_session",
+        parameters=("key",),
+        why="a session that is deleted while the store cannot be opened is deleted there after it",
+        wrap=_wrap_delete,
         part="session store",
         since="0.3.5",
     ),

@@ -15,8 +15,8 @@ from nanobot_context.errors import InvalidArgumentError, SessionStoreError
 from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import find
-from nanobot_context.plugins.meanwhile import put_aside
-from nanobot_context.plugins.session_store import SharedSessions
+from nanobot_context.plugins import meanwhile
+from nanobot_context.plugins.session_store import SharedSessions, is_own
 from nanobot_context.plugins.shared_session import MODULE
 from nanobot_context.sessions.service import SessionService
 
@@ -72,13 +72,19 @@ class Opened:
             name, lease = self.gateway(manager.sessions_dir)
             store = SharedSessions(service, manager._jsonl_store, name, lease, self._counters)
             manager._store = store
-            store.take_up(manager)
+            store.take_up()
 
     def before_save(self, manager: Any, session: Any) -> None:
         """Have the session stored by this save, or later if it goes into a file."""
         self.take(manager)
-        if manager._store is manager._jsonl_store:
-            put_aside(manager, session)
+        if manager._store is manager._jsonl_store and not is_own(session.key):
+            meanwhile.put_aside(manager._jsonl_store, session)
+
+    def before_delete(self, manager: Any, key: str) -> None:
+        """Have the session deleted from the store by this call, or later if it is only a file."""
+        self.take(manager)
+        if manager._store is manager._jsonl_store and not is_own(key):
+            meanwhile.note_deleted(manager._jsonl_store, key, time.time())
 
     def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
         """Return what this process is called, also after a restart, and what keeps the name for it.

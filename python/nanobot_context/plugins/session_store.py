@@ -7,7 +7,7 @@
     no store   where it cannot be opened, sessions are nanobot's files: see `meanwhile`
     no answer  nanobot goes on with what is in memory, and with an empty session where nothing is;
              sessions that could not be stored are held here, and once the store answers, what was
-             said meanwhile is put behind what is stored
+             said meanwhile is put behind what is stored; what was deleted is deleted then
 
 A session is stored as `sessions.nanobot_files` has it: a message is an event, and the metadata
 line, and what a provider goes on from, are the session's metadata. So is the turn that a gateway is
@@ -21,6 +21,7 @@ import atexit
 import copy
 import hashlib
 import math
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
@@ -33,6 +34,7 @@ from nanobot_context.errors import (
     SessionGoneError,
     SessionNotFoundError,
     SessionStoreError,
+    StoreAccessError,
     StoreDataError,
 )
 from nanobot_context.forks import ThreadLock
@@ -110,6 +112,8 @@ class SharedSessions:
         self._unread: set[str] = set()
         # Sessions that could not be stored, and how many messages of each are in memory alone.
         self._held: dict[str, tuple[Any, int]] = {}
+        # When sessions were deleted that could not be deleted from the store yet.
+        self._deleted: dict[str, float] = {}
         # How many have been stored since an outage, of how many sessions: for the log.
         self._late = 0, 0
 
@@ -122,7 +126,7 @@ class SharedSessions:
         overwrites nothing: what is stored, or in a file that is not stored yet, is put before it as
         soon as the store answers.
         """
-        if _is_own(key):
+        if is_own(key):
             return self._files.load(key)
         with self._lock:
             if key in self._held:  # nanobot has dropped it: by `/new`, or as one of too many
@@ -153,7 +157,7 @@ class SharedSessions:
 
         Where the store does not take it, nanobot goes on: the next save goes on from there.
         """
-        if _is_own(session.key):
+        if is_own(session.key):
             self._files.save(session, fsync=fsync)
             return
         with self._lock:
@@ -162,6 +166,7 @@ class SharedSessions:
 
     def _save(self, session: Any) -> bool:
         with self._lock:
+            self._delete_late(session.key)
             if session.key in self._unread:
                 self._catch_up(session)
             for _ in range(_ATTEMPTS):
@@ -178,25 +183,58 @@ class SharedSessions:
     def delete(self, key: str) -> bool:
         """Delete the session `key` and its file; return whether there was one of them.
 
-        Where the store does not answer, both stay.
+        Where the store does not answer, it is deleted there as soon as it does, also by the next
+        process of this workspace, and was there for all that anybody knows.
         """
-        if _is_own(key):
+        if is_own(key):
             return bool(self._files.delete(key))
+        with self._lock:
+            what = "delete a session of the store"
+            return self._goes_on(what, lambda: self._delete(key), False) or key in self._deleted
 
-        def delete() -> bool:
+    def _delete(self, key: str) -> bool:
+        at = time.time()
+        try:
             was_stored = self._service.delete(APP, USER, key)
-            self._release(key)
-            self._unread.discard(key)
-            return bool(self._files.delete(key)) or was_stored
+        except StoreAccessError:
+            raise  # no waiting helps
+        except SessionStoreError:
+            self._deleted[key] = at
+            self._forget(key)
+            meanwhile.note_deleted(self._files, key, at)
+            raise
+        had_file = self._forget(key)
+        self._has_deleted(key)
+        return had_file or was_stored
 
-        return self._goes_on("delete a session of the store", delete, False)
+    def _forget(self, key: str) -> bool:
+        """Drop a session from memory, and its file; return whether there was a file."""
+        self._release(key, is_stored=False)
+        self._unread.discard(key)
+        return bool(self._files.delete(key))
+
+    def _delete_late(self, key: str) -> None:
+        """Delete what of a session was there when it was deleted without the store."""
+        if key in self._deleted:
+            head = self._service.get(APP, USER, key, last=0, user_first="off")
+            if self._is_deleted(head):
+                self._service.delete(APP, USER, key)
+            self._has_deleted(key)
+
+    def _has_deleted(self, key: str) -> None:
+        if self._deleted.pop(key, None) is not None:
+            meanwhile.forget_deleted(self._files, key)
+
+    def _is_deleted(self, head: SessionHead | None) -> bool:
+        """Return whether a session is in the store only because that did not answer."""
+        return head is not None and head.created <= self._deleted.get(head.id, -math.inf)
 
     def read(self, key: str) -> dict[str, Any] | None:
         """Return all of the session `key` as nanobot shows it, or `None`."""
         return self._goes_on("read a session of the store", lambda: self._read(key), None)
 
     def _read(self, key: str) -> dict[str, Any] | None:
-        stored = None if _is_own(key) else self._stored(key)
+        stored = None if is_own(key) else self._stored(key)
         if stored is None:
             return self._files.read(key) if self._is_in_file(key) else None
         shown, messages = self._record_of(stored), messages_of(stored)
@@ -208,7 +246,7 @@ class SharedSessions:
         return self._goes_on("read a session of the store", lambda: self._read_metadata(key), None)
 
     def _read_metadata(self, key: str) -> dict[str, Any] | None:
-        head = None if _is_own(key) else self._head(key)
+        head = None if is_own(key) else self._head(key)
         if head is None:
             return self._files.read_metadata(key) if self._is_in_file(key) else None
         return self._record_of(head)
@@ -218,7 +256,7 @@ class SharedSessions:
 
         It is not where there is no such session, or the store does not answer.
         """
-        if _is_own(key):
+        if is_own(key):
             return bool(self._files.update_metadata(key, updates, fsync=fsync))
         what = "change the metadata of a session of the store"
         return self._goes_on(what, lambda: self._update_metadata(key, updates), False)
@@ -252,7 +290,8 @@ class SharedSessions:
         return list(self._files.list_sessions()) if listed is None else listed
 
     def _list_sessions(self) -> list[dict[str, Any]]:
-        shared = {head.id: head for head in self._service.list_sessions(APP, USER)}
+        heads = self._service.list_sessions(APP, USER)
+        shared = {head.id: head for head in heads if not self._is_deleted(head)}
         gone = shared.keys() | self._taken_files()
         found = [item for item in self._files.list_sessions() if item["key"] not in gone]
         title = find(MODULE, "_metadata_title")
@@ -272,24 +311,30 @@ class SharedSessions:
 
     # Beyond it -----------------------------------------------------------------------------------
 
-    def take_up(self, manager: Any) -> None:
+    def take_up(self) -> None:
         """Store what nanobot wrote into files while the store could not be opened."""
         taken = 0
-        for path, kept in meanwhile.copies(manager):
+        for path, kept in meanwhile.copies(self._files):
             what = "store a session that was in a file meanwhile"
             with self._lock:
-                if self._goes_on(what, partial(self._take_up, kept), False):
-                    path.unlink()
-                    taken += 1
+                number = self._goes_on(what, partial(self._take_up, kept), None)
+                if number is not None:
+                    path.unlink(missing_ok=True)
+                    taken += number
         if taken:
             log.warning("{} sessions were in files alone and are stored now", taken)
 
-    def _take_up(self, copy: meanwhile.Copy) -> bool:
+    def _take_up(self, copy: meanwhile.Copy) -> int:
+        """Have the store catch up with one session; return how many were stored."""
+        if copy.deleted_at is not None:
+            self._deleted[copy.key] = copy.deleted_at
+            self._delete_late(copy.key)
         session, stored = self._files.load(copy.key), self._stored(copy.key)
         if session is None:
-            return True
+            return 0
         if stored is None and copy.key not in self._taken_files():
-            return self._load(copy.key) is not None
+            self._load(copy.key)
+            return 1
         now = Known.of(stored, self._gateway) if stored else self._begin(session)
         if stored and copy.cleared_at:
             before = Known.until(stored, copy.cleared_at, self._gateway)
@@ -297,7 +342,8 @@ class SharedSessions:
             messages, record = read_file(copy.text)
             before = Known(now.head, messages, [], record)
         merge(session, before, now)
-        return self._save(session)
+        self._save(session)
+        return 1
 
     def bring_up(self, session: Any) -> bool:
         """Bring a session that nanobot has in memory up to date; return whether it still exists.
@@ -305,7 +351,7 @@ class SharedSessions:
         One read without events where nothing is new. Where the store does not answer, the session
         stays as it is.
         """
-        if not session.policy.persist or _is_own(session.key):
+        if not session.policy.persist or is_own(session.key):
             return True
         with self._lock:
             what = "look for news of a session"
@@ -341,7 +387,7 @@ class SharedSessions:
     def _store(self, session: Any) -> bool:
         """Store what is new of `session`, or hold it; return whether it was stored."""
         if self._goes_on("store a session", lambda: self._save(session), False):
-            self._release(session.key)
+            self._release(session.key, is_stored=True)
             return True
         if not self._is_answering:
             self._hold(session)
@@ -358,21 +404,26 @@ class SharedSessions:
         self._held[session.key] = session, count
         self._counters.add(messages_held=count - before)
 
-    def _release(self, key: str) -> None:
+    def _release(self, key: str, *, is_stored: bool) -> None:
         if key not in self._held:
             return
         _, count = self._held.pop(key)
-        messages, sessions = self._late
-        self._late = messages + count, sessions + 1
-        self._counters.add(messages_stored_late=count)
+        if is_stored:
+            messages, sessions = self._late
+            self._late = messages + count, sessions + 1
+            self._counters.add(messages_stored_late=count)
+        else:
+            self._counters.add(messages_held=-count)
         if not self._held:
             atexit.unregister(self._end)
 
     def _store_held(self) -> None:
-        """Store what an outage has left in memory alone, as far as the store takes it."""
+        """Do what an outage has left undone, as far as the store takes it."""
         for session, _ in list(self._held.values()):
             if not self._store(session):
                 break
+        for key in list(self._deleted) if self._is_answering else ():
+            self._goes_on("delete a session of the store", partial(self._delete_late, key), None)
         messages, sessions = self._late
         if sessions:
             self._late = 0, 0
@@ -467,10 +518,12 @@ class SharedSessions:
             known.record = copy.deepcopy(record)
 
     def _stored(self, key: str) -> StoredSession | None:
-        return self._service.get(APP, USER, key, user_first="off")
+        stored = self._service.get(APP, USER, key, user_first="off")
+        return None if self._is_deleted(stored) else stored
 
     def _head(self, key: str) -> SessionHead | None:
-        return self._service.get(APP, USER, key, last=0, user_first="off")
+        head = self._service.get(APP, USER, key, last=0, user_first="off")
+        return None if self._is_deleted(head) else head
 
     def _taken_files(self) -> set[str]:
         """Return the keys of sessions whose files have been stored, some of them deleted since."""
@@ -478,7 +531,7 @@ class SharedSessions:
         return {name.removeprefix(_FILE) for name in names if name.startswith(_FILE)}
 
     def _is_in_file(self, key: str) -> bool:
-        return _is_own(key) or key not in self._taken_files()
+        return is_own(key) or key not in self._taken_files()
 
     def _record_of(self, head: SessionHead) -> dict[str, Any]:
         """Return what nanobot shows of a session beside its messages."""
@@ -502,7 +555,7 @@ class SharedSessions:
         return found[1]
 
 
-def _is_own(key: str) -> bool:
+def is_own(key: str) -> bool:
     return key.startswith(_OWN_PREFIX)
 
 
