@@ -52,7 +52,7 @@ const DONE: &str = "Done in them:\n- ";
 /// Returns the message that keeps `names` and the lines of `calls`; nothing for neither.
 ///
 /// A checksum in its first line tells it from anything that people write.
-pub fn message(names: &[&str], calls: &[&str]) -> Option<String> {
+pub fn message(names: &[&str], calls: &[String]) -> Option<String> {
     if names.is_empty() && calls.is_empty() {
         return None;
     }
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_ledger_is_told_from_what_people_write() {
-        let text = message(&["src/a.py"], &["exec make (exit code 1)"]).unwrap();
+        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()]).unwrap();
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} and more")) && !is_ledger("Names: a"));
         assert!(text.ends_with("Names in them: src/a.py\nDone in them:\n- exec make (exit code 1)"), "{text}");
         assert_eq!(message(&[], &[]), None);

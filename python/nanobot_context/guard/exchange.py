@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
+from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
@@ -288,9 +289,10 @@ class Exchange:
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         window_tokens = windows.smallest(request.models, request.endpoint, request.asked).tokens
         ours = self._worth_counting(attempt, theirs, window_tokens)
-        usage = replace(
-            usage, window_tokens=window_tokens, counted_tokens=(ours or 0) if could_cut else 0
-        )
+        # A server that goes by length alone reports less than half of dense text, and cuts nothing.
+        is_estimate = theirs >= estimated_tokens(attempt.messages)
+        counted_tokens = 0 if is_estimate or not could_cut else ours or 0
+        usage = replace(usage, window_tokens=window_tokens, counted_tokens=counted_tokens)
         overflow = detect_overflow(None, usage=usage)
         if (
             overflow is None

@@ -244,6 +244,24 @@ def test_a_prompt_that_was_cut_in_silence_is_sent_again() -> None:
     assert [overflow.kind for overflow in heard] == ["silent"]
 
 
+def test_a_report_by_length_alone_is_no_cut_prompt() -> None:
+    def answer(messages: list[Message]) -> SimpleNamespace:
+        return reported(sum(len(message["content"]) for message in messages) // 4, 9, "stop")
+
+    messages: list[Message] = []
+    heard: list[Overflow] = []
+    for turn in range(6):
+        numbers = "\n".join(
+            f"{turn}{i:03} {i * 7919 % 1000003} a*{i * 31 % 997}" for i in range(500)
+        )
+        messages.append({"role": "user", "content": numbers})
+        chat = Chat([answer])
+        run(chat, messages, model="estimates-by-length", on_overflow=heard.append)
+        assert chat.sent == [messages]
+        messages.append({"role": "assistant", "content": "ok"})
+    assert heard == []
+
+
 @pytest.mark.parametrize("uncached", [1, 3, 14])
 def test_a_report_of_what_no_cache_held_is_no_cut_prompt(uncached: int) -> None:
     answer = reported(uncached, 9, "stop")
