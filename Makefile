@@ -33,7 +33,8 @@ unexport PYTHONDONTWRITEBYTECODE
 TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/terminal tests/docs tests/examples tests/browser)
 TYPED := $(wildcard python tests scripts benches evaluation training examples/litellm_client.py)
 # In the environment of the examples, with the frameworks that they show.
-EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py))
+EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py) \
+	$(foreach name,langchain pydantic_ai smolagents,python/nanobot_context/adapters/$(name).py))
 # Tests of the package in one process each, without those that take long.
 SLOW := activation bad_input chat_app cli client_errors interrupts openai_agents recovery session_processes sessions_async sessions_input \
 	sessions_state sessions_summaries surface

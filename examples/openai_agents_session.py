@@ -1,47 +1,23 @@
 """OpenAI's Agents SDK: a session in SQLite or Redis, and requests that fit.
 
-OPENAI_API_KEY=… python examples/openai_agents_session.py    # MODEL, CONTEXT_WINDOW, SESSIONS
+OPENAI_API_KEY=… python examples/openai_agents_session.py    # MODEL, OPENAI_BASE_URL, SESSIONS
 
-The session hands out what fits three quarters of the window, and `fit` makes each request fit to
-which the tools of a turn have added. What is stored stays whole.
+What is stored stays whole. `wrap` repairs what a server of OpenAI's interface refuses; `fit_input`
+makes requests fit for any other model, too.
 """
 
 import asyncio
 import os
-from dataclasses import replace
 
-from agents import Agent, FunctionTool, RunConfig, Runner, function_tool
-from agents.run import CallModelData, ModelInputData
+import openai
+from agents import Agent, RunConfig, Runner, function_tool, set_default_openai_client
 
-from nanobot_context import get_context_window
-from nanobot_context.openai_agents import OpenAIAgentsSession, compress_items
+from nanobot_context import wrap
+from nanobot_context.openai_agents import OpenAIAgentsSession, fit_input
 
 MODEL = os.environ.get("MODEL", "gpt-4o-mini")
-# What the package knows of the model; a local server has the window that it was started with.
-WINDOW = int(os.environ.get("CONTEXT_WINDOW") or get_context_window(MODEL))
 # `redis://…` shares sessions between machines; `memory:` keeps them in this process.
 SESSIONS = os.environ.get("SESSIONS", "sqlite:///agents.db")
-
-
-def fit(data: CallModelData[None]) -> ModelInputData:
-    """Make one request fit: called before each, in the middle of a turn, too."""
-    tools = [
-        {
-            "type": "function",
-            "function": {
-                "name": tool.name,
-                "description": tool.description,
-                "parameters": tool.params_json_schema,
-            },
-        }
-        for tool in data.agent.tools
-        if isinstance(tool, FunctionTool)
-    ]
-    request = data.model_data
-    items = compress_items(
-        request.input, WINDOW, MODEL, instructions=request.instructions, tools=tools
-    )
-    return replace(request, input=items)
 
 
 @function_tool
@@ -53,15 +29,14 @@ def read_log(day: int) -> str:
 
 
 async def main() -> None:
+    set_default_openai_client(wrap(openai.AsyncOpenAI()), use_for_tracing=False)
     agent = Agent(
         name="Logs", instructions="You read logs. Be brief.", model=MODEL, tools=[read_log]
     )
-    config = RunConfig(call_model_input_filter=fit, tracing_disabled=True)
-    questions = [f"What failed on March {day}?" for day in range(1, 11)]
-    async with OpenAIAgentsSession(
-        SESSIONS, "thread-7", max_tokens=WINDOW * 3 // 4, model=MODEL
-    ) as session:
-        for question in [*questions, "Which tickets are there?"]:
+    config = RunConfig(call_model_input_filter=fit_input, tracing_disabled=True)
+    days = [f"What failed on March {day}?" for day in range(1, 11)]
+    async with OpenAIAgentsSession(SESSIONS, "thread-7") as session:
+        for question in ["From now on never name a customer.", *days, "Which tickets are there?"]:
             result = await Runner.run(agent, question, session=session, run_config=config)
             print(result.final_output)
 

@@ -99,8 +99,8 @@ async def call_with_recovery(
             first piece inside, or else its refusal comes too late.
         messages: The conversation.
         context_window: The model's window in tokens: see `get_context_window`. 0 where it is not
-            known: then only a refusal shortens anything. `None` is that of `compressor`. A smaller
-            one that the provider has stated counts.
+            known: then only a refusal shortens anything. `None` is that of `compressor`, or else
+            what is known of `model`. A smaller one that the provider has stated counts.
         model: The model that tokens are counted for.
         tools: The tool schemas that `chat` sends along, for they count.
         max_output_tokens: The limit for the answer.
@@ -123,10 +123,12 @@ async def call_with_recovery(
         raise invalid("chat", "a function that returns its answer, none that yields", chat)
     check_instance("compressor", compressor, Compressor, optional=True)
     if context_window is None:
-        if compressor is None:
-            raise invalid("context_window", "a whole number, where there is no `compressor`", None)
-        context_window = compressor.context_window
-    check_whole("context_window", context_window)
+        if compressor is not None:
+            context_window = compressor.context_window
+        elif model is None:
+            problem = "a whole number, where there is no `compressor` and no `model`"
+            raise invalid("context_window", problem, None)
+    check_whole("context_window", context_window, optional=True)
     check_whole("max_output_tokens", max_output_tokens, optional=True)
     check_callable("on_overflow", on_overflow)
     check_instance("settings", settings, Settings, optional=True)
@@ -141,7 +143,7 @@ async def call_with_recovery(
     settings = settings or Settings()
     # Of a call that names nothing there is nothing to learn: it may be of any model.
     windows = shared_windows(settings, context_window, is_named=bool(model or endpoint))
-    if not context_window and (stated := windows.learned.window_of(name_of(model, endpoint))):
+    if context_window == 0 and (stated := windows.learned.window_of(name_of(model, endpoint))):
         windows = shared_windows(settings, stated[0])
     fitter = _Fitter(settings, windows, archive=archive)
     request = Request(given, schemas, model, max_output_tokens, _sender(chat), endpoint=endpoint)

@@ -9,10 +9,11 @@ The SDK is not imported: a session has the methods of its `Session` protocol, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import compress_messages, fits
+from nanobot_context._core import compress_messages, fits, get_context_window
+from nanobot_context.adapters.converted import schema, text_in
 from nanobot_context.arguments import check_instance, check_mappings, check_whole
 from nanobot_context.errors import (
     ConflictError,
@@ -29,7 +30,7 @@ from nanobot_context.types import Message
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
 
-__all__ = ["OpenAIAgentsSession", "compress_items"]
+__all__ = ["InputFilter", "OpenAIAgentsSession", "compress_items", "fit_input"]
 
 Item = dict[str, Any]
 # The SDK has a type for each kind of item, which it does not tell apart from a dict at run time.
@@ -57,7 +58,8 @@ class OpenAIAgentsSession:
 
     Every item is an event that holds it whole and, where it has such a form, the chat message that
     it is: `SessionService` shows, summarises and exports the session as any other. Two processes
-    may use one session; what one adds at once stays together.
+    may use one session; what one adds at once stays together. A server of Responses is not needed:
+    with `set_default_openai_api("chat_completions")` the SDK makes chat messages of the items.
 
     Args:
         store: The service that keeps it, or the URL of a store: see `AsyncSessionService`. A
@@ -272,6 +274,54 @@ def compress_items(
         at = message.get(_GROUP)
         shown += _put_in(message, items) if at is None else groups[at].as_in(message)
     return shown
+
+
+class InputFilter:
+    """A `call_model_input_filter` of `RunConfig`: each request fits, in the middle of a turn, too.
+
+    Instructions and tools count. It cannot repair a request: `nanobot_context.wrap` does, around
+    the client that the SDK sends with.
+
+    Args:
+        context_window: The window of every model in tokens; `None` is what is known of each.
+        settings: Limits of the compression.
+        archive: Where originals of shortened tool results are kept.
+    """
+
+    def __init__(
+        self,
+        context_window: int | None = None,
+        *,
+        settings: Settings | None = None,
+        archive: Archive | None = None,
+    ) -> None:
+        check_whole("context_window", context_window, optional=True)
+        self._window, self._settings, self._archive = context_window, settings, archive
+
+    def __call__(self, data: Any) -> Any:
+        """Return the input of one request, as the SDK's `ModelInputData`."""
+        request, agent = data.model_data, data.agent
+        model = agent.model if isinstance(agent.model, str) else text_in(agent.model, "model")
+        tools = [
+            schema(tool.name, tool.description, tool.params_json_schema)
+            for tool in agent.tools
+            if hasattr(tool, "params_json_schema")
+        ]
+        items = compress_items(
+            request.input,
+            get_context_window(model or None) if self._window is None else self._window,
+            model or None,
+            instructions=request.instructions,
+            tools=tools,
+            max_output_tokens=getattr(agent.model_settings, "max_tokens", None),
+            settings=self._settings,
+            archive=self._archive,
+        )
+        return replace(request, input=items)
+
+
+fit_input = InputFilter()
+"""The filter with what is known of each model."""
 
 
 def _put_in(message: Message, items: Sequence[Item]) -> list[Item]:

@@ -1,13 +1,7 @@
-"""What examples/langchain_agent.py makes of LangChain's messages; run where LangChain is."""
+"""What the adapter makes of LangChain's messages; run where LangChain is."""
 
-import sys
-from pathlib import Path
+from typing import Any
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
-import langchain_agent
 from langchain_core.messages import (
     AIMessage,
     AnyMessage,
@@ -17,7 +11,14 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from nanobot_context.adapters.langchain import fit_messages_hook
+
 LOG = "\n".join(f"line {at}: node-{at % 9} answered in {at} ms" for at in range(400))
+
+
+def fitted_to(window: int, messages: list[AnyMessage]) -> list[Any]:
+    shown: list[Any] = fit_messages_hook(window)({"messages": messages})["llm_input_messages"]
+    return shown
 
 
 def conversation(rounds: int) -> list[AnyMessage]:
@@ -34,16 +35,13 @@ def conversation(rounds: int) -> list[AnyMessage]:
 
 def test_messages_that_fit_are_the_same_objects() -> None:
     messages = conversation(2)
-    fitted = langchain_agent.compress(messages)
+    fitted = fitted_to(128_000, messages)
     assert all(one is other for one, other in zip(fitted, messages, strict=True))
 
 
-def test_parallel_calls_keep_their_arguments_and_their_results(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(langchain_agent, "WINDOW", 9_000)
+def test_parallel_calls_keep_their_arguments_and_their_results() -> None:
     messages = conversation(6)
-    fitted = langchain_agent.compress(messages)
+    fitted = fitted_to(9_000, messages)
     assert fitted[0] is messages[0]
     assert fitted[-1] is messages[-1]
     called = [call for message in fitted for call in getattr(message, "tool_calls", ())]
@@ -56,10 +54,7 @@ def test_parallel_calls_keep_their_arguments_and_their_results(
     assert len(str(fitted)) < len(str(messages)) / 2
 
 
-def test_the_arguments_of_a_call_that_is_shortened_are_arguments_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(langchain_agent, "WINDOW", 3_000)
+def test_the_arguments_of_a_call_that_is_shortened_are_arguments_again() -> None:
     call = ToolCall(name="write", args={"path": "a.log", "text": LOG}, id="w")
     messages: list[AnyMessage] = [
         HumanMessage("Write."),
@@ -67,21 +62,34 @@ def test_the_arguments_of_a_call_that_is_shortened_are_arguments_again(
         ToolMessage("Written.", tool_call_id="w"),
         HumanMessage("Thanks."),
     ]
-    [_, written, *_] = langchain_agent.compress(messages)
+    [_, written, *_] = fitted_to(3_000, messages)
     assert isinstance(written, AIMessage)
     assert written.tool_calls[0]["args"]["path"] == "a.log"
     assert len(written.tool_calls[0]["args"]["text"]) < len(LOG) / 2
 
 
-def test_tools_and_a_call_without_a_result_are_no_trouble() -> None:
+def test_a_call_without_a_result_is_no_trouble() -> None:
     call = ToolCall(name="read_log", args={"day": 1}, id="c")
     messages: list[AnyMessage] = [HumanMessage("Go."), AIMessage("", tool_calls=[call])]
-    fitted = langchain_agent.compress(
-        [*messages, HumanMessage("Well?")], [langchain_agent.read_log]
-    )
+    fitted = fitted_to(128_000, [*messages, HumanMessage("Well?")])
     assert [type(message) for message in fitted] == [
         HumanMessage,
         AIMessage,
         ToolMessage,
         HumanMessage,
     ]
+
+
+def test_what_only_the_provider_knows_stays_with_a_message_that_is_shortened() -> None:
+    call = ToolCall(name="write", args={"path": "a.log", "text": LOG}, id="w")
+    raw = {"tool_calls": [{"id": "w"}], "reasoning_content": "Hm. " * 20, "own": 1}
+    wrote = AIMessage("", id="m1", tool_calls=[call], additional_kwargs=raw)
+    wrote.response_metadata = {"model_name": "x"}
+    result = ToolMessage("Written.", tool_call_id="w", id="t1")
+    messages: list[AnyMessage] = [HumanMessage("Write."), wrote, result, HumanMessage("Thanks.")]
+    [_, shown, *_] = fitted_to(3_000, messages)
+    assert shown is not wrote
+    assert (shown.id, shown.response_metadata) == ("m1", {"model_name": "x"})
+    assert shown.additional_kwargs["own"] == 1
+    assert "tool_calls" not in shown.additional_kwargs
+    assert wrote.additional_kwargs == raw

@@ -1,14 +1,7 @@
-"""What examples/pydantic_ai_agent.py makes of Pydantic AI's messages; run where that is."""
+"""What the adapter makes of Pydantic AI's messages; run where that is."""
 
-import sys
 import warnings
-from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
-import pydantic_ai_agent
 from pydantic_ai import (
     BinaryContent,
     ModelMessage,
@@ -22,6 +15,8 @@ from pydantic_ai import (
     ToolReturnPart,
     UserPromptPart,
 )
+
+from nanobot_context.adapters.pydantic_ai import history_processor
 
 LOG = "\n".join(f"line {at}: node-{at % 9} answered in {at} ms" for at in range(400))
 IMAGE = BinaryContent(b"\x89PNG", media_type="image/png")
@@ -55,15 +50,12 @@ def pairs(history: list[ModelMessage]) -> tuple[list[str], list[str]]:
 
 def test_a_history_that_fits_stays_equal() -> None:
     history = conversation(2)
-    assert pydantic_ai_agent.compress(history) == history
+    assert history_processor(128_000, "gpt-4o-mini")(history) == history
 
 
-def test_parallel_calls_keep_their_arguments_and_their_results(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pydantic_ai_agent, "WINDOW", 9_000)
+def test_parallel_calls_keep_their_arguments_and_their_results() -> None:
     history = conversation(6)
-    fitted = pydantic_ai_agent.compress(history)
+    fitted = history_processor(9_000, "gpt-4o-mini")(history)
     called, answered = pairs(fitted)
     assert called == answered
     assert called[-2:] == ["a5", "b5"]
@@ -72,24 +64,24 @@ def test_parallel_calls_keep_their_arguments_and_their_results(
     assert fitted[0] == history[0]
     assert fitted[-1] == history[-1]
     assert len(str(fitted)) < len(str(history)) / 2
-    assert pydantic_ai_agent.compress(fitted) == fitted
+    assert history_processor(9_000, "gpt-4o-mini")(fitted) == fitted
 
 
-def test_thoughts_that_go_take_no_text_and_no_call_along(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pydantic_ai_agent, "WINDOW", 16_000)
-    responses = [m for m in pydantic_ai_agent.compress(conversation(6)) if m.kind == "response"]
+def test_thoughts_that_go_take_no_text_and_no_call_along() -> None:
+    responses = [
+        m for m in history_processor(16_000, "gpt-4o-mini")(conversation(6)) if m.kind == "response"
+    ]
     kinds = {tuple(type(part) for part in message.parts) for message in responses}
     assert (TextPart, ToolCallPart, ToolCallPart) in kinds
 
 
-def test_files_stay_with_a_prompt_that_is_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pydantic_ai_agent, "WINDOW", 4_000)
+def test_files_stay_with_a_prompt_that_is_shortened() -> None:
     history: list[ModelMessage] = [
         ModelRequest([UserPromptPart([LOG, IMAGE, "What is it?"])]),
         ModelResponse([TextPart("A log.")]),
         ModelRequest([UserPromptPart([IMAGE, "And this?"])]),
     ]
-    first, _, last = pydantic_ai_agent.compress(history)
+    first, _, last = history_processor(4_000, "gpt-4o-mini")(history)
     [prompt] = first.parts
     assert isinstance(prompt, UserPromptPart)
     text, *files = list[object](prompt.content)
@@ -108,7 +100,7 @@ def test_a_request_to_try_again_stays_what_it_is() -> None:
             ModelResponse([ToolCallPart("read", "{}", "c")]),
             ModelRequest([retry]),
         ]
-        assert pydantic_ai_agent.compress(history) == history
+        assert history_processor(128_000, "gpt-4o-mini")(history) == history
 
 
 def test_a_call_without_a_result_is_left_to_the_framework() -> None:
@@ -117,4 +109,4 @@ def test_a_call_without_a_result_is_left_to_the_framework() -> None:
         ModelResponse([ToolCallPart("read", "{}", "c")]),
         ModelRequest([UserPromptPart("Well?")]),
     ]
-    assert pydantic_ai_agent.compress(history) == history
+    assert history_processor(128_000, "gpt-4o-mini")(history) == history

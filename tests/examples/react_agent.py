@@ -1,15 +1,15 @@
-"""The hook of examples/langchain_agent.py in `create_react_agent`, which langgraph still has."""
+"""The hook for `create_react_agent`, which langgraph still has; it is told the window."""
 
-import sys
 import warnings
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
-
-from langchain_agent import MODEL, pre_model_hook, read_log
 from langchain_openai import ChatOpenAI
 from langgraph.prebuilt import create_react_agent
+from talk import QUESTIONS, read_log
+
+from nanobot_context.adapters.langchain import fit_messages_hook
+
+MODEL, WINDOW = "gpt-4o-mini", 16_000
 
 
 def main() -> None:
@@ -19,11 +19,10 @@ def main() -> None:
             ChatOpenAI(model=MODEL),
             [read_log],
             prompt="You read logs. Be brief.",
-            pre_model_hook=pre_model_hook,
+            pre_model_hook=fit_messages_hook(WINDOW, MODEL),
         )
     messages: list[Any] = []
-    questions = [f"What failed on March {day}?" for day in range(1, 11)]
-    for question in [*questions, "Which tickets are there?"]:
+    for question in QUESTIONS:
         messages.append({"role": "user", "content": question})
         messages = agent.invoke({"messages": messages})["messages"]
         print(messages[-1].content)

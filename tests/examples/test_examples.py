@@ -1,6 +1,7 @@
-"""The examples, run as a user runs them: against a server that refuses what is too long.
+"""Every way in, run as a user runs it: against a server with a window of 16k that refuses more.
 
-The model reads a log when it is asked about a day, and answers with what failed in it.
+All hold one conversation. The model reads a log when it is asked about a day, and answers with what
+failed in it. Nobody is told how large the window is.
 """
 
 from __future__ import annotations
@@ -21,117 +22,148 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "nanobot"))
 
-from server import Answer, Call, ModelServer, Request  # noqa: E402
+from server import Answer, Call, ModelServer, Request, content_text  # noqa: E402
 
-EXAMPLES = sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
 CHECKS = sorted(path.stem for path in HERE.glob("check_*.py"))
-PYTHON = ROOT / ".cache" / "examples" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 WINDOW = 16_000
 DAYS = range(1, 11)
-ANSWERS = [f"disk full on node-{day % 9}, ticket OPS-{day}42." for day in DAYS]
-PROGRAMS = ["react_agent", "thinking_agent"]
-"""The examples in other circumstances: see each."""
+RULE = "never name a customer"
+ANSWERS = [
+    "I never will.",
+    *(f"disk full on node-{day % 9}, ticket OPS-{day}42." for day in DAYS),
+    "All of them.",
+]
+
+
+def python_of(*folders: str) -> Path:
+    """Return the interpreter of an environment in .cache."""
+    home = ROOT.joinpath(".cache", *folders)
+    return home / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+# Another environment than that of the pins: `HOSTS=.cache/newest/bin/python`.
+HOSTS = ROOT / os.environ.get("HOSTS", python_of("examples"))
+LITELLM = ROOT / os.environ.get("LITELLM", sys.executable)
+NANOBOT = python_of("nanobot", "0.3.5")
+
+WAYS = {
+    "openai_client": HOSTS,
+    "wrap_async_client": HOSTS,
+    "served_client": Path(sys.executable),
+    "langchain_agent": HOSTS,
+    "pydantic_ai_agent": HOSTS,
+    "openai_agents_session": HOSTS,
+    "chat_agent": HOSTS,
+    "smolagents_agent": HOSTS,
+    # litellm wants an older openai than the others do.
+    "litellm_client": LITELLM,
+    "litellm_router": LITELLM,
+    "shim_loop": NANOBOT,
+}
+"""The examples, and programs of this directory, by what runs them."""
+TOLD = ["react_agent", "thinking_agent"]
+"""Programs that know the window: see each."""
 
 pytestmark = pytest.mark.timeout(300)
 
 
 def reads_logs(request: Request) -> Answer:
     """Answer as a model that does what it is asked to."""
-    last = request.messages[-1]
-    if failed := re.search("ERROR (.*)", str(last["content"])):
-        return f"{failed[1]}."
-    asked = re.match(r"What failed on March (\d+)\?", str(last["content"]))
-    return [Call("read_log", {"day": int(asked[1])})] if asked else "All of them."
+    last = content_text(request.messages[-1])
+    if failed := re.search("ERROR (.*)", last):
+        answer = f"{failed[1]}."
+    elif asked := re.search(r"What failed on March (\d+)\?", last):
+        return [Call("read_log", {"day": int(asked[1])})]
+    else:
+        answer = ANSWERS[0] if RULE in last else ANSWERS[-1]
+    # smolagents' way to answer.
+    ends = any(tool["function"]["name"] == "final_answer" for tool in request.tools)
+    return [Call("final_answer", {"answer": answer})] if ends else answer
 
 
 @dataclass(frozen=True)
 class Played:
-    """What an example printed, and what the server received."""
+    """What a program printed, and what the server received."""
 
     status: int
     output: str
     errors: str
     requests: list[Request]
 
+    @property
+    def refusals(self) -> int:
+        return sum(not request.accepted for request in self.requests)
+
 
 @functools.cache
-def played(example: str, *arguments: str, window: int | None = WINDOW) -> Played:
+def played(way: str, *arguments: str) -> Played:
     """Run an example, or a program of this directory, in an empty folder; once for all tests."""
-    program = HERE / f"{example}.py"
+    program = HERE / f"{way}.py"
     if not program.exists():
-        program = ROOT / "examples" / f"{example}.py"
-    # litellm wants an older openai than the others do, and is in the environment of the tests.
-    python = Path(sys.executable) if example == "litellm_client" else PYTHON
+        program = ROOT / "examples" / f"{way}.py"
     with TemporaryDirectory() as folder, ModelServer(reads_logs, window=WINDOW) as server:
         # Nothing of this process's environment that a client would read.
         own = {name: value for name, value in os.environ.items() if "OPENAI" not in name}
         done = subprocess.run(
-            [python, HERE / "run_example.py", program, *arguments],
+            [WAYS.get(way, HOSTS), HERE / "run_example.py", program, *arguments],
             cwd=folder,
             env={
                 **own,
+                "HOME": folder,
                 "OPENAI_BASE_URL": server.base,
                 "OPENAI_API_KEY": "sk-x",
                 "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-                "CONTEXT_WINDOW": str(window or ""),
             },
             capture_output=True,
             text=True,
             check=False,
         )
-    return Played(done.returncode, done.stdout, done.stderr, server.requests)
+    # litellm prints its own advice where a request is refused.
+    lines = [line for line in done.stdout.splitlines() if "itellm" not in line and line.strip()]
+    return Played(done.returncode, "\n".join(lines), done.stderr, server.requests)
 
 
 @pytest.fixture(autouse=True)
 def environment() -> None:
-    if not PYTHON.exists():
+    if not HOSTS.exists():
         pytest.fail("the environment of the examples is not there\nhint: run `make examples`")
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_without_the_package_an_example_ends_with_a_refusal(example: str) -> None:
-    without = played(example, "--without")
-    assert without.status != 0
-    assert "maximum context length is 16000 tokens" in without.errors
+def test_every_example_is_a_way_in() -> None:
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} <= WAYS.keys()
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_without_the_package_the_conversation_ends_with_a_refusal(way: str) -> None:
+    without = played(way, "--without")
+    assert "maximum context length is 16000 tokens" in without.errors + without.output
     assert without.requests[-1].about == "overflow"
-    assert 0 < len(without.output.splitlines()) < len(DAYS)
+    assert ANSWERS[-1] not in without.output
 
 
-@pytest.mark.parametrize("example", [*EXAMPLES, *PROGRAMS])
-def test_with_the_package_every_request_fits_and_is_answered(example: str) -> None:
-    done = played(example)
+@pytest.mark.parametrize("way", [*WAYS, *TOLD])
+def test_with_the_package_every_turn_is_answered_and_the_facts_are_seen(way: str) -> None:
+    done = played(way)
     assert done.status == 0, done.errors
-    assert done.output.splitlines() == [*ANSWERS, "All of them."]
-    assert {request.about for request in done.requests} == {"answered"}
+    assert done.output.splitlines() == ANSWERS
+    assert done.refusals == (way not in TOLD), [request.about for request in done.requests]
     last = done.requests[-1]
-    assert last.system == "You read logs. Be brief."
-    # litellm's example has its logs in messages of the user, of which the oldest go whole.
-    lost = [day for day in DAYS if f"OPS-{day}42" not in last.text]
-    assert len(lost) <= (2 if example == "litellm_client" else 0), lost
+    assert RULE in last.text
+    assert [day for day in DAYS if f"OPS-{day}42" not in last.text] == []
+    assert len(done.requests) == 22 + done.refusals
+    assert "You read logs. Be brief." in last.system or way == "shim_loop"
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_most_requests_begin_as_the_one_before(example: str) -> None:
-    sent = [request.messages for request in played(example).requests]
+@pytest.mark.parametrize("way", WAYS)
+def test_most_requests_begin_as_the_one_before(way: str) -> None:
+    sent = [request.messages for request in played(way).requests if request.accepted]
     kept = [after[: len(before)] == before for before, after in pairwise(sent)]
     assert kept.count(True) >= len(kept) / 2, kept
 
 
-@pytest.mark.parametrize("example", ["openai_client", "litellm_client"])
-def test_a_window_smaller_than_it_is_thought_to_be_costs_one_refusal_and_no_answer(
-    example: str,
-) -> None:
-    done = played(example, window=None)
-    assert done.status == 0, done.errors
-    assert [answer for answer in ANSWERS if answer not in done.output] == []
-    about = [request.about for request in done.requests]
-    assert set(about) == {"answered", "overflow"}
-    assert about.count("overflow") == 1, "what the first refusal states holds for all that follows"
-
-
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_framework_takes_what_an_example_makes_of_its_messages(check: str) -> None:
-    command = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [str(HOSTS), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, str(HERE / f"{check}.py")], cwd=ROOT, capture_output=True, text=True, check=False
     )

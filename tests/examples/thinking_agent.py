@@ -1,20 +1,18 @@
 """examples/openai_agents_session.py with a model that thinks, and as a stream.
 
 The thoughts come encrypted and are sent again with each request. The provider takes none without
-what it led to. A process of its own answers each question, from one store.
+what it led to. Two processes answer the questions, from one store, and are told the window.
 """
 
 import asyncio
 import multiprocessing
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+from agents import Agent, ModelSettings, RunConfig, Runner, function_tool
+from talk import QUESTIONS, read_log
 
-from agents import Agent, ModelSettings, RunConfig, Runner
-from openai_agents_session import MODEL, WINDOW, fit, read_log
+from nanobot_context.openai_agents import InputFilter, OpenAIAgentsSession
 
-from nanobot_context.openai_agents import OpenAIAgentsSession
+MODEL, WINDOW = "gpt-4o-mini", 16_000
 
 
 async def ask(questions: list[str]) -> None:
@@ -23,10 +21,10 @@ async def ask(questions: list[str]) -> None:
         name="Logs",
         instructions="You read logs. Be brief.",
         model=MODEL,
-        tools=[read_log],
+        tools=[function_tool(read_log)],
         model_settings=settings,
     )
-    config = RunConfig(call_model_input_filter=fit, tracing_disabled=True)
+    config = RunConfig(call_model_input_filter=InputFilter(WINDOW), tracing_disabled=True)
     store = "sqlite:///agents.db"
     async with OpenAIAgentsSession(store, "s", max_tokens=WINDOW * 3 // 4, model=MODEL) as session:
         for question in questions:
@@ -41,9 +39,8 @@ def answer(questions: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asked = [f"What failed on March {day}?" for day in range(1, 11)] + ["Which tickets are there?"]
     processes = multiprocessing.get_context("spawn")
-    for questions in (asked[:6], asked[6:]):
+    for questions in (QUESTIONS[:6], QUESTIONS[6:]):
         process = processes.Process(target=answer, args=(questions,))
         process.start()
         process.join()

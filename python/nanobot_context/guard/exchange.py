@@ -319,6 +319,21 @@ def _said(theirs: int | None, ours: int) -> str:
     return f"{theirs:,} tokens" if theirs else f"about {ours:,} tokens as counted here"
 
 
+@dataclass(slots=True)
+class Answer:
+    """An answer of anybody's, in the form that is read here.
+
+    Attributes:
+        reply: The answer itself, which is handed on.
+    """
+
+    reply: Any
+    content: Any = None
+    tool_calls: Any = None
+    finish_reason: str | None = None
+    usage: dict[str, Any] = field(default_factory=dict)
+
+
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nanobot_context.guard.exchange import Exchange, protected
+from nanobot_context.guard.exchange import Answer, Exchange, protected
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
@@ -38,21 +38,6 @@ class Fault(Exception):
     def __init__(self, reply: Reply, status: int | None, text: str) -> None:
         super().__init__(text)
         self.reply, self.status_code, self.body = reply, status, text
-
-
-@dataclass(slots=True)
-class Answer:
-    """An answer, as nanobot's own responses look.
-
-    Attributes:
-        reply: The reply that is handed on.
-    """
-
-    reply: Reply
-    content: Any = None
-    tool_calls: Any = None
-    finish_reason: str | None = None
-    usage: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

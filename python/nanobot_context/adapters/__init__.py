@@ -1,0 +1,1 @@
+"""What makes the requests of frameworks fit: each module wants its own framework."""

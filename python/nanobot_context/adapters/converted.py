@@ -1,0 +1,106 @@
+"""What adapters to frameworks share: messages in OpenAI's form that know what they were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from nanobot_context.arguments import check_instance, check_whole
+from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
+from nanobot_context.guard.exchange import Answer
+from nanobot_context.settings import Settings
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
+
+Made = TypeVar("Made")
+
+# Messages that are shortened keep keys that nobody knows.
+_AT = "_at"
+
+
+class Converted(Generic[Made]):
+    """Messages of a framework in OpenAI's form, and the way back.
+
+    Attributes:
+        messages: In OpenAI's form, each with its place among what it was made of.
+    """
+
+    def __init__(self, made: Iterable[tuple[Made, Message]]) -> None:
+        self._of: list[Made] = []
+        self.messages: list[Message] = []
+        for at, (one, message) in enumerate(made):
+            self._of.append(one)
+            self.messages.append({**message, _AT: at})
+
+    def back(self, messages: Iterable[Message]) -> Iterator[tuple[Made | None, Message | None]]:
+        """Yield what each message was made of, and what it says now.
+
+        The first is `None` for a message that was put in, the second for one that is as it was.
+        """
+        for message in messages:
+            at = message.get(_AT)
+            if at is None:
+                yield None, message
+            elif message is self.messages[at] or message == self.messages[at]:
+                yield self._of[at], None
+            else:
+                yield self._of[at], {key: value for key, value in message.items() if key != _AT}
+
+
+class Recovery:
+    """Calls of a framework's models that fit and are repaired: see `call_with_recovery`.
+
+    Args:
+        context_window: The window of every model in tokens; `None` is what is known of each.
+        settings: Limits of the compression.
+        archive: Where originals of shortened tool results are kept.
+    """
+
+    def __init__(
+        self,
+        context_window: int | None = None,
+        settings: Settings | None = None,
+        archive: Archive | None = None,
+    ) -> None:
+        check_whole("context_window", context_window, optional=True)
+        check_instance("settings", settings, Settings, optional=True)
+        self._options: dict[str, Any] = {
+            "context_window": context_window,
+            "settings": settings,
+            "archive": archive,
+        }
+
+    def call(self, send: Any, converted: Converted[Any], **options: Any) -> Any:
+        """Return the response of `send`, a function that returns an `Answer`."""
+        answer: Answer = call_with_recovery_sync(
+            send, converted.messages, **self._options, **options
+        )
+        return answer.reply
+
+    async def acall(self, send: Any, converted: Converted[Any], **options: Any) -> Any:
+        """Return the response of `send`, a coroutine function that returns an `Answer`."""
+        answer: Answer = await call_with_recovery(
+            send, converted.messages, **self._options, **options
+        )
+        return answer.reply
+
+
+def text_in(given: Any, *names: str) -> str:
+    """Return the first attribute of `given` that is a text; empty where none is."""
+    values = (getattr(given, name, None) for name in names)
+    return next((value for value in values if isinstance(value, str) and value), "")
+
+
+def schema(name: str, description: str | None, parameters: Any) -> dict[str, Any]:
+    """Return the schema of a tool in the form that is counted."""
+    function = {"name": name, "description": description or "", "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+def texts_of(content: str | Sequence[Any] | None) -> str:
+    """Return the texts among the parts of content."""
+    parts = [content] if isinstance(content, str) else content or ()
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str))

@@ -1,0 +1,189 @@
+"""LiteLLM: its completions, and a callback for its proxy and its router.
+
+In the proxy's `config.yaml`; the second repairs a request that was refused, with what it taught:
+
+litellm_settings: {callbacks: nanobot_context.adapters.litellm.fit_context}
+router_settings: {retry_policy: {BadRequestErrorRetries: 1}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import litellm
+from litellm.integrations.custom_logger import CustomLogger
+
+from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
+from nanobot_context.guard.exchange import Exchange
+from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.request import Request
+from nanobot_context.overflow import detect_overflow
+from nanobot_context.recovery import Attempt, Refused
+from nanobot_context.settings import Settings
+from nanobot_context.types import Message
+from nanobot_context.wire.exchange import Protection
+from nanobot_context.wire.forms import Form, form_of
+
+__all__ = ["FitContext", "acompletion", "completion", "fit_context"]
+
+
+class FitContext(CustomLogger):  # type: ignore[misc]
+    """Makes each request fit that LiteLLM sends, its proxy and its router among others.
+
+    It learns from refusals and from the usage of answers. A callback cannot send a request again:
+    LiteLLM does, where its `retry_policy` says so.
+
+    Args:
+        context_window: The window of every model in tokens; `None` is what is known of each.
+        settings: Limits of the compression.
+    """
+
+    def __init__(
+        self, *, context_window: int | None = None, settings: Settings | None = None
+    ) -> None:
+        super().__init__()
+        self._protection = Protection.by(settings or Settings(), context_window)
+
+    async def async_pre_call_deployment_hook(
+        self, kwargs: dict[str, Any], call_type: Any
+    ) -> dict[str, Any] | None:
+        """Return the arguments of a call with messages that fit."""
+
+        def fitted() -> dict[str, Any] | None:
+            form = _form(kwargs, call_type)
+            if form is None:
+                return None
+            attempt, _ = self._protection.fitter.first(_request(form))
+            return form.replaced(attempt.messages, attempt.max_tokens)
+
+        changed: dict[str, Any] | None = fused("compress a request", fitted, None)
+        return changed
+
+    async def async_post_call_failure_deployment_hook(
+        self,
+        request_data: Mapping[str, Any],
+        exception: Exception,
+        call_type: Any,
+        fallback_depth: int | None = None,
+    ) -> None:
+        """Learn from a refusal."""
+
+        def learn() -> None:
+            form = _form(dict(request_data), call_type)
+            overflow = detect_overflow(exception)
+            if form is not None and overflow is not None:
+                exchange, attempt = self._exchange(form)
+                exchange.refused(
+                    Refused(overflow, exception), attempt, exchange.count(attempt.messages)
+                )
+
+        fused("learn from a refusal", learn, None)
+
+    async def async_post_call_success_deployment_hook(
+        self, request_data: dict[str, Any], response: Any, call_type: Any
+    ) -> None:
+        """Learn from the usage of an answer."""
+
+        def learn() -> None:
+            form = _form(request_data, call_type)
+            if form is not None:
+                exchange, attempt = self._exchange(form)
+                exchange.learn(attempt.messages, attempt.max_tokens, response)
+
+        fused("learn from an answer", learn, None)
+
+    def _exchange(self, form: Form) -> tuple[Exchange, Attempt]:
+        exchange = Exchange(self._protection.fitter, self._protection.telemetry, _request(form))
+        return exchange, Attempt(form.messages, form.max_tokens)
+
+
+fit_context = FitContext()
+"""The callback with the settings that it has by itself."""
+
+
+async def acompletion(
+    model: str,
+    messages: list[Message],
+    *,
+    context_window: int | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Any:
+    """Return what `litellm.acompletion` answers to messages that fit: see `call_with_recovery`.
+
+    Args:
+        model: The model, as LiteLLM names it.
+        messages: The conversation. It is not changed.
+        context_window: The model's window in tokens; `None` is what is known of it.
+        settings: Limits of the compression.
+        **options: Whatever `litellm.acompletion` takes.
+    """
+    name, known = _known(options)
+
+    async def send(given: list[Message], max_tokens: int | None) -> Any:
+        limit = {} if max_tokens is None else {name: max_tokens}
+        return await litellm.acompletion(model=model, messages=given, **{**options, **limit})
+
+    return await call_with_recovery(
+        send, messages, context_window=context_window, model=model, settings=settings, **known
+    )
+
+
+def completion(
+    model: str,
+    messages: list[Message],
+    *,
+    context_window: int | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Any:
+    """Return what `litellm.completion` answers: as `acompletion` does."""
+    name, known = _known(options)
+
+    def send(given: list[Message], max_tokens: int | None) -> Any:
+        limit = {} if max_tokens is None else {name: max_tokens}
+        return litellm.completion(model=model, messages=given, **{**options, **limit})
+
+    return call_with_recovery_sync(
+        send, messages, context_window=context_window, model=model, settings=settings, **known
+    )
+
+
+def _known(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the name of the limit for the answer, and what else a call says of itself."""
+    name = "max_completion_tokens" if "max_completion_tokens" in options else "max_tokens"
+    return name, {
+        "tools": options.get("tools"),
+        "max_output_tokens": options.get(name),
+        "endpoint": str(options.get("api_base") or options.get("base_url") or ""),
+    }
+
+
+# What LiteLLM calls the three APIs.
+_PATHS = {
+    **{"completion": "/chat/completions", "acompletion": "/chat/completions"},
+    **{"responses": "/responses", "aresponses": "/responses"},
+    **{"anthropic_messages": "/messages"},
+}
+
+
+def _form(kwargs: dict[str, Any], call_type: Any) -> Form | None:
+    path = _PATHS.get(str(getattr(call_type, "value", call_type)))
+    return form_of(path, kwargs) if path else None
+
+
+def _request(form: Form) -> Request:
+    return Request(
+        messages=form.messages,
+        tools=form.tools,
+        model=form.model,
+        max_tokens=form.max_tokens,
+        send=_sends_nothing,
+        endpoint=str(form.body.get("api_base") or ""),
+        is_shown=form.is_streamed,
+    )
+
+
+async def _sends_nothing(messages: list[Message], max_tokens: int | None) -> NoReturn:
+    raise AssertionError("LiteLLM sends its requests")

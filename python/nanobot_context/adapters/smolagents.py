@@ -1,0 +1,161 @@
+"""smolagents: a model whose requests fit, and are repaired where the server refuses them.
+
+agent = CodeAgent(tools=[], model=fitting(OpenAIModel("gpt-4o")))
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from smolagents.models import ChatMessage, MessageRole, Model, get_tool_json_schema
+
+from nanobot_context.adapters.converted import Converted, Recovery, text_in, texts_of
+from nanobot_context.arguments import check_instance
+from nanobot_context.guard.exchange import Answer
+from nanobot_context.recovery import is_same
+from nanobot_context.settings import Settings
+from nanobot_context.types import Message
+
+if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
+
+__all__ = ["fitting"]
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+# The name that a step's calls have here: what they say stands in the text.
+_STEP = "step"
+
+
+def fitting(
+    model: AnyModel,
+    *,
+    context_window: int | None = None,
+    settings: Settings | None = None,
+    archive: Archive | None = None,
+) -> AnyModel:
+    """Return a copy of `model` whose requests fit, and get through.
+
+    The agent's memory stays whole; only what is sent is shortened. A step's observation counts as
+    the result of its call. What a refusal states holds for the requests that follow.
+
+    Args:
+        model: Any model of smolagents'. It is not changed.
+        context_window: Its window in tokens; `None` is what is known of it.
+        settings: Limits of the compression.
+        archive: Where originals of shortened observations are kept.
+
+    Raises:
+        InvalidArgumentError: `model` is something else.
+    """
+    check_instance("model", model, Model)
+    fitted = copy.copy(model)
+    fitted.__class__ = _class_of(cast("Any", type(model)))
+    fitted.nanobot_context_recovery = Recovery(context_window, settings, archive)
+    return fitted
+
+
+@cache
+def _class_of(base: Any) -> Any:
+    own: tuple[type, ...] = (_Fitting,)
+    if hasattr(base, "generate_stream"):  # by which an agent knows that a model can
+        own = (_FittingStream,)
+    return type(base.__name__, (*own, base), {"__module__": base.__module__})
+
+
+class _Fitting:
+    nanobot_context_recovery: Recovery
+
+    def generate(self, messages: list[Any], *args: Any, **kwargs: Any) -> Any:
+        def send(given: list[Any], options: dict[str, Any]) -> Answer:
+            response = super(_Fitting, self).generate(given, *args, **options)  # type: ignore[misc]
+            usage = {"input_tokens": getattr(response.token_usage, "input_tokens", None)}
+            return Answer(response, response.content, response.tool_calls, usage=usage)
+
+        return self._send(send, messages, args, kwargs)
+
+    def _send(self, send: Any, given: list[Any], args: tuple[Any, ...], kwargs: Any) -> Any:
+        converted = Converted(_plain(given))
+        tools = kwargs.get("tools_to_call_from") or (args[2] if len(args) > 2 else None)
+        own = getattr(self, "kwargs", None) or {}
+        name = next((name for name in _LIMITS if name in own or name in kwargs), "max_tokens")
+        limit = own.get(name, kwargs.get(name))
+        limit = limit if isinstance(limit, int) else None
+
+        def sent(messages: list[Message], max_tokens: int | None) -> Answer:
+            shown, options = given, kwargs
+            if not is_same(messages, converted.messages):
+                shown = list(_back(converted, messages))
+            if max_tokens is not None and max_tokens != limit:
+                options = {**kwargs, name: max_tokens}
+            answer: Answer = send(shown, options)
+            return answer
+
+        client = getattr(self, "client_kwargs", None) or {}
+        return self.nanobot_context_recovery.call(
+            sent,
+            converted,
+            model=text_in(self, "model_id") or None,
+            tools=[get_tool_json_schema(tool) for tool in tools or ()] or None,
+            max_output_tokens=limit,
+            endpoint=text_in(self, "api_base") or str(client.get("base_url") or ""),
+        )
+
+
+class _FittingStream(_Fitting):
+    def generate_stream(self, messages: list[Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
+        def send(given: list[Any], options: dict[str, Any]) -> Answer:
+            pieces = super(_FittingStream, self).generate_stream(given, *args, **options)  # type: ignore[misc]
+            # A refusal comes with the first piece.
+            first = next(pieces, None)
+            return Answer(pieces if first is None else chain([first], pieces), "…")
+
+        yield from self._send(send, messages, args, kwargs)
+
+
+_LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
+
+
+def _plain(messages: Iterable[Any]) -> Iterator[tuple[ChatMessage, Message]]:
+    call: str | None = None
+    for at, given in enumerate(messages):
+        message = given if isinstance(given, ChatMessage) else ChatMessage.from_dict(dict(given))
+        text = texts_of(message.content)
+        if message.role == MessageRole.TOOL_CALL:
+            call = f"{_STEP}{at}"
+            function = {"name": _STEP, "arguments": json.dumps({"calls": text})}
+            calls = [{"id": call, "type": "function", "function": function}]
+            yield message, {"role": "assistant", "content": None, "tool_calls": calls}
+            continue
+        if message.role == MessageRole.TOOL_RESPONSE and call is not None:
+            yield message, {"role": "tool", "tool_call_id": call, "content": text}
+        else:
+            role = "user" if message.role == MessageRole.TOOL_RESPONSE else message.role.value
+            yield message, {"role": role, "content": text}
+        call = None
+
+
+def _back(converted: Converted[ChatMessage], messages: list[Message]) -> Iterator[ChatMessage]:
+    for given, now in converted.back(messages):
+        if now is None:
+            yield given
+            continue
+        text = texts_of(now.get("content"))
+        if given is None:
+            role = MessageRole.TOOL_RESPONSE if now["role"] == "tool" else MessageRole(now["role"])
+            yield ChatMessage(role, [{"type": "text", "text": text}])
+            continue
+        if given.role == MessageRole.TOOL_CALL:
+            arguments = json.loads(now["tool_calls"][0]["function"]["arguments"])
+            text = str(arguments.get("calls", arguments))
+        others = [part for part in given.content or () if not _is_text(part)]
+        yield ChatMessage(given.role, [{"type": "text", "text": text}, *others])
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str) or (isinstance(part, dict) and part.get("type") == "text")
