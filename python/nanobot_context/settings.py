@@ -23,6 +23,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,17 @@ _WINDOW = _Kind(
     lambda value: value is None or _is_whole(value),
     lambda text: None if _parse_name(text) is None else int(text),
 )
+_WINDOWS = _Kind(
+    "an object of models' names, or patterns of them, and windows in tokens",
+    lambda value: (
+        value is None
+        or (
+            isinstance(value, dict)
+            and all(isinstance(name, str) and _is_whole(size, 1) for name, size in value.items())
+        )
+    ),
+    lambda text: None if _parse_name(text) is None else json.loads(text),
+)
 _FORMAT = _Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
 _PROMPT = _Kind(
     "a text with `{conversation_text}` and no unknown name in braces, or null",
@@ -150,6 +162,13 @@ def _setting(kind: _Kind, default: Any, **options: Any) -> Any:
     return field(default=default, metadata={"kind": kind}, **options)
 
 
+def _matches(model: str, pattern: str) -> bool:
+    name, pattern = model.lower(), pattern.lower()
+    # `openrouter/qwen/qwen3-8b` is `qwen/qwen3-8b` and `qwen3-8b`, too.
+    parts = name.split("/")
+    return any(fnmatchcase("/".join(parts[at:]), pattern) for at in range(len(parts)))
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Every setting, with the defaults of the plans it comes from.
@@ -162,6 +181,9 @@ class Settings:
     context_window_override: int | None = _setting(_WINDOW, None)
     """Window in tokens for every model; `None` asks the model table. In nanobot 0 means that no
     window is known: nothing is cut ahead, overflows are still repaired."""
+    context_windows: Mapping[str, int] | None = _setting(_WINDOWS, None, hash=False)
+    """Windows of single models by name or pattern (`qwen3-*`), which stand above the one for every
+    model; the first that matches counts."""
     tool_result_soft_limit: float = _setting(_SHARE, 0.3)
     """Share of the window that one tool result may fill before its middle goes."""
     tool_result_hard_limit: float = _setting(_SHARE, 0.5)
@@ -222,6 +244,14 @@ class Settings:
         for name, value in self.to_dict().items():
             _check(name, value, path=f"Settings.{name}")
         _check_buffer(self.to_dict(), "Settings.message_buffer_min")
+
+    def window_of(self, model: str | None) -> tuple[int, str] | None:
+        """Return the window that is set for `model`, and the setting that says so."""
+        for pattern, size in (self.context_windows or {}).items():
+            if _matches(model or "", pattern):
+                return size, "context_windows"
+        override = self.context_window_override
+        return None if override is None else (override, "context_window_override")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as a plain dict in the order of their definition."""

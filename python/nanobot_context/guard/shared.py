@@ -48,7 +48,7 @@ def shared_windows(
     """
     where = told if window_tokens is not None else "settings"
     if window_tokens is not None:
-        settings = replace(settings, context_window_override=window_tokens)
+        settings = replace(settings, context_window_override=window_tokens, context_windows=None)
     sources = {"context_window_override": IN_CODE.format(where)}
     shared = _shared() if is_named else _made(ProviderLimits())
     windows = replace(shared, loaded=LoadedSettings(settings, sources))

@@ -13,7 +13,7 @@ from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
 from nanobot_context.guard.told import Told
-from nanobot_context.settings import LoadedSettings
+from nanobot_context.settings import LoadedSettings, camel_case
 
 # Of a model in no table, where nanobot has no number of its own: nanobot compression plan V3.1.
 UNKNOWN_MODEL_TOKENS = 128_000
@@ -96,9 +96,10 @@ class WindowResolver:
 
     def _whole(self, model: str | None, name: str, provider: Any, *, says: bool) -> Window:
         """Return the same without a limit for prompts alone."""
-        override = self.loaded.settings.context_window_override
-        if override is not None:
-            key = self.loaded.sources.get("context_window_override", "contextWindowOverride")
+        set_to = self.loaded.settings.window_of(model)
+        if set_to is not None:
+            override, setting = set_to
+            key = self.loaded.sources.get(setting, camel_case(setting))
             # 0 says that none is known.
             learned = self._learned(name, says=says) if override else []
             return min([*learned, Window(override, f"your setting {_shown(key)}")], key=_size)

@@ -33,6 +33,7 @@ def test_defaults_are_those_of_the_plans() -> None:
     assert Settings().to_dict() == {
         "context_compression": True,
         "context_window_override": None,
+        "context_windows": None,
         "tool_result_soft_limit": 0.3,
         "tool_result_hard_limit": 0.5,
         "context_reserve_ratio": 0.15,
@@ -88,6 +89,7 @@ def test_every_setting_can_be_set_in_the_file_and_in_the_environment(config: Pat
     other: dict[str, tuple[Any, str]] = {
         "context_compression": (False, "off"),
         "context_window_override": (64_000, "64000"),
+        "context_windows": ({"qwen3-*": 16_384}, '{"qwen3-*": 16384}'),
         "tool_result_soft_limit": (0.2, "0.2"),
         "tool_result_hard_limit": (0.4, "0.4"),
         "context_reserve_ratio": (0.0, "0"),
@@ -168,6 +170,8 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
         ("toolResultSoftLimit", 0),
         ("toolResultSoftLimit", 1.01),
         ("toolResultHardLimit", float("nan")),
+        ("contextWindows", {"a": 0}),
+        ("contextWindows", [16_384]),
         ("contextReserveRatio", 1),
         ("contextReserveRatio", -0.1),
         ("compressionModel", ""),

@@ -43,6 +43,17 @@ def test_an_override_stands_for_all_but_what_was_learned() -> None:
     assert none.of("gpt-4").tokens == 0
 
 
+def test_a_window_of_one_model_stands_above_that_of_all() -> None:
+    sizes = {"qwen/qwen3-8b": 8_192, "Qwen3-*": 16_384}
+    found = windows(context_windows=sizes, context_window_override=65_536)
+    assert found.of("openrouter/qwen/qwen3-8b") == Window(8_192, "your setting `contextWindows`")
+    assert found.of("ollama/qwen3-32b").tokens == 16_384
+    assert found.of("gpt-4o") == Window(65_536, "your setting `contextWindowOverride`")
+    assert windows(context_windows=sizes).of("gpt-4o").tokens == 128_000
+    found.learn("ollama/qwen3-32b", 4_096)
+    assert found.of("ollama/qwen3-32b") == Window(4_096, "the server said so")
+
+
 def test_without_a_request_the_window_is_that_of_the_address_in_the_config() -> None:
     found = windows()
     found.learn("gpt-4o", 20_000, "http://one:8000/v1")
