@@ -48,21 +48,25 @@ def claude_bodies(draw: st.DrawFn) -> Json:
                 if draw(st.booleans()):
                     blocks.append({"type": "text", "text": draw(texts)})
                 given = {"path": f"/var/{number}", "text": draw(texts), "n": 1.5}
-                blocks.append({"type": "tool_use", "id": f"t{number}", "name": "f", "input": given})
+                call = {"type": "tool_use", "id": f"t{number}", "name": "f", "input": given}
+                blocks.append({**call, **draw(marks)})
                 result: Any = draw(texts)
                 if draw(st.booleans()):
                     result = [{"type": "text", "text": result, **draw(marks)}, image]
-                results.append(
-                    {"type": "tool_result", "tool_use_id": f"t{number}", "content": result}
-                    | ({"is_error": True} if draw(st.booleans()) else {})
-                )
+                answer: Json = {"type": "tool_result", "tool_use_id": f"t{number}"}
+                if draw(st.integers(0, 9)):
+                    answer["content"] = result
+                answer |= {"is_error": True} if draw(st.booleans()) else {}
+                results.append({**answer, **draw(marks)})
             if draw(st.booleans()):
-                results.append({"type": "text", "text": "Go on."})
+                results.append({"type": "text", "text": "Go on.", **draw(marks)})
+            if draw(st.booleans()):
+                results.append({**image, **draw(marks)})
             messages += [
                 {"role": "assistant", "content": blocks},
                 {"role": "user", "content": results},
             ]
-        thought = {"type": "redacted_thinking", "data": f"d{number}"}
+        thought = {"type": "redacted_thinking", "data": f"d{len(messages)}"}
         answer = {"type": "text", "text": draw(texts)}
         messages.append({"role": "assistant", "content": [thought, answer]})
     if draw(st.booleans()):
@@ -108,6 +112,12 @@ def test_calls_results_and_thoughts_of_anthropic_stay_as_its_server_wants_them(
     json.dumps(sent)
     signed = [b for m in body["messages"] for b in blocks_of(m) if "thinking" in b["type"]]
     waiting: list[str] = []
+    given = {name: block for block, name in named(body["messages"])}
+    order = [name for _, name in named(sent["messages"])]
+    assert order == [name for name in given if name in order]
+    for block, name in named(sent["messages"]):
+        # All that a block has beside what it says is as it was.
+        assert {k: block.get(k) for k in _KEPT} == {k: given[name].get(k) for k in _KEPT}
     for message in sent["messages"]:
         blocks = blocks_of(message)
         assert blocks
@@ -129,6 +139,17 @@ def test_calls_results_and_thoughts_of_anthropic_stay_as_its_server_wants_them(
                 assert block["type"] in ("tool_result", "image")
     assert not waiting
     assert of_newest_round(sent["messages"]) <= of_newest_round(body["messages"])
+
+
+_KEPT = ("type", "name", "signature", "data", "cache_control", "is_error")
+
+
+def named(messages: list[Json]) -> list[tuple[Json, str]]:
+    """Return blocks that can be told from all others, each with its name."""
+    names = ("signature", "data", "id", "tool_use_id")
+    blocks = [block for message in messages for block in blocks_of(message)]
+    found = [(block, next((name for name in names if name in block), None)) for block in blocks]
+    return [(block, f"{name} {block[name]}") for block, name in found if name]
 
 
 def of_newest_round(messages: list[Json]) -> set[str]:
