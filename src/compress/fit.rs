@@ -195,7 +195,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn hold(&mut self, selector: &mut Selector<'_>) {
         if self.tokens() > self.budget_tokens {
             self.listed.names.clear();
-            self.listed.lines.retain(|line| self.protection.tiers[line.group] != Some(Tier::Older));
+            self.listed.older.clear();
             self.write_ledger(selector);
         }
         if self.tokens() <= self.budget_tokens {

@@ -37,7 +37,7 @@ const MAX_PROSE_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 80;
 /// With less room than this for another name nothing more is looked for.
 const MIN_NAME: f32 = 5.0;
-/// Likely names that have no room before the search ends: the next are ever less likely, and each is counted.
+/// Names, or calls, that have no room before the search ends: the next are worth less, and each is counted.
 const MAX_TOO_LONG: usize = 64;
 /// Bytes around a term in which the name that it is part of is looked for.
 const AROUND: usize = 120;
@@ -47,7 +47,9 @@ const AROUND: usize = 120;
 pub(super) struct Listed {
     /// In the order that they were listed in: the last are worth least.
     pub(super) names: Vec<Name>,
-    /// Calls, in order; those stand there whose groups are left out.
+    /// The calls of the rounds before the last that have room, in order; those stand there whose groups are left out.
+    pub(super) older: Vec<Line>,
+    /// The calls of the last round, the same.
     pub(super) lines: Vec<Line>,
     /// Tokens that more names may have.
     pub(super) left: f32,
@@ -85,7 +87,7 @@ impl Listed {
         let names: Vec<&str> = names.into_iter().map(|name| &*name.text).collect();
         let mut calls: Vec<String> = Vec::new();
         let mut shared: Vec<(&str, usize)> = Vec::new();
-        for line in self.lines.iter().filter(|line| !is_open(line.group)) {
+        for line in self.older.iter().chain(&self.lines).filter(|line| !is_open(line.group)) {
             let tool = line.shared.map(|end| line.text.split_at(end));
             match tool.and_then(|(tool, rest)| Some((shared.iter().find(|(name, _)| *name == tool)?.1, rest))) {
                 Some((at, rest)) => {
@@ -99,11 +101,6 @@ impl Listed {
             }
         }
         ledger::message(&names, &calls)
-    }
-
-    /// Returns whether a call that shares its line is in it.
-    fn has(&self, text: &str) -> bool {
-        self.lines.iter().any(|line| line.shared.is_some() && line.text == text)
     }
 }
 
@@ -143,16 +140,20 @@ impl Fit<'_, '_, '_> {
     fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, names_tokens: f32) {
         let mut may_have = listed.left + listed.names.iter().map(|name| name.tokens).sum::<f32>() - names_tokens;
         for is_changing in [true, false] {
+            let mut too_long = 0;
             for (position, group) in self.protection.tier(Tier::Older).rev() {
                 if selector.is_open(position) {
                     continue;
                 }
                 for entry in (group.start..group.end).rev() {
-                    if may_have < MIN_NAME {
+                    if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
                         break;
                     }
-                    let line = self.older_line(listed, position, entry, is_changing);
-                    let Some(line) = line.filter(|line| line.tokens <= may_have) else { continue };
+                    let Some(line) = self.older_line(listed, position, entry, is_changing) else { continue };
+                    if line.tokens > may_have {
+                        too_long += 1;
+                        continue;
+                    }
                     may_have -= line.tokens;
                     listed.left -= line.tokens;
                     while listed.left < 0.0
@@ -164,28 +165,28 @@ impl Fit<'_, '_, '_> {
                     if is_changing {
                         selector.shut(position);
                     }
-                    listed.lines.push(line);
+                    listed.older.push(line);
                 }
             }
         }
-        listed.lines.sort_by_key(|line| line.entry);
+        listed.older.sort_by_key(|line| line.entry);
     }
 
     /// Returns what a ledger says of a call before the last round that changed something, or of one that did not and is not
     /// said yet.
     fn older_line(&self, listed: &Listed, group: usize, entry: usize, is_changing: bool) -> Option<Line> {
         let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
-        if Effect::of(tool).is_changing() != is_changing || listed.lines.iter().any(|line| line.entry == entry) {
+        if Effect::of(tool).is_changing() != is_changing || listed.older.iter().any(|line| line.entry == entry) {
             return None;
         }
         let text = self.line(entry)?;
         if is_changing {
             return Some(Line { group, entry, tokens: self.line_tokens(&text), text, shared: None });
         }
-        if listed.has(&text) {
+        if listed.older.iter().any(|line| line.shared.is_some() && line.text == text) {
             return None;
         }
-        let shares = listed.lines.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
+        let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
         let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
         Some(Line { group, entry, text, tokens, shared: Some(tool.len()) })
     }
