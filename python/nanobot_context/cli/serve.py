@@ -46,6 +46,12 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    cache_breakpoints: Annotated[
+        bool,
+        typer.Option(
+            "--cache-breakpoints", help="Say where the prefix ends that the provider can cache."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run a local proxy that makes each request fit.
@@ -88,7 +94,9 @@ def serve(
     if record is not None:
         file = LineFile(record.absolute(), settings.events_max_bytes)
         subscribe(lambda event: file.write(event.to_dict()))
-    app = make_app(upstream, Protection.by(settings, window), token=token)
+    app = make_app(
+        upstream, Protection.by(settings, window, cache_breakpoints=cache_breakpoints), token=token
+    )
     listening = listen(host, port)
     server = uvicorn.Server(uvicorn.Config(app, **SERVER_OPTIONS))
     name, number = listening.getsockname()[:2]

@@ -16,6 +16,7 @@ from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.recovery import GaveUp, is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
+from nanobot_context.wire.breakpoints import with_breakpoints
 from nanobot_context.wire.forms import Form, endpoint_of, form_of
 from nanobot_context.wire.replies import Reply
 from nanobot_context.wire.streams import Json, failure, usage_of
@@ -46,11 +47,23 @@ class Protection:
 
     fitter: Fitter
     telemetry: Telemetry = field(default_factory=Telemetry)
+    cache_breakpoints: bool = False
 
     @classmethod
-    def by(cls, settings: Settings, window_tokens: int | None = None) -> Protection:
-        """Return what `settings` ask for, with the window that is told."""
-        return cls(Fitter(settings, shared_windows(settings, window_tokens)))
+    def by(
+        cls,
+        settings: Settings,
+        window_tokens: int | None = None,
+        *,
+        cache_breakpoints: bool = False,
+    ) -> Protection:
+        """Return what `settings` ask for, with the window that is told.
+
+        Args:
+            cache_breakpoints: Whether requests say where their steady prefix ends.
+        """
+        fitter = Fitter(settings, shared_windows(settings, window_tokens))
+        return cls(fitter, cache_breakpoints=cache_breakpoints)
 
     async def run(self, method: str, url: str, content: bytes, send: Send) -> Any:
         """Return the response to a request, which goes out as it is where nothing has to be cut.
@@ -87,6 +100,7 @@ class _Wire:
 
     def __init__(self, protection: Protection, form: Form, endpoint: str, send: Send) -> None:
         self._form, self._send = form, send
+        self._cache_breakpoints = protection.cache_breakpoints
         self._last: Reply | None = None
         self._exchange: Exchange | None = None
         self.request = Request(
@@ -123,9 +137,13 @@ class _Wire:
 
     def _content(self, messages: list[Message], max_tokens: int | None) -> bytes | None:
         """Return the body; `None` where it is the one that came."""
-        if max_tokens == self._form.max_tokens and is_same(messages, self._form.messages):
+        form, body = self._form, self._form.body
+        if max_tokens != form.max_tokens or not is_same(messages, form.messages):
+            body = form.replaced(messages, max_tokens)
+        if self._cache_breakpoints:
+            body = with_breakpoints(form, body)
+        if body is form.body:
             return None
-        body = self._form.replaced(messages, max_tokens)
         try:
             return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         except UnicodeEncodeError:  # half a character, which JSON can only hold as an escape

@@ -21,7 +21,11 @@ Client = TypeVar("Client")
 
 
 def wrap(
-    client: Client, *, context_window: int | None = None, settings: Settings | None = None
+    client: Client,
+    *,
+    context_window: int | None = None,
+    settings: Settings | None = None,
+    cache_breakpoints: bool = False,
 ) -> Client:
     """Return a copy of `client` whose requests fit the model's window, and get through.
 
@@ -38,6 +42,9 @@ def wrap(
         context_window: The window of every model in tokens; `None` is what is known of each: see
             `get_context_window`. What a server has stated counts where it is smaller.
         settings: Limits of the compression.
+        cache_breakpoints: Whether requests that have no breakpoints for the provider's cache get
+            them: `cache_control` for Claude, without which Anthropic caches nothing, and
+            `prompt_cache_breakpoint` for OpenAI, of which older models know nothing.
 
     Raises:
         InvalidArgumentError: `client` is something else.
@@ -47,7 +54,10 @@ def wrap(
     http = getattr(client, "_client", None)
     if not (callable(getattr(client, "copy", None)) and callable(getattr(http, "send", None))):
         raise invalid("client", "a client of OpenAI's or Anthropic's", client)
-    protection = Protection.by(settings or Settings(), context_window)
+    check_instance("cache_breakpoints", cache_breakpoints, bool)
+    protection = Protection.by(
+        settings or Settings(), context_window, cache_breakpoints=cache_breakpoints
+    )
     wrapped: Client = client.copy(http_client=protected_client(http, protection))  # type: ignore[attr-defined]
     return wrapped
 

@@ -141,7 +141,7 @@ def test_200_streams_at_once_lose_and_mix_nothing(server: ModelServer, proxy: st
 
     async def read_all() -> list[list[str]]:
         limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(limits=limits, timeout=60) as client:
+        async with httpx.AsyncClient(limits=limits, timeout=None) as client:
             return await asyncio.gather(*(read(client, number) for number in range(200)))
 
     for number, lines in enumerate(asyncio.run(read_all())):

@@ -1,0 +1,77 @@
+"""Where a prompt's steady prefix ends, for providers that want to be told.
+
+Anthropic caches nothing without `cache_control`; newer models of OpenAI's take
+`prompt_cache_breakpoint`. A request begins as the one before, so there are marks behind the system
+prompt, where the request before ended, and at the end, which is where the next one goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nanobot_context.wire.forms import Form, Messages, Responses
+
+Json = dict[str, Any]
+
+_CLAUDE = ("cache_control", {"type": "ephemeral"})
+_OPENAI = ("prompt_cache_breakpoint", {"mode": "explicit"})
+_SYSTEM = ("system", "developer")
+# Thoughts bear no mark.
+_BEARING = ("text", "input_text", "image", "image_url", "tool_result", "document")
+
+
+def with_breakpoints(form: Form, body: Json) -> Json:
+    """Return `body`, of the API of `form`, with breakpoints; as it is where it has some."""
+    is_claude = isinstance(form, Messages) or "claude" in (form.model or "").lower()
+    name, mark = _CLAUDE if is_claude else _OPENAI
+    key, kind = ("input", "input_text") if isinstance(form, Responses) else ("messages", "text")
+    turns = body[key]
+    turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else list(turns)
+    if any(name in block for block in _blocks([*turns, {"content": body.get("system")}])):
+        return body
+
+    def marked(content: Any) -> Any:
+        blocks = [{"type": kind, "text": content}] if isinstance(content, str) else content
+        last = blocks[-1] if isinstance(blocks, list) and blocks else {}
+        if last.get("type") not in _BEARING or last.get("text") == "":
+            return content
+        return [*blocks[:-1], {**last, name: mark}]
+
+    changed: Json = {key: turns}
+    if isinstance(form, Messages) and body.get("system"):
+        changed["system"] = marked(body["system"])
+    for at in _ends(turns):
+        field = "output" if "output" in turns[at] else "content"
+        turns[at] = {**turns[at], field: marked(turns[at].get(field))}
+    return {**body, **changed}
+
+
+def _ends(turns: list[Json]) -> Iterator[int]:
+    """Yield where a request ended: the system prompt, the one before this one, this one."""
+    system = [at for at, turn in enumerate(turns) if turn.get("role") in _SYSTEM]
+    if system and system == list(range(len(system))):
+        yield system[-1]
+    newest = max((at for at, turn in enumerate(turns) if _is_models(turn)), default=None)
+    if newest is not None:
+        before = (at for at in range(newest, -1, -1) if not _is_models(turns[at]))
+        if (at := next(before, None)) is not None and at not in system:
+            yield at
+    if turns and newest != len(turns) - 1 and turns[-1].get("role") not in _SYSTEM:
+        yield len(turns) - 1
+
+
+def _is_models(turn: Json) -> bool:
+    kind = turn.get("type") or "message"
+    own = kind == "message" or str(kind).endswith("_output")
+    return turn.get("role") == "assistant" or not own
+
+
+def _blocks(turns: list[Json]) -> Iterator[Json]:
+    for turn in turns:
+        for field in ("content", "output"):
+            content = turn.get(field)
+            for block in content if isinstance(content, list) else ():
+                if isinstance(block, dict):
+                    yield block
+                    yield from _blocks([block])
