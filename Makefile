@@ -30,7 +30,8 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 # Else each of the many processes that tests start compiles nanobot and its libraries anew: 3.2 s in place of 1.4 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-TESTED := $(wildcard tests/python tests/conformance tests/nanobot tests/terminal tests/docs tests/examples tests/browser)
+# In the order in which files of tests begin: those that take longest first, so that no process is left with one at the end.
+TESTED := $(wildcard tests/examples tests/docs tests/browser tests/nanobot tests/terminal tests/conformance tests/python)
 TYPED := $(wildcard python tests scripts benches evaluation training examples/litellm_client.py)
 # In the environment of the examples, with the frameworks that they show.
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py) \
@@ -42,7 +43,7 @@ FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW)
 WHEEL_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
 
-.PHONY: help setup build wheel envs plays examples test test-fast matrix check lint lint-rust lint-python fuzz coverage demo bench eval train docs
+.PHONY: help setup build wheel envs plays examples test test-fast matrix check lint lint-rust lint-python lint-examples fuzz coverage demo bench eval train docs
 .PHONY: requirements clean
 
 help:
@@ -123,8 +124,8 @@ ready: setup build plays examples $(VENV)/.vocabularies.stamp $(VENV)/.docs.stam
 	@scripts/install_chromium.sh
 	cargo test --locked --no-run
 
-# Two processes, as many as the plays take: each file of tests is run by one of them.
-PYTEST := $(PY) -m pytest --numprocesses 2 --dist loadfile
+# Each file of tests is run by one of the processes. They wait for servers, locks and disks nearly half of the time: three for two cores.
+PYTEST := $(PY) -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 test: ready
 	cargo test --locked
@@ -144,7 +145,7 @@ matrix: export NANOBOT_CONTEXT_MATRIX := 1
 matrix: plays
 	$(PYTEST) tests/nanobot
 
-lint: lint-rust lint-python
+lint: lint-rust lint-python lint-examples
 
 lint-rust: setup
 	cargo fmt --check
@@ -154,6 +155,8 @@ lint-python: setup $(VENV)/.docs.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
+
+lint-examples: setup
 	$(PY) -m scripts.examples_env --pins
 	$(BIN)/mypy --cache-dir .mypy_cache/examples \
 		--python-executable .cache/examples/bin/python $(EXAMPLES)

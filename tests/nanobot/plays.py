@@ -78,7 +78,7 @@ def failure(release: str) -> Path:
 
 def fingerprint(release: str, jobs: Sequence[str]) -> str:
     """Return a hash of what results depend on: nanobot, the package, Python, the driver, `jobs`."""
-    reading = {HERE / f"{name}.py" for name in ("conftest", "played", "plays")}
+    reading = {HERE / f"{name}.py" for name in ("conftest", "played", "plays", "shared")}
     driver = sorted(set(HERE.glob("*.py")) - set(HERE.glob("test_*.py")) - reading)
     parts = [stamp(release), *jobs, *(path.read_text("utf-8") for path in driver)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -412,8 +412,6 @@ class SharedSessions:
             messages, sessions = self._late
             self._late = messages + count, sessions + 1
             self._counters.add(messages_stored_late=count)
-        else:
-            self._counters.add(messages_held=-count)
         if not self._held:
             atexit.unregister(self._end)
 

@@ -32,6 +32,7 @@ from nanobot_context import (
     installer,
 )
 from nanobot_context._core import Recovery
+from nanobot_context.caches import clear_caches
 from nanobot_context.host.detect import NanobotClasses
 from refusing_server import running
 from shim_classes import LLMResponse, Message, conversation, make_provider
@@ -398,30 +399,31 @@ def no_log() -> Iterator[None]:
 def test_thousands_of_repaired_calls_leak_nothing(
     classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
-    install(classes, context_window_override=64_000)
-    messages = conversation(1, 12_000)
+    install(classes, context_window_override=16_000)
+    messages = conversation(1, 3_000)
     error = LLMResponse(TOO_LONG, finish_reason="error")
     script = NanobotScript()
     provider = make_provider(classes, script)
 
     async def rounds(count: int) -> None:
         for _ in range(count):
-            await call_with_recovery(Chat([refused(), "fine"]), messages, context_window=64_000)
+            await call_with_recovery(Chat([refused(), "fine"]), messages, context_window=16_000)
             script.answers, script.sent, script.limits = [error, LLMResponse("fine")], [], []
             await provider.chat(messages=messages)
         assert len(asyncio.all_tasks()) == 1
 
-    def grown_by(count: int) -> tuple[int, float]:
+    def held() -> tuple[int, float]:
+        installer.status()  # makes the records of the last seconds' requests
+        clear_caches()
         gc.collect()
-        before = len(gc.get_objects()), resident_mb()
-        asyncio.run(rounds(count))
-        gc.collect()
-        return len(gc.get_objects()) - before[0], resident_mb() - before[1]
+        return len(gc.get_objects()), resident_mb()
 
-    grown_by(2_000)  # until the caches, which are bounded, are full
-    objects, megabytes = grown_by(2_000)
+    asyncio.run(rounds(50))
+    before = held()
+    asyncio.run(rounds(1_000))
+    objects, megabytes = (now - then for now, then in zip(held(), before, strict=True))
     assert objects < 500
-    assert megabytes < 8
+    assert megabytes < 4
 
 
 def test_the_answer_to_messages_that_cannot_be_counted_comes_back() -> None:
