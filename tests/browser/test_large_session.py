@@ -56,14 +56,12 @@ def test_the_page_has_few_elements_however_long_the_session(
 
 def test_a_bar_is_no_narrower_than_a_pixel(open_page: Opener, large_page: Path) -> None:
     page = open_page(large_page)
-    for chart in ("#sent", "#whole", "#cache"):
-        width, bars = page.evaluate(
-            """chart => [document.querySelector(`${chart} svg`).clientWidth, Math.max(
-                ...[...document.querySelectorAll(`${chart} path`)].map(
-                    path => path.getAttribute("d").split("M").length - 1))]""",
-            chart,
-        )
-        assert width / 4 < bars < width
+    width, bars = page.evaluate(
+        """[document.querySelector("#sent svg").clientWidth, Math.max(
+            ...[...document.querySelectorAll("#sent path")].map(
+                path => path.getAttribute("d").split("M").length - 1))]"""
+    )
+    assert width / 4 < bars < width
 
 
 def test_the_list_is_as_long_as_its_messages_and_has_the_rows_that_are_seen(
@@ -72,14 +70,15 @@ def test_the_list_is_as_long_as_its_messages_and_has_the_rows_that_are_seen(
     page = open_page(large_page)
     rows = page.get_by_role("listbox").get_by_role("option")
     box = page.get_by_role("listbox")
-    assert box.evaluate("node => node.scrollHeight") >= MESSAGES * 50
+    heads = MESSAGES // 4
+    assert box.evaluate("node => node.scrollHeight") >= (MESSAGES + heads) * 50
     box.scroll_into_view_if_needed()
-    for place in (1_000, 1_003, 4_999, 0, 2_500):
+    for place in (1_001, 1_004, 6_249, 1, 2_501):
         box.evaluate("(node, place) => { node.scrollTop = place * list.rowHeight; }", place)
         page.evaluate("new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))")
         row = page.locator(f"#row-{place}")
         expect(row).to_be_in_viewport()
-        expect(row.locator(".number")).to_have_text(f"{place + 1:,}")
+        expect(row.locator(".number")).to_have_text(f"{place - place // 5:,}")
         assert rows.count() < MOST_ROWS
     assert elements(page) < MOST_ELEMENTS
 
@@ -114,9 +113,8 @@ def test_a_search_in_all_messages_makes_the_rows_that_are_seen(
     for words, found in (("question", 1_250), ("question 124", 11), ("seen at 77.", 1)):
         page.get_by_role("searchbox").fill(words)
         expect(page.locator("#count")).to_have_text(f"{found:,} of 5,000 messages")
-        assert rows.count() == min(found, rows.count())
         assert rows.count() < MOST_ROWS
-    rows.first.click()
+    rows.last.click()
     expect(page.locator("#detail")).to_contain_text("What is seen at 77.")
 
 

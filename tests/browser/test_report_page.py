@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from nanobot_context import Archive, compress_messages
-from nanobot_context.guard.record import RequestRecord, Sent
+from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.host.stored_summary import mark_of
-from nanobot_context.message_texts import message_text
+from nanobot_context.message_texts import message_key, message_text
 from nanobot_context.replay import Replay, replay
 
 from .conftest import Opener
@@ -41,8 +41,67 @@ def path_lengths(page: Page, chart: str) -> dict[str, int]:
 
 
 def rows(page: Page, **options: Any) -> Locator:
-    """Return the rows of the list of messages; the selects have options, too."""
-    return page.get_by_role("listbox").get_by_role("option", **options)
+    """Return the rows of messages; turns have rows and selects options, too."""
+    return (
+        page.get_by_role("listbox")
+        .get_by_role("option", **options)
+        .and_(page.locator(".row:not(.turn)"))
+    )
+
+
+def open_message(page: Page, index: int) -> Locator:
+    """Open a message, wherever in the list it is, and return the panel."""
+    page.evaluate("index => openMessage(messages[index])", index)
+    return page.locator("#detail")
+
+
+def shown_records() -> list[RequestRecord]:
+    """Return records of `agent_messages(1, 2)`, whose request had a system message more."""
+
+    def record(tokens_before: int, *attempts: Sent, **more: Any) -> RequestRecord:
+        known: dict[str, Any] = {
+            "at": "2026-01-02T03:04:05.000+00:00",
+            "session": "cli:direct",
+            "is_subagent": False,
+            "model": MODEL,
+            "place": MODEL,
+            "window_tokens": 16_000,
+            "window_source": "the server said so",
+            "fixed_tokens": 1_000,
+            "answer_tokens": 4_000,
+            "messages": 2,
+            "outcome": "answered",
+            "roles": "su",
+        }
+        return RequestRecord(tokens_before=tokens_before, attempts=attempts, **known | more)
+
+    messages = agent_messages(1, 2)
+    result = message_text(messages[3])
+    cut = SentCut(4, "tool", "read_file", "budget", 200, 90, len(result), (0, 40))
+    behind_first = {"messages": 4, "roles": "suat", "anchor": 4}
+    behind_first["anchor_key"] = message_key(messages[3])
+    behind_last = {"messages": 6, "roles": "suatat", "anchor": 6}
+    behind_last["anchor_key"] = message_key(messages[5])
+    return [
+        record(3_000, Sent(3_000), prompt_tokens=3_000, cached_tokens=1_500),
+        record(3_400, Sent(3_400), prompt_tokens=3_400, cached_tokens=3_000, **behind_first),
+        record(
+            35_015,
+            Sent(35_015, refused="input", limit_tokens=16_000),
+            Sent(6_897),
+            prompt_tokens=6_897,
+            completion_tokens=1_000,
+            cuts=(cut,),
+            cut_messages=2,
+            left_out="3",
+            gone=("src/0_0.log",),
+            gone_from=(3,),
+            gone_names=12,
+            is_shortened=True,
+            **behind_last,
+        ),
+        record(2_000, Sent(2_000), is_subagent=True),
+    ]
 
 
 def readout(page: Page) -> str:
@@ -57,33 +116,33 @@ def test_the_page_opens_with_its_numbers_and_asks_for_nothing_else(
     expect(page.get_by_role("heading", level=1)).to_have_text("cli:direct")
     expect(page.locator("#footer")).not_to_contain_text("no system prompt")
     figures = page.locator("#figures").inner_text()
-    cut = [fate for fate in replayed.messages if fate.state != "kept"]
     assert f"{len(replayed.messages)} messages" in figures
-    assert f"{len(cut)} messages" in figures
     assert f"{len(replayed.requests)} requests" in figures
-    assert f"window {WINDOW:,} tokens" in page.locator("#facts").inner_text()
+    smaller = [one for one in replayed.requests if one.tokens_before > one.tokens_after]
+    assert f"{len(smaller)} requests made smaller" in figures
+    assert f"window {WINDOW:,}" in page.locator("#facts").inner_text()
 
 
 def test_every_part_of_every_request_is_drawn(
     open_page: Opener, agent_page: Path, replayed: Replay
 ) -> None:
     page = open_page(agent_page)
-    for chart, side in (("#sent", "after"), ("#whole", "before")):
-        bars = path_lengths(page, chart)
-        stacks = [getattr(request, side) for request in replayed.requests]
-        for part in ("system", "user", "assistant", "tool"):
-            assert bars[f"part-{part}"] == len([stack for stack in stacks if stack.get(part)])
-    reuse = path_lengths(page, "#cache")
-    assert reuse["part-reuse"] == len([one for one in replayed.requests if one.reused_tokens])
+    bars = path_lengths(page, "#sent")
+    stacks = [request.after for request in replayed.requests]
+    for part in ("system", "user", "assistant", "tool"):
+        assert bars[f"part-{part}"] == len([stack for stack in stacks if stack.get(part)])
+    smaller = [one for one in replayed.requests if one.tokens_before > one.tokens_after]
+    assert bars["ghost"] == len(smaller) > 0
     # Drawn inside of its place, and in its colour.
     box = page.locator("#sent svg").bounding_box()
     bars_box = page.locator("#sent .part-tool").bounding_box()
     assert box is not None
     assert bars_box is not None
     assert bars_box["width"] > box["width"] / 2
-    assert bars_box["height"] > box["height"] / 3
+    assert bars_box["height"] > box["height"] / 4
     colours = page.evaluate(
-        """[...document.querySelectorAll("#sent path")].map(path => getComputedStyle(path).fill)"""
+        """[...document.querySelectorAll("#sent path[class^=part]")].map(
+            path => getComputedStyle(path).fill)"""
     )
     assert len(set(colours)) == len(colours)
 
@@ -92,7 +151,7 @@ def test_bars_are_as_high_as_their_tokens_against_the_window(
     open_page: Opener, agent_page: Path, replayed: Replay
 ) -> None:
     page = open_page(agent_page)
-    limit = page.locator("#sent line.limit").bounding_box()
+    limit = page.locator("#sent path.limit").bounding_box()
     grid = page.locator("#sent line.grid").first.bounding_box()
     assert limit is not None
     assert grid is not None
@@ -107,7 +166,7 @@ def test_bars_are_as_high_as_their_tokens_against_the_window(
     expect(page.locator("#sent .limit-name")).to_have_text(f"window {WINDOW:,}")
 
 
-def test_a_mark_opens_what_was_removed_why_and_where_the_original_is(
+def test_a_mark_opens_the_request_and_its_cuts_open_their_messages(
     open_page: Opener, agent_page: Path, replayed: Replay
 ) -> None:
     page = open_page(agent_page)
@@ -118,19 +177,132 @@ def test_a_mark_opens_what_was_removed_why_and_where_the_original_is(
     request = replayed.requests[number]
     cut = max(request.cuts, key=lambda cut: cut.tokens_before - cut.tokens_after)
     entry = detail.locator(".cut").first
-    button = entry.get_by_role("button").first
-    expect(button).to_have_attribute("aria-expanded", "false")
-    button.click()
-    expect(button).to_have_attribute("aria-expanded", "true")
-    expect(entry).to_contain_text(f"Message {cut.index + 1} · read_file")
-    expect(entry).to_contain_text("the request was over its budget")
-    expect(entry).to_contain_text(f"{cut.tokens_before} → {cut.tokens_after}")
-    assert entry.locator("pre").text_content() == cut.removed
-    expect(entry).to_contain_text(f"The original is message {cut.index + 1} of cli_direct.jsonl")
-    entry.get_by_role("button", name=f"All of message {cut.index + 1}").click()
+    expect(entry).to_contain_text(f"#{cut.index + 1} · read_file")
+    expect(entry).to_contain_text(re.compile("one of the oldest rounds|worth less for its tokens"))
+    expect(entry).to_contain_text(f"{cut.tokens_before}")
+    entry.get_by_role("button").first.click()
     expect(detail.get_by_role("heading", level=2)).to_have_text(f"Message {cut.index + 1}")
     whole = message_text(agent_messages()[cut.index])
-    assert detail.locator("pre").last.text_content() == whole
+    if not cut.tokens_after:
+        assert detail.locator("pre").last.text_content() == whole
+
+
+def test_a_shortened_message_is_one_text_whose_gone_lines_are_folded(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    newest = {cut.index: cut for request in replayed.requests for cut in request.cuts}
+    fate = next(
+        one for one in replayed.messages if one.state == "shortened" and newest[one.index].kept
+    )
+    detail = open_message(page, fate.index)
+    expect(detail).to_contain_text(f"Shortened to {fate.tokens_after} tokens")
+    text = message_text(agent_messages()[fate.index])
+    kept = "".join(detail.locator("pre span").all_text_contents())
+    assert 0 < len(kept) < len(text)
+    assert all(line in text for line in kept.splitlines())
+    for button in detail.locator("pre .gone").all():
+        expect(button).to_have_attribute("aria-expanded", "false")
+        button.click()
+    pieces = detail.locator("pre > span, pre > del").all_text_contents()
+    assert "".join(pieces) == text
+    colours = detail.locator("pre").evaluate(
+        """node => [node.querySelector("span"), node.querySelector("del")].map(
+            one => getComputedStyle(one).color)"""
+    )
+    assert len(set(colours)) == 2
+
+
+def test_the_slider_moves_the_list_to_what_that_request_sent(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    slider = page.get_by_role("slider")
+    states = """() => messages.slice(0, list.fates.stop).map(one => fateOf(one).state)"""
+    slider.press("Home")
+    expect(page.locator("#count")).to_have_text(f"{replayed.requests[0].position} messages")
+    assert set(page.evaluate(states)) == {"kept"}
+    slider.press("End")
+    assert page.evaluate(states) == [fate.state for fate in replayed.messages]
+    number = first_with_cuts(replayed)
+    page.evaluate("number => page.select(number)", number)
+    found = page.evaluate(states)
+    cut = {
+        one.index: "shortened" if one.tokens_after else "left out"
+        for one in replayed.requests[number].cuts
+        if one.reason != "joined"
+    }
+    assert {index: state for index, state in enumerate(found) if state != "kept"} == cut
+
+
+def test_turns_fold(open_page: Opener, agent_page: Path) -> None:
+    page = open_page(agent_page)
+    heads = page.locator(".row.turn")
+    second = heads.nth(1)
+    expect(second).to_contain_text("Turn 1")
+    expect(second).to_contain_text("22 messages")
+    expect(second).to_have_attribute("aria-expanded", "true")
+    second.click()
+    expect(heads.nth(1)).to_have_attribute("aria-expanded", "false")
+    expect(heads.nth(2)).to_contain_text("Turn 2")
+    page.get_by_role("button", name="Fold the turns").click()
+    page.get_by_role("button", name="Fold the turns").click()
+    expect(page.get_by_role("listbox").get_by_role("option")).to_have_count(5)
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    expect(heads.last).to_have_attribute("aria-expanded", "true")
+
+
+def test_prices_that_the_reader_types_become_money(
+    open_page: Opener, agent_page: Path, replayed: Replay
+) -> None:
+    page = open_page(agent_page)
+    expect(page.locator("#money")).to_have_text("")
+    page.get_by_label("prompt").fill("2")
+    sent = sum(one.tokens_after for one in replayed.requests)
+    before = sum(one.tokens_before for one in replayed.requests)
+    said = page.locator("#money").inner_text()
+    paid, without, saved = (float(one) for one in re.findall(r"\d+\.\d+", said))
+    assert abs(paid - sent * 2e-6) < 1e-3
+    assert abs(without - before * 2e-6) < 1e-3
+    assert abs(saved - (without - paid)) < 1e-3
+    page.get_by_label("cached").fill("0.2")
+    assert page.locator("#money").inner_text() != said
+
+
+def test_the_page_of_a_chinese_reader_is_chinese(open_page: Opener, tmp_path: Path) -> None:
+    path = written(tmp_path / "page.html", agent_messages(), language="zh")
+    page = open_page(path)
+    page.locator("#sent .mark").first.click()
+    page.locator("#detail .cut button").first.click()
+    words = page.evaluate(
+        """() => {
+            const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+            const found = [];
+            for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+                const parent = node.parentElement;
+                const left = "script, noscript, bdi, pre, option, .role, kbd, .detail-head p";
+                if (!parent.closest(left))
+                    found.push(node.data);
+            }
+            return found.join("\\n");
+        }"""
+    )
+    left = set(re.findall(r"[A-Za-z]{3,}", words)) - {"token", "Token", "read", "file", "nanobot"}
+    assert left <= {"context", "gpt", "Home", "End", "Shift", "Enter", "Esc"}
+    assert page.title().endswith("上下文报告")
+
+
+def test_a_redacted_page_holds_no_text_and_no_name(open_page: Opener, tmp_path: Path) -> None:
+    messages = agent_messages(1, 2)
+    path = written(tmp_path / "page.html", messages, records=shown_records(), redact=True)
+    source = path.read_text(encoding="utf-8")
+    for secret in ("needle", "is done", "src/0_0.log", "cli:direct", "cli_direct"):
+        assert secret not in source
+    page = open_page(path)
+    detail = open_message(page, 3)
+    expect(detail).to_contain_text(f"{len(message_text(messages[3]))} characters")
 
 
 def test_a_file_that_has_the_original_is_named(open_page: Opener, tmp_path: Path) -> None:
@@ -153,7 +325,7 @@ def test_the_pointer_reads_a_request_and_a_click_opens_it(
     page = open_page(agent_page)
     count = len(replayed.requests)
     assert readout(page).startswith(f"request {count} of {count}")
-    box = page.locator("#whole svg").bounding_box()
+    box = page.locator("#sent svg").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 60, box["y"] + 100)
     assert re.match(r"request [1-4] of", readout(page))
@@ -184,9 +356,6 @@ def test_filters_and_search_leave_what_matches(
         if state in states:
             page.locator("#state").select_option(state)
             expect(count).to_have_text(f"{states.count(state)} of {len(messages)} messages")
-    page.locator("#state").select_option("budget")
-    over = [fate for fate in replayed.messages if fate.reason == "budget"]
-    expect(count).to_have_text(f"{len(over)} of {len(messages)} messages")
 
 
 def test_what_is_searched_for_is_marked_in_the_text(open_page: Opener, agent_page: Path) -> None:
@@ -236,7 +405,7 @@ def test_everything_can_be_done_with_keys(
     keys.press("Enter")
     listbox = page.get_by_role("listbox")
     expect(listbox).to_be_focused()
-    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
         keys.press(key)
     expect(rows(page, selected=True)).to_contain_text("You help.")
     keys.press("End")
@@ -275,7 +444,7 @@ def test_every_control_has_a_name_and_a_visible_focus(open_page: Opener, agent_p
         assert name, found
         assert is_seen, found
         seen.add(node_id)
-    assert {"help", "at", "search", "role", "state", "list"} <= seen
+    assert {"help", "at", "search", "role", "state", "fold", "list", "price-prompt"} <= seen
 
 
 def test_the_tree_for_screen_readers_says_what_the_page_shows(
@@ -284,15 +453,16 @@ def test_the_tree_for_screen_readers_says_what_the_page_shows(
     page = open_page(agent_page)
     count = len(replayed.requests)
     slider = page.get_by_role("slider", name="Request")
-    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count} of {count}, "))
+    expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count} of {count}: "))
     slider.press("ArrowLeft")
     expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^Request {count - 1} of "))
-    expect(page.get_by_role("group", name=re.compile("^Tokens by role of"))).to_be_visible()
-    mark = page.get_by_role("button", name=re.compile(r"^Request \d+: \d+ cuts, "))
+    expect(page.get_by_role("group", name=re.compile("^Tokens of"))).to_be_visible()
+    mark = page.get_by_role("button", name=re.compile(r"^Request \d+: \d+ messages cut"))
     expect(mark.first).to_be_visible()
     option = rows(page).first
-    expect(option).to_have_attribute("aria-setsize", str(len(agent_messages())))
-    expect(option).to_have_attribute("aria-posinset", "1")
+    # Each turn has a head, and so has what stands before the first.
+    expect(option).to_have_attribute("aria-setsize", str(replayed.requests[-2].position + 5))
+    expect(option).to_have_attribute("aria-posinset", "2")
     for name in ("Role", "What became of it"):
         expect(page.get_by_role("combobox", name=name)).to_be_visible()
     for name in ("Replay: what each request would hold", "Messages"):
@@ -361,8 +531,9 @@ def test_text_can_be_read_on_what_is_behind_it(
 ) -> None:
     page = open_page(agent_page, color_scheme=scheme)
     page.locator("#sent .mark").first.click()
-    page.locator("#detail .cut button").first.click()
     found = contrasts(page)
+    page.locator("#detail .cut button").first.click()
+    found |= contrasts(page)
     assert len(found) > 20
     # WCAG 2.2, 1.4.3: 4.5 to 1.
     assert {kind: ratio for kind, ratio in found.items() if ratio < 4.5} == {}
@@ -383,21 +554,17 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(
         {"role": "assistant", "content": "word " * 50_000},
     ]
     happened: list[dict[str, Any]] = [
-        {"session": None, "at": "2026-01-01T00:00:00", "kind": kind, "model": long, long: long}
-        for kind in ("overflow", "retry")
+        {"session": None, "kind": "learned", "model": long, "what": "ratio"}
     ]
-    happened.append({"session": None, "kind": "answered", "prompt_tokens": 9, "at": long})
-    happened.append({"session": None, "kind": "learned", "model": long, "what": "ratio"})
     path = written(
         tmp_path / "report.html", messages, name=long, source=f"/{long}/{long}", events=happened
     )
     page = open_page(path, viewport=NARROW, has_touch=True, is_mobile=True)
     assert_no_sideways(page)
-    for chart in ("#sent", "#whole", "#cache", "#reported"):
-        box = page.locator(f"{chart} svg").bounding_box()
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= NARROW["width"]
+    box = page.locator("#sent svg").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= NARROW["width"]
     rows(page).nth(3).tap()
     detail = page.locator("#detail")
     expect(detail).to_be_in_viewport()
@@ -425,10 +592,10 @@ def test_requests_that_cannot_be_sent_are_shown_as_such(open_page: Opener, tmp_p
     expect(page.locator("#detail .bad")).to_contain_text("but 6800 are allowed")
 
 
-def test_summaries_lessons_and_events_are_shown_where_there_are_some(
+def test_summaries_and_lessons_are_shown_where_there_are_some(
     open_page: Opener, agent_page: Path, tmp_path: Path
 ) -> None:
-    sections = ("#summaries", "#learned", "#happened", "#reported")
+    sections = ("#summaries", "#learned")
     bare = open_page(agent_page)
     for section in sections:
         expect(bare.locator(section)).to_be_hidden()
@@ -436,13 +603,9 @@ def test_summaries_lessons_and_events_are_shown_where_there_are_some(
     state = {"version": 2, "covers": 22, "made_by": "model", "last": mark_of(messages[21])}
     at = {"session": "cli:direct", "at": "2026-01-02T03:04:05.678+00:00"}
     happened: list[dict[str, Any]] = [
-        {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": 4_000},
-        {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": None},
-        {**at, "kind": "answered", "prompt_tokens": 5_000, "cached_tokens": 99_000},
         {**at, "kind": "summary", "status": "failed", "content": {"error": "no answer"}},
         {**at, "kind": "summary", "status": "stored", "version": 2, "covers": 22},
         {**at, "kind": "learned", "model": "m", "what": "window_tokens", "value": 32_000},
-        {**at, "kind": "overflow", "overflow_kind": "input", "limit_tokens": 32_000},
     ]
     page = open_page(
         written(
@@ -465,10 +628,6 @@ def test_summaries_lessons_and_events_are_shown_where_there_are_some(
     lessons = page.locator("#lessons").inner_text()
     assert re.search(r"n\s+tokens it counts for one of ours \(east asian\)\s+1\.15", lessons)
     assert re.search(r"m\s+window\s+32,000\s+2026-01-02 03:04:05", lessons)
-    expect(page.locator("#reported")).to_contain_text("60 % of 15,000 tokens in 3 answers")
-    assert path_lengths(page, "#reported") == {"failed": 0, "part-reuse": 2, "part-fresh": 2}
-    expect(page.locator("#events tbody tr")).to_have_count(1)
-    expect(page.locator("#events")).to_contain_text("limit tokens 32,000")
 
 
 def test_a_long_text_is_shown_in_part_until_all_of_it_is_asked_for(
@@ -497,36 +656,40 @@ def test_conversations_of_next_to_nothing_have_a_page(
         page.keyboard.press(key)
 
 
-def test_what_was_sent_stands_before_the_replay(open_page: Opener, tmp_path: Path) -> None:
-    def record(tokens_before: int, *attempts: Sent, **more: Any) -> RequestRecord:
-        known: dict[str, Any] = {
-            "at": "2026-01-02T03:04:05.000+00:00",
-            "session": "cli:direct",
-            "is_subagent": False,
-            "model": MODEL,
-            "place": MODEL,
-            "window_tokens": 16_000,
-            "window_source": "the server said so",
-            "fixed_tokens": 5_000,
-            "answer_tokens": 4_000,
-            "messages": 9,
-            "outcome": "answered",
-        }
-        return RequestRecord(tokens_before=tokens_before, attempts=attempts, **known | more)
-
-    records = [
-        record(3_000, Sent(3_000), prompt_tokens=3_000, cached_tokens=1_500),
-        record(35_015, Sent(35_015, refused="input"), Sent(6_897), cut_messages=3, gone_names=12),
-        record(2_000, Sent(2_000), is_subagent=True),
-    ]
-    page = open_page(written(tmp_path / "page.html", agent_messages(1, 2), records=records))
+def test_a_session_with_records_shows_what_was_sent(open_page: Opener, tmp_path: Path) -> None:
+    messages = agent_messages(1, 2)[1:]  # nanobot saves no system message
+    page = open_page(written(tmp_path / "page.html", messages, records=shown_records()))
     expect(page.get_by_role("heading", name="What was sent")).to_be_visible()
     figures = page.locator("#figures").inner_text()
-    assert "3 requests" in figures
+    assert "4 requests" in figures
     assert "1 attempt" in figures
-    assert "50 %" in figures
+    assert f"{round(100 * 4_500 / (3_000 + 3_400 + 6_897 + 2_000))} %" in figures
     expect(page.locator("#facts")).to_contain_text("the server said so")
-    cells = page.locator("#sends tbody tr").nth(1).locator("td").all_inner_texts()
-    numbers = ["35,015", "6,897", "16,000", "3", "12", "refused at 35,015"]
-    assert cells == ["2026-01-02 03:04:05", *numbers]
-    expect(page.locator("#footer")).to_contain_text("a replay, not what was sent")
+    expect(page.locator("#footer")).to_contain_text("from the record of requests")
+    assert path_lengths(page, "#sent")["ghost"] == 1
+
+    # A subagent's messages are not in the session.
+    expect(page.locator("#none")).to_have_text("What this request had is not in the session.")
+    page.keyboard.press("Shift+ArrowLeft")
+    assert "request 3 of 4" in readout(page)
+    sentence = "Refused at 35,015 tokens: the server takes 16,000."
+    assert sentence in readout(page)
+    mark = page.locator("#sent .mark.refused")
+    expect(mark).to_have_accessible_name(f"Request 3: {sentence}")
+    expect(page.locator("#count")).to_have_text("5 messages")
+    states = page.evaluate("messages.slice(0, list.fates.stop).map(one => fateOf(one).state)")
+    assert states == ["kept", "left out", "shortened", "kept", "kept"]
+    expect(page.locator(".row.left-out .text")).to_have_css("text-decoration-line", "line-through")
+    mark.click()
+    detail = page.locator("#detail")
+    expect(detail).to_contain_text("Sent again with 6,897 tokens, it was answered.")
+    expect(detail).to_contain_text("and 11 more")
+    detail.get_by_role("button", name="src/0_0.log").click()
+    expect(detail.get_by_role("heading", level=2)).to_have_text("Message 2")
+    open_message(page, 2)
+    assert detail.locator("pre span").all_text_contents() == [message_text(messages[2])[:40]]
+
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#count")).to_have_text("3 messages")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#count")).to_have_text("1 message")

@@ -92,8 +92,11 @@ def test_the_counters_are_the_sums_of_the_events(result: Result) -> None:
     assert counters["retries_succeeded"] > 0
     # A retry that was made smaller is no event of its own.
     assert counters["compressions"] >= len(compressed)
-    saved = sum(event["tokens_before"] - event["tokens_after"] for event in compressed)
-    assert counters["tokens_saved"] > saved
+    assert counters["tokens_saved"] == sum(
+        record["tokens_before"] - record["prompt_tokens"]
+        for record in result["notes"]["records"]
+        if record["is_shortened"] and record["outcome"] == "answered"
+    )
 
 
 def test_every_number_of_the_record_is_one_of_the_servers_log(result: Result) -> None:
@@ -151,14 +154,24 @@ def test_status_and_inspect_show_the_record(result: Result) -> None:
 def test_the_report_shows_the_record_and_the_lessons_of_its_own_model(result: Result) -> None:
     page = result["notes"]["page"]
     mine = [record for record in result["notes"]["records"] if record["session"] == FILES]
-    shown = [(row[0], row[1], row[2], row[4], row[8]) for row in page["recorded"]]
+    rows = page["requests"]
+    shown = [(row[0], sum(row[4]), sum(row[5]), row[6][0], row[10]) for row in rows]
     assert shown == [
         (
             *(record["at"], record["tokens_before"], record["attempts"][-1]["tokens"]),
-            *(record["window_tokens"], record["prompt_tokens"]),
+            *(record["window_tokens"], record["outcome"]),
         )
         for record in mine
     ]
+    # Each request has its place in the session, and no message of a later one.
+    stops = [row[3] for row in rows]
+    assert None not in stops
+    assert stops == sorted(stops)
+    assert stops[-1] <= len(page["messages"])
+    cut = [[row[1] for row in page["cuts"] if row[0] == n] for n in range(len(rows))]
+    assert [len(one) for one in cut] == [len(record["cuts"]) for record in mine]
+    for row, indexes in zip(rows, cut, strict=True):
+        assert all(row[2] <= index < row[3] for index in indexes)
     assert page["window"] == result["window"]
     assert {one["model"] for one in page["learned"]} == {mine[-1]["place"]}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -240,23 +240,35 @@ def report(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Events to show with it (JSONL); by default those of the setting `events`.",
+            help="Events of summaries and lessons (JSONL); by default those of the settings.",
             show_default=False,
         ),
     ] = None,
+    lang: Annotated[
+        Literal["en", "zh"] | None,
+        typer.Option(
+            help="Language of the page; by default that of the locale.", show_default=False
+        ),
+    ] = None,
+    redact: Annotated[
+        bool, typer.Option("--redact", help="No texts and no names: a page to hand on.")
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     workspace: Workspace = None,
     store: Store = None,
     as_json: Json = False,
 ) -> None:
-    """Write a page that shows every request and cut.
+    """Write a page: what was sent, and what was not.
 
-    One HTML file that loads nothing from anywhere.
+    What the model no longer saw, why, and what it cost: of the recorded requests of a session of
+    nanobot's; of anything else, and with `--window` or `--model`, of a replay. One HTML file that
+    loads nothing from anywhere.
 
     \b
     Examples:
       nanobot-context report cli:direct -o page.html --open
-      nanobot-context report chat.json --window 32000 --events events.jsonl
+      nanobot-context report chat.json --window 32000 --lang zh
+      nanobot-context report cli:direct --redact
     """
     from nanobot_context.cli.in_force import in_force
     from nanobot_context.report import write_report
@@ -278,6 +290,8 @@ def report(
             records=[] if window is not None or model is not None else known.records(conversation),
             settings=known.settings,
             on_request=on_request,
+            language=lang,
+            redact=redact,
         )
     if as_json:
         output.print_json({"path": str(path), "bytes": path.stat().st_size})

@@ -12,7 +12,8 @@ from nanobot_context.cli import output
 from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord
-from nanobot_context.replay import Replay, message_text
+from nanobot_context.message_texts import message_text, replaced_by
+from nanobot_context.replay import Replay
 
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
@@ -26,6 +27,8 @@ REASONS = {
     "budget": "over budget",
     "joined": "joined with another",
 }
+# What a later result makes of one: see `replaced_by`.
+_LATER = {"repeated": "same as", "again": "asked again in", "changed": "file written in"}
 # Names that a request no longer says: so many are printed; all of them are in the JSON.
 _LOST_SHOWN = 20
 # Of a text; in a pipe all of them.
@@ -45,11 +48,11 @@ def print_each(messages: Sequence[Message], each: Sequence[int]) -> None:
     ]
     rows = (
         [
-            *(f"{index:,}", f"{turn:,}", message["role"], f"{own:,}", f"{own / whole:.1%}"),
+            *(f"{number:,}", f"{turn:,}", message["role"], f"{own:,}", f"{own / whole:.1%}"),
             message_text(message)[:_TEXT_CHARS],
         ]
-        for index, (message, turn, own) in enumerate(
-            zip(messages, turns_of(messages), each, strict=True)
+        for number, (message, turn, own) in enumerate(
+            zip(messages, turns_of(messages), each, strict=True), 1
         )
     )
     output.print_table(columns, rows)
@@ -66,13 +69,22 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
         Column("cut, and why", style="yellow", flexible=True),
     ]
     columns.append(Column("text", style="dim", flexible=True))
+    later = replaced_by(conversation.messages)
+    left = [fate for fate in played.messages if fate.state != "left out" and fate.role != "system"]
+    oldest = left[0].index if left else 0
     rows = []
     for fate in played.messages:
         if only_cuts and fate.state == "kept":
             continue
         role = f"{fate.role} {fate.tool}" if fate.tool else fate.role
-        why = "" if fate.state == "kept" else f"{fate.state}: {_reason(fate.reason)}"
-        row = [f"{fate.index:,}", f"{fate.turn:,}", role, f"{fate.tokens:,}"]
+        why = _reason(fate.reason)
+        if fate.index in later:
+            kind, by = later[fate.index]
+            why = f"{_LATER[kind]} #{by + 1:,}"
+        elif fate.reason == "budget":
+            why = "oldest rounds" if fate.index < oldest else "worth less than what stayed"
+        why = "" if fate.state == "kept" else f"{fate.state}: {why}"
+        row = [f"{fate.index + 1:,}", f"{fate.turn:,}", role, f"{fate.tokens:,}"]
         text = message_text(conversation.messages[fate.index])[:_TEXT_CHARS]
         rows.append([*row, f"{fate.tokens_after:,}", why, text])
     output.print_table(columns, rows)
@@ -210,11 +222,11 @@ def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
     for cut in made.cuts:
         role = conversation.messages[cut.index]["role"]
         note(
-            f"{cut.index:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
+            f"{cut.index + 1:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
             f"{_reason(cut.reason)}"
         )
     for lost in made.lost[:_LOST_SHOWN]:
-        note(f"{lost.index:>6,}  no longer said: {lost.kind} {output.one_line(lost.text)}")
+        note(f"{lost.index + 1:>6,}  no longer said: {lost.kind} {output.one_line(lost.text)}")
     if len(made.lost) > _LOST_SHOWN:
         note(f"        and {len(made.lost) - _LOST_SHOWN:,} more that are no longer said")
 

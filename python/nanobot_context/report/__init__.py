@@ -1,14 +1,15 @@
-"""One HTML file that shows what becomes of a conversation at a window.
+"""One HTML file that shows what the model no longer saw of a conversation, why, and what it cost.
 
 The file needs no network and runs nothing but its own script: see `page`. It holds the texts of the
-conversation.
+conversation, unless it is redacted.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from nanobot_context.arguments import check_instance, invalid
 from nanobot_context.conversations import Conversation
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from nanobot_context.guard.record import RequestRecord
     from nanobot_context.settings import Settings
 
-__all__ = ["report_page", "write_report"]
+__all__ = ["Language", "report_page", "write_report"]
+
+Language = Literal["en", "zh"]
 
 
 def write_report(
@@ -37,26 +40,32 @@ def write_report(
     max_output_tokens: int | None = None,
     settings: Settings | None = None,
     on_request: Callable[[int, int], None] | None = None,
-) -> Replay:
-    """Replay `conversation` at a window and write the page that shows it; return the replay.
+    language: Language | None = None,
+    redact: bool = False,
+) -> Replay | None:
+    """Write the page of a conversation: of its recorded requests, or else of a replay.
 
-    Costs what `replay` does. The page has each text of the conversation once, and each text that
-    was cut out of one.
+    A replay costs what `replay` does. The page has each text of the conversation once.
 
     Args:
         conversation: The conversation; its tool schemas count where it has some.
         path: The file to write; replaced where it is there. Readable as the process's new files
             are.
-        window_tokens: The window.
+        window_tokens: The window of a replay.
         model: The model that tokens are counted for; `None` is the conversation's.
-        events: What really happened, as `nanobot_context.events` tells it: objects, or the lines
-            of a file of events. Those of other sessions are left out.
+        events: Events of summaries and of what was learned, as `nanobot_context.events` tells
+            them: objects, or the lines of a file. Those of other sessions are left out.
         learned: What providers taught, as `status().learned` has it.
-        records: The requests of the conversation that were recorded, oldest first; the page says
-            what was sent by them, and that the rest is a replay.
-        max_output_tokens: The limit for an answer: see `replay`.
-        settings: Limits of the compression.
-        on_request: Called after each request with how many are done and how many there are.
+        records: The requests of the conversation that were recorded, oldest first.
+        max_output_tokens: The limit for an answer of a replay: see `replay`.
+        settings: Limits of a replay's compression.
+        on_request: Called after each request of a replay with how many are done and how many
+            there are.
+        language: That of the page; `None` is that of the locale.
+        redact: Whether the page is without texts and names: numbers, roles and tools only.
+
+    Returns:
+        The replay; `None` where there are records.
 
     Raises:
         OSError: The file cannot be written.
@@ -66,33 +75,51 @@ def write_report(
     check_instance("conversation", conversation, Conversation)
     if not isinstance(path, str | Path):
         raise invalid("path", "a path", path)
-    replayed = replay(
-        conversation.messages,
-        window_tokens,
-        model or conversation.model,
-        tools=conversation.tools,
-        max_output_tokens=max_output_tokens,
-        settings=settings,
-        archive=originals_of(conversation.source),
-        on_request=on_request,
+    replayed = None
+    if not records:
+        replayed = replay(
+            conversation.messages,
+            window_tokens,
+            model or conversation.model,
+            tools=conversation.tools,
+            max_output_tokens=max_output_tokens,
+            settings=settings,
+            archive=originals_of(conversation.source),
+            on_request=on_request,
+        )
+    made = report_page(
+        conversation,
+        replayed,
+        events=events,
+        learned=learned,
+        records=records,
+        language=language,
+        redact=redact,
     )
-    Path(path).write_bytes(
-        report_page(conversation, replayed, events=events, learned=learned, records=records)
-    )
+    Path(path).write_bytes(made)
     return replayed
 
 
 def report_page(
     conversation: Conversation,
-    replayed: Replay,
+    replayed: Replay | None,
     *,
     events: Iterable[Mapping[str, Any] | TelemetryEvent] | None = None,
     learned: Mapping[str, Mapping[str, Any]] | None = None,
     records: Sequence[RequestRecord] = (),
+    language: Language | None = None,
+    redact: bool = False,
 ) -> bytes:
-    """Return the page of a replay, in UTF-8: see `write_report`."""
+    """Return the page of a replay, or without one of `records`, in UTF-8: see `write_report`."""
     check_instance("conversation", conversation, Conversation)
-    check_instance("replayed", replayed, Replay)
-    return page(
-        conversation.name, render(conversation, replayed, events or (), learned or {}, records)
-    )
+    check_instance("replayed", replayed, Replay, optional=bool(records))
+    if language not in (None, "en", "zh"):
+        raise invalid("language", "`en` or `zh`", language)
+    data = render(conversation, replayed, events or (), learned or {}, records, redact=redact)
+    return page("" if redact else conversation.name, data, language or locale_language())
+
+
+def locale_language() -> Language:
+    """Return the language of the locale, of those that there are."""
+    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return "zh" if next(filter(None, names), "").startswith("zh") else "en"

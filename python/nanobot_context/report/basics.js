@@ -4,25 +4,34 @@
 // markup, and no text becomes an address, a style or a handler.
 
 const report = JSON.parse(document.getElementById("data").textContent);
+const phrases = Object.assign(Object.create(null), JSON.parse(document.getElementById("phrases").textContent));
+const language = document.documentElement.lang;
 
-const requests = report.requests.map(([position, turn, before, after, reused, over, error], number) => ({
-  number, position, turn, before, after, reused, over, error, cuts: [],
-  tokensBefore: sum(before), tokensAfter: sum(after),
-}));
-
-const messages = report.messages.map((columns, index) => {
-  const [turn, role, tool, tokens, state, reason, tokensAfter, firstRequest, text] = columns;
-  return { index, turn, role, tool, tokens, state, reason, tokensAfter, firstRequest, text: report.texts[text], cuts: [] };
+const requests = report.requests.map((columns, number) => {
+  const [at, turn, first, stop, before, after, window, reused, answer, refusals, outcome, isSubagent, error, lost,
+    lostNames, cutMessages, restored, leftOut] = columns;
+  return {
+    number, at, turn, first, stop, before, after, window: window?.[0] ?? report.window, reused, answer, refusals, outcome,
+    isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, cuts: [],
+    tokensBefore: sum(before), tokensAfter: sum(after),
+  };
 });
 
-for (const [request, index, reason, tokensBefore, tokensAfter, removed, keptIn] of report.cuts) {
-  const cut = { request, index, reason, tokensBefore, tokensAfter, removed: report.texts[removed], keptIn };
-  requests[request].cuts.push(cut);
-  messages[index].cuts.push(cut);
+const messages = report.messages.map(([turn, role, tool, tokens, text, length], index) =>
+  ({ index, turn, role, tool, tokens, length, text: report.texts[text] }));
+
+for (const [request, index, reason, tokensBefore, tokensAfter, kept, keptIn] of report.cuts) {
+  requests[request].cuts.push({ request, index, reason, tokensBefore, tokensAfter, kept, keptIn });
 }
+for (const request of requests) {
+  request.turn ??= messages[(request.stop ?? 0) - 1]?.turn ?? null;
+}
+
+const replaced = new Map(report.replaced.map(([index, why, later]) => [index, { why, later }]));
 
 const partNames = {
   system: "System", schemas: "Schemas, framing", user: "User", assistant: "Assistant", tool: "Tool results",
+  fixed: "System and tools", conversation: "Conversation",
 };
 const partOfRole = { __proto__: null, developer: "system", function: "tool" };
 
@@ -37,11 +46,11 @@ const reasons = {
   many_results: "tool results together above their share of the window",
   long_message: "a long older message",
   joined: "joined with another",
-  budget: "the request was over its budget",
+  budget: "the request was larger than its room",
 };
 
-const commas = new Intl.NumberFormat("en-US");
-const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumSignificantDigits: 3 });
+const commas = new Intl.NumberFormat(language);
+const compact = new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 });
 
 function sum(numbers) {
   return numbers.reduce((total, number) => total + number, 0);
@@ -51,21 +60,28 @@ function largest(numbers) {
   return numbers.reduce((one, other) => Math.max(one, other), 0);
 }
 
+/** Returns a phrase in the language of the page, with values in place of `{0}`, `{1}` and so on. */
+function t(phrase, ...values) {
+  return (phrases[phrase] ?? phrase).replace(/\{(\d)\}/g, (_, place) => values[place]);
+}
+
+/** Returns the parts of a phrase around elements that stand in it in place of `{0}` and so on. */
+function parts(phrase, ...nodes) {
+  return (phrases[phrase] ?? phrase).split(/\{(\d)\}/).map((part, n) => (n % 2 ? nodes[part] : part));
+}
+
 /** Returns a number as it is read: 12,345. */
 function say(number) {
   return commas.format(number);
 }
 
 function plural(number, noun) {
-  return `${say(number)} ${noun}${number === 1 ? "" : "s"}`;
+  const known = phrases[`{0} ${noun}s`];
+  return known ? known.replace("{0}", say(number)) : `${say(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 function freed(cut) {
   return cut.tokensBefore - cut.tokensAfter;
-}
-
-function inWords(reason) {
-  return reasons[reason] ?? reason;
 }
 
 function percent(part, whole) {
@@ -132,4 +148,52 @@ function beginning(text, length) {
 /** Returns somebody else's words, which turn nothing around them. */
 function quoted(text) {
   return el("bdi", {}, visible(text));
+}
+
+function capital(text) {
+  return text[0].toUpperCase() + text.slice(1);
+}
+
+/** Returns what became of the messages in a request: by index `state`, `cut`; and where it begins and ends. */
+function fates(number) {
+  const request = requests[number];
+  const { first, stop } = request ?? { first: 0, stop: messages.length };
+  const of = new Map();
+  const take = (cut) => of.set(cut.index, { state: cut.tokensAfter ? "shortened" : "left out", cut });
+  if (report.isRecord) {
+    for (const [from, to] of request?.leftOut ?? []) {
+      for (let index = from; index <= to; index += 1) {
+        of.set(index, { state: "left out", cut: null });
+      }
+    }
+    request?.cuts.forEach(take);
+  } else {
+    for (let n = 0; n <= number && requests[n]; n += 1) {
+      requests[n].restored.forEach((index) => of.delete(index));
+      requests[n].cuts.forEach(take);
+    }
+  }
+  for (const [index, { cut }] of of) {
+    if (cut?.reason === "joined") {
+      of.delete(index);
+    }
+  }
+  return { of, first, stop };
+}
+
+/** Returns why a message is not sent whole: what stands for it, or what else decided. */
+function why(message, fate, oldest) {
+  const later = replaced.get(message.index);
+  if (later && later.later < (requests[page.selected]?.stop ?? Infinity)) {
+    const link = plainButton(`#${say(later.later + 1)}`, () => openMessage(messages[later.later]));
+    const said = {
+      repeated: "the same stands in {0}", again: "the same call was made again: {0}", changed: "the file was written since: {0}",
+    };
+    return fragment(...parts(said[later.why], link));
+  }
+  const reason = fate.cut?.reason ?? "budget";
+  if (reason !== "budget") {
+    return t(reasons[reason] ?? reason);
+  }
+  return t(message.index < oldest ? "one of the oldest rounds" : "worth less for its tokens than what stayed");
 }

@@ -3,7 +3,8 @@
 // The panel with one request or one message.
 
 const firstCharacters = 20_000; // of a text: the rest is shown when asked for
-const firstCuts = 40;
+const firstEntries = 40;
+const foldedLines = 3; // so many that were not sent are shown; more of them are folded
 
 const detail = { opener: null, message: null, request: null };
 
@@ -37,7 +38,7 @@ function openDetail(children, keepFocus) {
 
 function detailHead(title, note, before, after) {
   const button = (name, sign, onclick) =>
-    el("button", { type: "button", "aria-label": name, disabled: !onclick, onclick: onclick || null }, sign);
+    el("button", { type: "button", "aria-label": t(name), disabled: !onclick, onclick: onclick || null }, sign);
   return el("div", { class: "detail-head" },
     el("div", {}, el("h2", { id: "detail-title" }, title), el("p", {}, note)),
     el("div", { class: "buttons" },
@@ -45,17 +46,47 @@ function detailHead(title, note, before, after) {
 }
 
 /** Returns a text as it was written, its beginning first where it is long; what is searched for is marked. */
-function words(text, name = "") {
+function words(text) {
   const all = visible(text);
-  const box = el("pre", { class: name, tabindex: 0, dir: "auto" }, ...marked(beginning(all, firstCharacters)));
+  const box = el("pre", { tabindex: 0, dir: "auto" }, ...marked(beginning(all, firstCharacters)));
   if (all.length <= firstCharacters) {
     return box;
   }
   const more = el("button", { type: "button", class: "more", onclick: () => {
     box.replaceChildren(...marked(all));
     more.remove();
-  } }, `Show all ${say(all.length)} characters`);
+  } }, t("Show all {0} characters", say(all.length)));
   return el("div", {}, box, more);
+}
+
+/** Returns a text of which some was sent: that in black, the rest grey, and folded where it is long. */
+function keptWords(text, kept) {
+  const box = el("pre", { class: "cut-text", tabindex: 0, dir: "auto" });
+  const gone = (piece) => {
+    if (!piece) {
+      return;
+    }
+    const lines = piece.replace(/^\n|\n$/g, "").split("\n").length;
+    const node = el("del", {}, ...marked(visible(piece)));
+    if (lines <= foldedLines && piece.length < 400) {
+      box.append(node);
+      return;
+    }
+    const button = el("button", { type: "button", class: "gone", "aria-expanded": "false", onclick: () => {
+      const isOpen = button.getAttribute("aria-expanded") === "true";
+      button.setAttribute("aria-expanded", String(!isOpen));
+      isOpen ? node.remove() : button.after(node);
+    } }, t("{0} not sent", `${plural(lines, "line")}, ${plural(piece.length, "character")}`));
+    box.append(button);
+  };
+  let from = 0;
+  for (let n = 0; n < kept.length; n += 2) {
+    gone(text.slice(from, kept[n]));
+    box.append(el("span", {}, ...marked(visible(text.slice(kept[n], kept[n + 1])))));
+    from = kept[n + 1];
+  }
+  gone(text.slice(from));
+  return box;
 }
 
 function marked(text) {
@@ -74,49 +105,16 @@ function marked(text) {
   return [...found, text.slice(from)];
 }
 
-function tokensOf(cut) {
-  return `${say(cut.tokensBefore)}${cut.tokensAfter ? ` → ${say(cut.tokensAfter)}` : ", left out"}`;
-}
-
-function origin(cut) {
-  const name = `The original is message ${say(cut.index + 1)} of `;
-  return [
-    el("p", { class: "quiet" }, name, quoted(report.source)),
-    cut.keptIn && el("p", { class: "quiet" }, "and in the file that the request names: ", quoted(cut.keptIn)),
-  ];
-}
-
-/** Returns a cut as a button that opens what was removed. */
-function cutEntry(cut, name) {
-  const inside = el("div", { class: "inside", hidden: true });
-  const toggle = () => {
-    inside.hidden = !inside.hidden;
-    button.setAttribute("aria-expanded", String(!inside.hidden));
-    if (!inside.hasChildNodes()) {
-      const open = () => openMessage(messages[cut.index]);
-      const whole = detail.message === null && plainButton(`All of ${messageName(cut.index)}`, open);
-      fill(inside, [
-        cut.removed ? words(cut.removed, "removed") : el("p", { class: "quiet" }, "No text was removed."),
-        origin(cut),
-        whole,
-      ]);
-    }
-  };
-  const button = el("button", { type: "button", "aria-expanded": "false", onclick: toggle },
-    el("b", {}, name), el("span", {}, tokensOf(cut)), el("span", { class: "why" }, inWords(cut.reason)));
-  return el("div", { class: "cut" }, button, inside);
-}
-
 /** Returns the first entries and a button for as many again. */
 function paged(entries, make) {
   const box = el("div");
   const more = el("button", { type: "button", class: "more" });
   let shown = 0;
   const go = () => {
-    more.before(...entries.slice(shown, shown + firstCuts).map(make));
-    shown += firstCuts;
+    more.before(...entries.slice(shown, shown + firstEntries).map(make));
+    shown += firstEntries;
     more.hidden = shown >= entries.length;
-    more.textContent = `${say(entries.length - shown)} more`;
+    more.textContent = t("{0} more", say(entries.length - shown));
   };
   box.append(more);
   more.addEventListener("click", go);
@@ -124,73 +122,121 @@ function paged(entries, make) {
   return box;
 }
 
-function messageName(index) {
-  return `message ${say(index + 1)}`;
-}
-
-function capital(text) {
-  return text[0].toUpperCase() + text.slice(1);
+/** Returns a cut as a button that opens its message. */
+function cutEntry(cut) {
+  const message = messages[cut.index];
+  const tokens = `${say(cut.tokensBefore)}${cut.tokensAfter ? ` → ${say(cut.tokensAfter)}` : `, ${t("left out")}`}`;
+  const name = fragment(`#${say(cut.index + 1)} · `, message.tool ? quoted(message.tool) : message.role);
+  return el("div", { class: "cut" },
+    el("button", { type: "button", onclick: () => openMessage(message) }, el("b", {}, name), el("span", {}, tokens)),
+    el("p", { class: "quiet" }, why(message, { cut }, list.oldest)));
 }
 
 /** Returns the table of a request's tokens. */
 function tokensTable(request) {
-  const row = (name, before, after) => el("tr", {},
-    name, el("td", { class: "number" }, say(before)), el("td", { class: "number" }, request.error ? "–" : say(after)));
-  const heads = [el("th", {}, "Tokens"), el("th", { class: "number" }, "before"), el("th", { class: "number" }, "sent")];
-  const parts = report.parts
+  const cell = (value) => el("td", { class: "number" }, value);
+  const line = (name, before, after) => el("tr", {}, name, cell(say(before)), cell(request.error ? "–" : say(after)));
+  const heads = [el("th", {}, t("Tokens")), el("th", { class: "number" }, t("before")), el("th", { class: "number" }, t("sent"))];
+  const body = report.parts
     .map((part, n) => [part, request.before[n], request.after[n]])
     .filter(([, before, after]) => before || after)
-    .map(([part, before, after]) => row(el("td", { class: `role swatch-${part}` }, partNames[part]), before, after));
-  const total = row(el("td", {}, el("b", {}, "Together")), request.tokensBefore, request.tokensAfter);
-  return el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, parts, total));
+    .map(([part, before, after]) => line(el("td", { class: `role swatch-${part}` }, t(partNames[part])), before, after));
+  const total = line(el("td", {}, el("b", {}, t("Together"))), request.tokensBefore, request.tokensAfter);
+  return el("table", {}, el("thead", {}, el("tr", {}, heads)), el("tbody", {}, body, total));
+}
+
+/** Returns what a request no longer says, each name as a link to the message that it stood in. */
+function lostNames({ lost, lostNames: count }) {
+  const names = lost.flatMap(([index, name], n) => [
+    n ? ", " : "",
+    index === null || !messages[index] ? quoted(name) : plainButton(quoted(name), () => openMessage(messages[index])),
+  ]);
+  const more = count > lost.length && t(lost.length ? " and {0} more" : "{0}", say(count - lost.length));
+  return [el("h3", {}, t("Names that it no longer says")), el("p", {}, names, more)];
+}
+
+function outcomeOf(request) {
+  const said = {
+    "gave up": "Nothing small enough was left to send: the user was told so.",
+    failed: "It failed with an error that says nothing of its size.",
+    over: "What must stay takes some of the room for the answer.",
+  }[request.outcome];
+  return [
+    ...refusalsOf(request),
+    request.refusals.length > 0 && request.outcome === "answered" &&
+      t("Sent again with {0} tokens, it was answered.", say(request.tokensAfter)),
+    said && t(said),
+  ].filter(Boolean).map((text) => el("p", { class: "bad" }, text));
 }
 
 function openRequest(request, { keepFocus = false } = {}) {
   Object.assign(detail, { request, message: null });
   const step = (by) => requests[request.number + by] && (() => page.select(request.number + by, { open: true }));
-  const note = `turn ${say(request.turn)} · ${plural(request.position, "message")} so far`;
+  const note = [
+    request.at && time(request.at), request.turn !== null && t("turn {0}", say(request.turn)),
+    request.isSubagent && t("of a subagent"),
+  ].filter(Boolean).flatMap((fact, n) => (n ? [" · ", fact] : [fact]));
   const cuts = request.cuts.toSorted((one, other) => freed(other) - freed(one));
-  const cutName = (cut) => {
-    const { role, tool } = messages[cut.index];
-    return fragment(`${capital(messageName(cut.index))} · `, tool ? quoted(tool) : role);
-  };
+  const unknown = report.isRecord ? request.cutMessages - cuts.length : 0;
+  const heading = report.isRecord ? "{0} cut" : "{0} newly cut in this request";
   openDetail([
-    detailHead(`Request ${say(request.number + 1)}`, note, step(-1), step(1)),
-    request.error && el("p", { class: "bad" }, "Cannot be sent: ", quoted(request.error)),
-    request.over && !request.error && el("p", { class: "bad" }, "What must stay takes some of the room for the answer."),
+    detailHead(t("Request {0}", say(request.number + 1)), fragment(...note), step(-1), step(1)),
+    request.error && el("p", { class: "bad" }, t("Cannot be sent: "), quoted(request.error)),
+    outcomeOf(request),
     tokensTable(request),
-    !request.error && el("p", { class: "quiet more" },
-      `${percent(request.reused, request.tokensAfter)} of it begins as the request before did.`),
-    el("h3", {}, cuts.length ? `${plural(cuts.length, "new cut")} in this request` : "Nothing new is cut in this request"),
-    cuts.length > 0 && paged(cuts, (cut) => cutEntry(cut, cutName(cut))),
+    request.reused !== null && !request.error && el("p", { class: "quiet more" },
+      t(report.isRecord ? "{0} of it came out of the provider's cache." : "{0} of it begins as the request before did.",
+        percent(request.reused, request.tokensAfter))),
+    request.lostNames > 0 && lostNames(request),
+    el("h3", {}, request.cutMessages ? t(heading, plural(request.cutMessages, "message")) : t("Nothing is cut in this request")),
+    cuts.length > 0 && paged(cuts, cutEntry),
+    unknown > 0 && el("p", { class: "quiet" }, t("Of {0} more only the list says what became of them.", say(unknown))),
   ], keepFocus);
 }
 
 function openMessage(message, { keepFocus = false } = {}) {
   Object.assign(detail, { message, request: null });
-  const place = list.shown.indexOf(message);
-  const step = (by) => place >= 0 && list.shown[place + by] && (() => {
-    activate(place + by);
-    openMessage(list.shown[list.active]);
-  });
+  const place = list.shown.findIndex((row) => row.message === message);
+  const beside = (by) => {
+    const next = place + by + (list.shown[place + by]?.members ? by : 0);
+    return place >= 0 && list.shown[next]?.message && (() => {
+      activate(next);
+      openMessage(list.shown[next].message);
+    });
+  };
+  const fate = fateOf(message);
   openDetail([
-    detailHead(capital(messageName(message.index)), aboutMessage(message), step(-1), step(1)),
-    message.state !== "kept" && fateOf(message),
-    message.cuts.length > 0 && el("h3", {}, "Cuts, the first one first"),
-    message.cuts.length > 0 && paged(message.cuts, (cut) => cutEntry(cut, `Request ${say(cut.request + 1)}`)),
-    el("h3", {}, "All that it says"),
-    message.text ? words(message.text) : el("p", { class: "quiet" }, "Nothing."),
+    detailHead(t("Message {0}", say(message.index + 1)), aboutMessage(message), beside(-1), beside(1)),
+    fate.state !== "kept" && el("p", { class: "note" }, fateWords(message, fate)),
+    fate.cut?.keptIn && el("p", { class: "quiet" }, t("The original is in the file that the request names: "), quoted(fate.cut.keptIn)),
+    fate.state === "shortened" && !fate.cut.kept.length && el("p", { class: "quiet" },
+      t("Which of its lines were sent is not known: a mark or other words stand for them.")),
+    bodyOf(message, fate),
   ], keepFocus);
 }
 
-function aboutMessage({ role, tool, turn, tokens }) {
-  return fragment(role, tool && [" · ", quoted(tool)], ` · turn ${say(turn)} · ${plural(tokens, "token")}`);
+function bodyOf(message, fate) {
+  if (report.isRedacted) {
+    return el("p", { class: "quiet" }, t("{0} characters, which this page leaves out", say(message.length)));
+  }
+  if (!message.text) {
+    return el("p", { class: "quiet" }, t("Nothing."));
+  }
+  return fate.state === "shortened" && fate.cut.kept.length ? keptWords(message.text, fate.cut.kept) : words(message.text);
 }
 
-/** Returns what has become of a message that is not kept. */
-function fateOf({ state, tokensAfter, reason, firstRequest }) {
-  const what = state === "shortened" ? `Shortened to ${plural(tokensAfter, "token")} in` : "Left out of";
-  return el("p", { class: "note" },
-    `${what} the last request: ${inWords(reason)}. `,
-    plainButton(`First in request ${say(firstRequest + 1)}`, () => page.select(firstRequest, { open: true })));
+function aboutMessage({ role, tool, turn, tokens }) {
+  return fragment(role, tool && [" · ", quoted(tool)], ` · ${t("turn {0}", say(turn))} · ${plural(tokens, "token")}`);
+}
+
+/** Returns what has become of a message that is not kept, and why. */
+function fateWords(message, fate) {
+  const request = plainButton(t("request {0}", say(page.selected + 1)), () => page.select(page.selected, { open: true }));
+  if (fate.state === "not asked for") {
+    return parts("nanobot itself did not put it into {0}: it is older than its history.", request);
+  }
+  const reason = why(message, fate, list.oldest);
+  return fate.state === "shortened"
+    ? parts("Shortened to {1} in {0}: {2}.", request, plural(fate.cut.tokensAfter, "token"), reason)
+    : parts("Left out of {0}: {1}.", request, reason);
 }

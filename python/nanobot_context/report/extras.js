@@ -1,6 +1,6 @@
 "use strict";
 
-// What only some reports have: summaries, what was learned, what happened.
+// What only some reports have: summaries, what was learned. And money, at prices that the reader types.
 
 const lessonNames = {
   __proto__: null,
@@ -8,7 +8,6 @@ const lessonNames = {
   output_tokens: "longest answer",
   ratio: "tokens it counts for one of ours",
 };
-const firstEvents = 100;
 
 function time(at) {
   return quoted((at ?? "").slice(0, 19).replace("T", " "));
@@ -18,74 +17,62 @@ function spaced(name) {
   return quoted(name.replaceAll("_", " "));
 }
 
-/** Fills a table, and shows the section that it is in, where there are rows. */
-function showTable(section, table, heads, rows) {
-  byId(section).hidden = rows.length === 0;
-  byId(table).append(
-    el("thead", {}, el("tr", {}, heads.map(([name, kind]) => el("th", { class: kind }, name)))),
-    el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, n) => el("td", { class: heads[n][1] }, cell))))));
-}
-
 function summaryEntry(summary) {
   const share = messages.length ? Math.min((100 * (summary.covers ?? 0)) / messages.length, 100) : 0;
-  const says = `covers ${Math.round(share)} % of the messages`;
+  const says = t("covers {0} % of the messages", Math.round(share));
   const bar = svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", role: "img", "aria-label": says },
     svg("rect", { width: share, height: 6 }));
   const facts = [
-    summary.covers !== null && `covers ${plural(summary.covers, "message")}`,
-    summary.made_by && `made by ${summary.made_by === "local" ? "rules" : "a model"}`,
-    summary.status && spaced(summary.status),
+    summary.covers !== null && t("covers {0}", plural(summary.covers, "message")),
+    summary.made_by && t(summary.made_by === "local" ? "made by rules" : "made by a model"),
+    summary.status && (phrases[summary.status] ?? spaced(summary.status)),
     summary.at && time(summary.at),
   ].filter(Boolean).flatMap((fact) => [" · ", fact]);
   return el("li", {},
-    el("p", {}, el("b", {}, summary.version === null ? "Summary" : `Version ${summary.version}`), facts),
+    el("p", {}, el("b", {}, summary.version === null ? t("Summary") : t("Version {0}", summary.version)), facts),
     el("div", { class: "bar" }, bar),
-    summary.error && el("p", {}, "Error: ", quoted(summary.error)),
-    summary.text && el("details", {}, el("summary", {}, "Text"), words(summary.text)));
+    summary.error && el("p", {}, t("Error: "), quoted(summary.error)),
+    summary.text && el("details", {}, el("summary", {}, t("Text")), words(summary.text)));
 }
 
 function lessonCells({ model, what, script, value, at }) {
-  const name = fragment(lessonNames[what] ?? quoted(what), script && [" (", spaced(script), ")"]);
+  const name = fragment(lessonNames[what] ? t(lessonNames[what]) : quoted(what), script && [" (", spaced(script), ")"]);
   return [quoted(model ?? ""), name, value === null ? "" : say(value), time(at)];
 }
 
-function eventCells([at, kind, model, facts]) {
-  const numbers = Object.entries(facts).flatMap(([name, value], n) =>
-    [n ? ", " : "", spaced(name), " ", typeof value === "number" ? say(value) : quoted(value)]);
-  return [time(at), spaced(kind), quoted(model ?? ""), fragment(...numbers)];
-}
-
-const recorded = report.recorded.map(
-  ([at, before, sent, refused, window, source, cut, gone, prompt, cached, outcome, isSubagent]) =>
-    ({ at, before, sent, refused, window, source, cut, gone, prompt, cached, outcome, isSubagent }));
-
-function sentCells(one) {
-  const said = [
-    ...one.refused.map((tokens) => `refused at ${say(tokens)}`),
-    one.outcome !== "answered" && one.outcome,
-    one.isSubagent && "subagent",
-  ].filter(Boolean).join(", ");
-  return [time(one.at), say(one.before), say(one.sent), say(one.window), say(one.cut), say(one.gone),
-    el("span", { class: one.refused.length || one.outcome !== "answered" ? "bad" : "" }, said)];
-}
-
 function showExtras() {
-  const sentHeads = [["When", "when"], ["Before", "number"], ["Sent", "number"], ["Window", "number"],
-    ["Messages cut", "number"], ["Names gone", "number"], ["What happened"]];
-  showTable("recorded", "sends", sentHeads, recorded.slice(-firstEvents).map(sentCells));
-  if (recorded.length > firstEvents) {
-    const note = `The last ${firstEvents} of ${plural(recorded.length, "request")}.`;
-    byId("sends").after(el("p", { class: "quiet more" }, note));
-  }
   byId("summaries").hidden = report.summaries.length === 0;
   byId("timeline").append(...report.summaries.map(summaryEntry));
-  const lessonHeads = [["Model"], ["What"], ["Value", "number"], ["When", "when"]];
-  showTable("learned", "lessons", lessonHeads, report.learned.map(lessonCells));
-  const eventHeads = [["When", "when"], ["What", "when"], ["Model"], ["Numbers", "wide"]];
-  const newest = report.events.slice(-firstEvents);
-  showTable("happened", "events", eventHeads, newest.map(eventCells));
-  if (newest.length < report.events.length) {
-    const note = `The last ${firstEvents} of ${plural(report.events.length, "event")}.`;
-    byId("events").after(el("p", { class: "quiet more" }, note));
+  const heads = [["Model"], ["What"], ["Value", "number"], ["When", "when"]];
+  const cells = (lesson) => lessonCells(lesson).map((cell, n) => el("td", { class: heads[n][1] }, cell));
+  byId("learned").hidden = report.learned.length === 0;
+  byId("lessons").append(
+    el("thead", {}, el("tr", {}, heads.map(([name, kind]) => el("th", { class: kind }, t(name))))),
+    el("tbody", {}, report.learned.map((lesson) => el("tr", {}, cells(lesson)))));
+}
+
+/** Returns sums over the requests that were answered or, in a replay, can be sent. */
+function totals() {
+  const those = requests.filter((request) => (report.isRecord ? request.outcome === "answered" : !request.error));
+  const total = (name) => sum(those.map((request) => request[name] ?? 0));
+  const [before, sent, reused, answer] = ["tokensBefore", "tokensAfter", "reused", "answer"].map(total);
+  return { before: Math.max(before, sent), sent, reused: Math.min(reused, sent), answer };
+}
+
+/** Says what was paid, and what would have been without compression with the same share out of a cache. */
+function showMoney() {
+  const [prompt, cached, answer] = ["prompt", "cached", "answer"].map((name) => byId(`price-${name}`).valueAsNumber);
+  if (!(prompt >= 0)) {
+    byId("money").textContent = "";
+    return;
   }
+  const sums = totals();
+  const cachedPrice = cached >= 0 ? cached : prompt;
+  const cost = (tokens) => {
+    const fromCache = sums.sent ? (tokens * sums.reused) / sums.sent : 0;
+    return ((tokens - fromCache) * prompt + fromCache * cachedPrice + sums.answer * (answer || 0)) / 1e6;
+  };
+  const money = new Intl.NumberFormat(language, { minimumFractionDigits: 2, maximumSignificantDigits: 4 });
+  byId("money").textContent = t("{0} with the package, {1} without, {2} saved",
+    ...[cost(sums.sent), cost(sums.before), cost(sums.before) - cost(sums.sent)].map((one) => money.format(one)));
 }

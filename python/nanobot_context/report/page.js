@@ -2,19 +2,23 @@
 
 // The page as a whole: its head, its keys, and which request is looked at.
 
-const page = { selected: 0, setCharts: () => {} };
+const page = { selected: 0, drawing: 0 };
 
 /** Makes a request the one that is looked at; opens it where asked to, or where one is open. */
 page.select = (number, { open = false } = {}) => {
   if (!requests.length) {
+    listMessages();
     return;
   }
   page.selected = Math.min(Math.max(number, 0), requests.length - 1);
   look(page.selected);
   byId("at").value = page.selected;
   byId("at").setAttribute("aria-valuetext", aboutRequest(requests[page.selected]));
+  listMessages({ isMove: true });
   if (open || detail.request) {
     openRequest(requests[page.selected], { keepFocus: !open });
+  } else if (detail.message) {
+    openMessage(detail.message, { keepFocus: true });
   }
 };
 
@@ -24,98 +28,100 @@ function look(number) {
   if (!request) {
     return;
   }
-  page.setCharts(request.number);
-  const fact = (name, value, kind) => el("span", { class: kind ?? "" }, `${name} `, el("b", {}, value));
+  setAt(request.number);
+  const fact = (name, value, kind) => el("span", { class: kind ?? "" }, `${t(name)} `, el("b", {}, value));
   byId("readout").replaceChildren(...[
-    fact("request", `${say(request.number + 1)} of ${say(requests.length)}`),
-    fact("turn", say(request.turn)),
+    fact("request", t("{0} of {1}", say(request.number + 1), say(requests.length))),
+    request.turn !== null && fact("turn", say(request.turn)),
     fact("before", say(request.tokensBefore)),
-    request.error ? el("span", { class: "bad" }, "cannot be sent") : fact("sent", say(request.tokensAfter)),
-    !request.error && fact("reused", percent(request.reused, request.tokensAfter)),
-    request.cuts.length > 0 && fact("new cuts", say(request.cuts.length)),
+    request.error ? el("span", { class: "bad" }, t("cannot be sent")) : fact("sent", say(request.tokensAfter)),
+    request.reused !== null && !request.error &&
+      fact(report.isRecord ? "cached" : "cacheable", percent(request.reused, request.tokensAfter)),
+    request.cutMessages > 0 && fact(report.isRecord ? "cut" : "newly cut", say(request.cutMessages)),
+    ...refusalsOf(request).map((text) => el("span", { class: "bad" }, text)),
   ].filter(Boolean));
 }
 
 function aboutRequest(request) {
-  const name = `Request ${request.number + 1} of ${requests.length}, turn ${request.turn}`;
-  const sent = request.error ? "cannot be sent" : `${plural(request.tokensAfter, "token")} sent`;
-  const cuts = request.cuts.length ? `, ${plural(request.cuts.length, "new cut")}` : "";
-  return `${name}: ${say(request.tokensBefore)} before, ${sent}${cuts}`;
+  const sent = request.error ? t("cannot be sent") : t("{0} sent", plural(request.tokensAfter, "token"));
+  const cuts = request.cutMessages ? `, ${t("{0} cut", plural(request.cutMessages, "message"))}` : "";
+  const name = t("Request {0} of {1}", request.number + 1, requests.length);
+  return `${name}: ${t("{0} before", say(request.tokensBefore))}, ${sent}${cuts}. ${refusalsOf(request).join(" ")}`.trim();
 }
 
 /** Returns the large numbers below the title: name, number, words, and whether it is a bad one. */
 function figures() {
-  return report.recorded.length ? recordedFigures() : replayedFigures();
-}
-
-function recordedFigures() {
-  const refused = sum(recorded.map((one) => one.refused.length));
-  const smaller = recorded.filter((one) => one.before > one.sent && one.outcome === "answered");
-  const unanswered = recorded.filter((one) => one.outcome !== "answered").length;
-  const reported = recorded.filter((one) => one.prompt !== null);
-  const last = recorded.at(-1);
+  const sums = totals();
+  const smaller = requests.filter((one) => one.tokensBefore > one.tokensAfter && !one.error).length;
+  const refused = sum(requests.map((one) => one.refusals.length));
+  const most = (name) => compact.format(largest(requests.map((one) => one[name])));
+  const unanswered = requests.filter((one) => one.error || ["gave up", "failed"].includes(one.outcome)).length;
+  const over = requests.filter((one) => one.outcome === "over").length;
   return [
-    ["Sent", plural(recorded.length, "request"), `the newest at a window of ${say(last.window)}`],
-    ["Largest request", compact.format(largest(recorded.map((one) => one.sent))),
-      `${compact.format(largest(recorded.map((one) => one.before)))} uncompressed`],
-    ["Made to fit", plural(smaller.length, "request"),
-      `${compact.format(sum(smaller.map((one) => one.before - one.sent)))} tokens not sent`],
-    ["Refused", plural(refused, "attempt"), refused ? "as too large, then sent again smaller" : "none was too large"],
-    ["Cache reuse", percent(sum(reported.map((one) => one.cached ?? 0)), sum(reported.map((one) => one.prompt))),
-      "of all prompt tokens, as reported"],
-    ...(unanswered ? [["Not answered", plural(unanswered, "request"), "an error, or too large for any repair", "bad"]] : []),
-  ];
-}
-
-function replayedFigures() {
-  const most = (name) => compact.format(largest(requests.map((request) => request[name])));
-  const total = (name) => sum(requests.map((request) => request[name]));
-  const failed = requests.filter((request) => request.error).length;
-  const over = requests.filter((request) => request.over).length - failed;
-  const fitted = requests.filter((request) => request.tokensBefore > report.window).length - failed;
-  const left = (state) => messages.filter((message) => message.state === state).length;
-  const problems = [failed && `${say(failed)} cannot be sent`, over && `${say(over)} in the room for the answer`];
-  return [
-    ["Conversation", plural(messages.length, "message"),
-      `${plural(messages.at(-1)?.turn ?? 0, "turn")}, ${plural(requests.length, "request")}`],
-    ["Largest request", most("tokensAfter"),
-      `of ${compact.format(report.budget)} allowed; ${most("tokensBefore")} uncompressed`],
-    ["Made to fit", plural(fitted, "request"), fitted ? "larger than the window before" : "none was larger than the window"],
-    ["Cut by now", plural(left("shortened") + left("left out"), "message"),
-      `${say(left("shortened"))} shortened, ${say(left("left out"))} left out`],
-    ["Cache reuse", percent(total("reused"), total("tokensAfter")), "of all tokens sent"],
-    ...(failed || over ? [["Too large", plural(failed + over, "request"), problems.filter(Boolean).join(", "), "bad"]] : []),
+    [report.isRecord ? "Sent" : "Replayed", plural(requests.length, "request"),
+      t("of a conversation of {0}", plural(messages.length, "message"))],
+    ["Tokens sent", compact.format(sums.sent), t("the largest request {0}, {1} uncompressed", most("tokensAfter"), most("tokensBefore"))],
+    ["Tokens avoided", compact.format(sums.before - sums.sent), t("{0} made smaller", plural(smaller, "request"))],
+    [report.isRecord ? "From the cache" : "Cacheable", percent(sums.reused, sums.sent),
+      t(report.isRecord ? "of what was sent, as reported" : "of what was sent begins as the request before")],
+    ...(report.isRecord ? [["Refused", plural(refused, "attempt"), t(refused ? "then sent again smaller" : "none was too large")]] : []),
+    ...(unanswered ? [[report.isRecord ? "Not answered" : "Too large", plural(unanswered, "request"),
+      t(report.isRecord ? "an error, or too large for any repair" : "cannot be sent"), "bad"]] : []),
+    ...(over ? [["Tight", plural(over, "request"), t("in the room for the answer"), "bad"]] : []),
   ];
 }
 
 function showHead() {
-  const counts = report.counted === "exact" ? "exact" : "estimates";
-  const hasPrompt = messages.some((message) => ["system", "developer"].includes(message.role));
-  byId("name").append(quoted(report.name));
+  const counts = { exact: "exact counts", estimated: "estimated counts", reported: "counts of the provider" }[report.counted];
+  const hasPrompt = report.isRecord || messages.some((message) => ["system", "developer"].includes(message.role));
+  byId("name").append(report.isRedacted ? t("A conversation, without its texts") : quoted(report.name));
   byId("facts").append(
-    quoted(report.model ?? "no model named"), ` · window ${say(report.window)} tokens · ${report.counted} counts`,
-    recorded.length ? fragment(" · ", quoted(recorded.at(-1).source)) : " · replay",
+    report.model === null ? t("no model named") : quoted(report.model), ` · ${t("window {0}", say(report.window))} · ${t(counts)}`,
+    report.isRecord ? fragment(" · ", quoted(report.windowSource ?? "")) : ` · ${t("a replay, not what was sent")}`,
   );
   byId("figures").append(...figures().map(([name, number, note, kind]) => el("div", { class: kind },
-    el("dt", {}, name), el("dd", { class: "big" }, number), el("dd", { class: "small" }, note))));
+    el("dt", {}, t(name)), el("dd", { class: "big" }, number), el("dd", { class: "small" }, note))));
+  byId("requests-title").append(t(report.isRecord ? "What was sent" : "Replay: what each request would hold"));
   const isThere = (_, part) => requests.some((request) => request.before[part]);
-  const swatch = (part) => el("li", { class: `swatch-${part}` }, partNames[part]);
-  byId("legend").append(...report.parts.filter(isThere).map(swatch));
-  const note = "What stands here has no system prompt: what nanobot adds to a request is not counted.";
+  const swatch = (kind, name) => el("li", { class: kind }, t(name));
+  byId("legend").append(
+    ...report.parts.filter(isThere).map((part) => swatch(`swatch-${part}`, partNames[part])),
+    swatch("swatch-ghost", "Not sent"),
+    ...(requests.some((one) => one.refusals.length) ? [swatch("swatch-refused", "Refused")] : []));
   byId("footer").append(
-    recorded.length ? "What was sent is from the record. The rest is a replay, not what was sent: " : "",
-    "Replayed from ", quoted(report.source), ` by nanobot-context ${report.version}. `,
-    `Token counts are ${counts}; no model was called. `,
-    hasPrompt || !messages.length ? "" : note,
+    t(report.isRecord ? "What was sent is from the record of requests, in the provider's tokens. "
+      : "A replay: what would be sent now, not what was sent. No model was called. "),
+    ...(report.isRedacted ? [] : [quoted(report.source), " · "]), `nanobot-context ${report.version}. `,
+    hasPrompt || !messages.length ? "" : t("What stands here has no system prompt: what nanobot adds to a request is not counted."),
   );
+}
+
+/** Puts what stands in the page's source into the language of the page. */
+function translate() {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const text = node.data.trim();
+    if (text && phrases[text] && node.parentNode.localName !== "script") {
+      node.data = node.data.replace(text, () => phrases[text]);
+    }
+  }
+  for (const node of document.body.querySelectorAll("[aria-label], [placeholder]")) {
+    for (const name of ["aria-label", "placeholder"]) {
+      const known = phrases[node.getAttribute(name)];
+      if (known) {
+        node.setAttribute(name, known);
+      }
+    }
+  }
+  document.title = document.title.replace("context report", t("context report"));
 }
 
 const themes = { "": "Auto", light: "Light", dark: "Dark" };
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = themes[theme];
-  byId("theme").setAttribute("aria-label", `Colours: ${themes[theme]}`);
+  byId("theme").textContent = t(themes[theme]);
+  byId("theme").setAttribute("aria-label", t("Colours: {0}", t(themes[theme])));
 }
 
 function nextTheme() {
@@ -143,7 +149,7 @@ function onKey(event) {
   const direction = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const isHandled = () => {
     if (direction && event.shiftKey) {
-      page.select(withCuts(direction));
+      page.select(nearestMarked(direction));
     } else if (direction) {
       page.select(page.selected + direction);
     } else if (event.key === "/") {
@@ -163,25 +169,31 @@ function onKey(event) {
   }
 }
 
-/** Returns the nearest request in a direction that cuts something; the selected one where there is none. */
-function withCuts(direction) {
+/** Returns the nearest request in a direction that was cut or refused; the selected one where there is none. */
+function nearestMarked(direction) {
   for (let number = page.selected + direction; requests[number]; number += direction) {
-    if (requests[number].cuts.length) {
+    if (isMarked(requests[number])) {
       return number;
     }
   }
   return page.selected;
 }
 
+translate();
 showHead();
 setTheme("");
 showExtras();
-byId("requests").hidden = requests.length === 0;
+byId("requests").hidden = byId("prices").hidden = requests.length === 0;
 byId("at").max = Math.max(requests.length - 1, 0);
-page.setCharts = drawCharts(look, (number) => page.select(number, { open: true }));
-startMessages((message) => openMessage(message), (message) => detail.message && openMessage(message, { keepFocus: true }));
+if (requests.length) {
+  startChart(look, (number) => page.select(number, { open: true }));
+}
+startMessages((message) => openMessage(message),
+  (message) => message && detail.message && openMessage(message, { keepFocus: true }));
 page.select(requests.length - 1);
 byId("at").addEventListener("input", () => page.select(Number(byId("at").value)));
+byId("prices").addEventListener("input", showMoney);
+byId("prices").addEventListener("submit", (event) => event.preventDefault());
 byId("theme").addEventListener("click", nextTheme);
 byId("help").addEventListener("click", () => byId("keys").showModal());
 document.addEventListener("keydown", onKey);

@@ -18,8 +18,7 @@ from typing import Any
 
 _SCRIPTS = (
     "basics.js",
-    "bars.js",
-    "charts.js",
+    "chart.js",
     "messages.js",
     "details.js",
     "extras.js",
@@ -33,12 +32,15 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-def page(name: str, data: Mapping[str, Any]) -> bytes:
+def page(name: str, data: Mapping[str, Any], language: str) -> bytes:
     """Return the page that shows `data`, in UTF-8."""
+    phrases = {} if language == "en" else json.loads(_source(f"{language}.json"))
     sources = {file: _source(file) for file in (*_SCRIPTS, _STYLE)}
     scripts = [sources[file] for file in _SCRIPTS]
     parts = {
+        "language": language,
         "title": html.escape(_printable(name)),
+        "phrases": _json(phrases),
         "policy": _policy(scripts, sources[_STYLE]),
         "style": sources[_STYLE],
         "data": _json(data),

@@ -10,23 +10,26 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import __version__
+from nanobot_context._core import __version__, count_tokens
 from nanobot_context.arguments import is_number
-from nanobot_context.message_texts import message_text
-from nanobot_context.replay import Replay, Request
+from nanobot_context.message_texts import message_text, replaced_by, tool_names
+from nanobot_context.report.places import Places, places_of
 
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
     from nanobot_context.events import TelemetryEvent
     from nanobot_context.guard.record import RequestRecord
+    from nanobot_context.replay import Replay, Request
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
 _MAX_TEXT = 200_000
 
 # The order of the stacks, from the bottom.
-_PARTS = ("system", "schemas", "user", "assistant", "tool")
+_PARTS: tuple[str, ...] = ("system", "schemas", "user", "assistant", "tool")
+_RECORDED_PARTS: tuple[str, ...] = ("fixed", "conversation")
 _SCHEMAS = ("tools", "framing")
+_LOST_SHOWN = 20
 
 # What nanobot makes `_` of in the name of a session's file.
 _NOT_IN_FILES = re.compile(r'[<>:"/\\|?*]')
@@ -34,12 +37,15 @@ _NOT_IN_FILES = re.compile(r'[<>:"/\\|?*]')
 
 @dataclass(slots=True)
 class _Texts:
-    """Texts by number."""
+    """Texts by number; none of them where they are redacted."""
 
+    is_redacted: bool
     all: list[str] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
 
     def number(self, text: str) -> int:
+        if self.is_redacted:
+            text = ""
         if text not in self.numbers:
             self.numbers[text] = len(self.all)
             gone = len(text) - _MAX_TEXT
@@ -50,96 +56,155 @@ class _Texts:
 
 def render(
     conversation: Conversation,
-    replayed: Replay,
+    replayed: Replay | None,
     events: Iterable[Mapping[str, Any] | TelemetryEvent],
     learned: Mapping[str, Mapping[str, Any]],
     records: Sequence[RequestRecord] = (),
+    *,
+    redact: bool = False,
 ) -> dict[str, Any]:
-    """Return the page's data as JSON values; `page.js` names the columns again."""
-    texts = _Texts()
+    """Return the page's data as JSON values; `basics.js` names the columns again.
+
+    Without a replay the page is of `records`.
+    """
+    texts = _Texts(redact)
     happened = list(_of_session(events, conversation))
-    messages = [
-        [
-            fate.turn,
-            fate.role,
-            fate.tool,
-            fate.tokens,
-            fate.state,
-            fate.reason,
-            fate.tokens_after,
-            fate.first_request,
-            texts.number(message_text(message)),
-        ]
-        for fate, message in zip(replayed.messages, conversation.messages, strict=True)
-    ]
-    cuts = [
-        [
-            number,
-            cut.index,
-            cut.reason,
-            cut.tokens_before,
-            cut.tokens_after,
-            texts.number(_gone(message_text(conversation.messages[cut.index]), cut.kept)),
-            cut.kept_in,
-        ]
-        for number, request in enumerate(replayed.requests)
-        for cut in request.cuts
-    ]
+    messages = conversation.messages
+    if replayed is not None:
+        model, counted, window = replayed.model, replayed.counted, replayed.window_tokens
+        requests = [_request(request, redact) for request in replayed.requests]
+        cuts = list(_cuts(replayed, messages, redact))
+        parts = _PARTS
+    else:
+        model, window, counted = records[-1].model, records[-1].window_tokens, "reported"
+        places = places_of(records, messages)
+        requests, cuts = [], []
+        for number, (record, place) in enumerate(zip(records, places, strict=True)):
+            requests.append(_recorded(record, place, redact))
+            cuts += _recorded_cuts(number, record, place, messages)
+        parts = _RECORDED_PARTS
     return {
         "version": __version__,
-        "name": conversation.name,
-        "source": conversation.source,
-        "model": replayed.model,
-        "counted": replayed.counted,
-        "window": replayed.window_tokens,
-        "budget": replayed.budget_tokens,
-        "parts": _PARTS,
-        "requests": [_request(request) for request in replayed.requests],
-        "messages": messages,
+        "isRecord": replayed is None,
+        "isRedacted": redact,
+        "name": "" if redact else conversation.name,
+        "source": "" if redact else conversation.source,
+        "model": model,
+        "counted": counted,
+        "window": window,
+        "windowSource": records[-1].window_source if replayed is None else None,
+        "parts": parts,
+        "requests": requests,
+        "messages": list(_messages(conversation, replayed, model, texts)),
         "cuts": cuts,
-        "recorded": [_recorded(record) for record in records],
-        "summaries": list(_summaries(conversation, happened)),
-        "learned": list(_learned(learned, happened)),
-        "answers": list(_answers(happened)),
-        "events": list(_events(happened)),
+        "replaced": [[index, *found] for index, found in sorted(replaced_by(messages).items())],
+        "summaries": [] if redact else list(_summaries(conversation, happened)),
+        "learned": list(_learned(learned, happened, redact)),
         "texts": texts.all,
     }
 
 
-def _gone(text: str, kept: Sequence[int]) -> str:
-    """Return what of a text is not sent, its pieces apart by an empty line."""
-    ends = [0, *kept, len(text)]
-    gone = (text[a:b].strip("\n") for a, b in zip(ends[::2], ends[1::2], strict=True))
-    return "\n\n".join(piece for piece in gone if piece.strip())
+def _messages(
+    conversation: Conversation, replayed: Replay | None, model: str | None, texts: _Texts
+) -> Iterator[list[Any]]:
+    turn, start = 0, count_tokens([], model)
+    tools = tool_names(conversation.messages)
+    for index, message in enumerate(conversation.messages):
+        turn += message["role"] == "user"
+        if replayed is not None:
+            tokens = replayed.messages[index].tokens
+        else:
+            tokens = count_tokens([message], model) - start
+        text = message_text(message)
+        yield [turn, message["role"], tools[index], tokens, texts.number(text), len(text)]
 
 
-def _recorded(record: RequestRecord) -> list[Any]:
+def _request(request: Request, redact: bool) -> list[Any]:
     return [
-        record.at,
-        record.tokens_before,
-        record.tokens_after,
-        [one.tokens for one in record.refusals],
-        record.window_tokens,
-        record.window_source,
-        record.cut_messages,
-        record.gone_names,
-        record.prompt_tokens,
-        record.cached_tokens,
-        record.outcome,
-        record.is_subagent,
-    ]
-
-
-def _request(request: Request) -> list[Any]:
-    return [
-        request.position,
+        None,
         request.turn,
+        0,
+        request.position,
         _stack(request.before),
         _stack(request.after),
+        None,
         request.reused_tokens,
-        request.over,
-        request.error,
+        None,
+        [],
+        "too large" if request.error else "over" if request.over else "",
+        False,
+        "" if redact else request.error,
+        [] if redact else list(map(list, request.lost[:_LOST_SHOWN])),
+        len(request.lost),
+        len(request.cuts),
+        request.restored,
+        [],
     ]
+
+
+def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> list[Any]:
+    names = zip(record.gone_from or [0] * len(record.gone), record.gone, strict=True)
+    stacks = [
+        [min(record.fixed_tokens, tokens), max(tokens - record.fixed_tokens, 0)]
+        for tokens in (record.tokens_before, record.tokens_after)
+    ]
+    return [
+        record.at,
+        None,
+        places.first if places else None,
+        places.stop if places else None,
+        *stacks,
+        [record.window_tokens, record.window_source],
+        record.cached_tokens,
+        record.completion_tokens,
+        [[one.tokens, one.refused, one.limit_tokens] for one in record.refusals],
+        record.outcome,
+        record.is_subagent,
+        None,
+        [] if redact else [[places.of.get(at) if places else None, name] for at, name in names],
+        record.gone_names,
+        record.cut_messages,
+        [],
+        [] if places is None else places.runs(record.left_out),
+    ]
+
+
+def _cuts(
+    replayed: Replay, messages: Sequence[Mapping[str, Any]], redact: bool
+) -> Iterator[list[Any]]:
+    for number, request in enumerate(replayed.requests):
+        for cut in request.cuts:
+            kept = _utf16(message_text(messages[cut.index]), cut.kept)
+            numbers = [number, cut.index, cut.reason, cut.tokens_before, cut.tokens_after]
+            yield [*numbers, kept, None if redact else cut.kept_in]
+
+
+def _recorded_cuts(
+    number: int,
+    record: RequestRecord,
+    places: Places | None,
+    messages: Sequence[Mapping[str, Any]],
+) -> Iterator[list[Any]]:
+    for cut in record.cuts if places else ():
+        index = places.of.get(cut.index) if places else None
+        if index is None or messages[index]["role"] != cut.role:
+            continue
+        text = message_text(messages[index])
+        # Of a text that was saved otherwise nothing is known but how much was sent.
+        kept = _utf16(text, cut.kept) if len(text) == cut.chars else []
+        yield [number, index, cut.reason, cut.tokens_before, cut.tokens_after, kept, None]
+
+
+def _utf16(text: str, positions: Sequence[int]) -> list[int]:
+    """Return positions in a text as JavaScript counts them."""
+    if not positions or text.isascii():
+        return list(positions)
+    found, at, wide = [], 0, 0
+    for position in positions:
+        wide += sum(char > "\uffff" for char in text[at:position])
+        found.append(position + wide)
+        at = position
+    return found
 
 
 def _stack(tokens: Mapping[str, int]) -> list[int]:
@@ -206,47 +271,29 @@ def _summaries(
 
 
 def _learned(
-    learned: Mapping[str, Mapping[str, Any]], events: list[dict[str, Any]]
+    learned: Mapping[str, Mapping[str, Any]], events: list[dict[str, Any]], redact: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield what is known of each model, then what the events say, with their time."""
+
+    def shown(model: str | None) -> str | None:
+        return model.partition(" at ")[0] if model and redact else model
+
     for model, lesson in learned.items():
+        known = {"at": None, "model": shown(model)}
         for what in ("window_tokens", "output_tokens"):
             if lesson.get(what) is not None:
-                yield {"at": None, "model": model, "what": what, "value": _number(lesson[what])}
+                yield {**known, "what": what, "value": _number(lesson[what])}
         for script, ratio in (lesson.get("ratios") or {}).items():
-            value = _number(ratio)
-            yield {"at": None, "model": model, "what": "ratio", "script": script, "value": value}
+            yield {**known, "what": "ratio", "script": script, "value": _number(ratio)}
     for event in events:
         if event.get("kind") == "learned":
             yield {
                 "at": _text(event.get("at")),
-                "model": _text(event.get("model")),
+                "model": shown(_text(event.get("model"))),
                 "what": _text(event.get("what")) or "",
                 "script": _text(event.get("script")),
                 "value": _number(event.get("value")),
             }
-
-
-def _answers(events: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yield time, prompt and cached tokens of each answer whose prompt the provider counted."""
-    for event in events:
-        prompt = _number(event.get("prompt_tokens"))
-        if event.get("kind") == "answered" and prompt:
-            yield [_text(event.get("at")), prompt, _number(event.get("cached_tokens"))]
-
-
-def _events(events: list[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yield time, kind, model and numbers of what else happened, but for what the replay shows."""
-    for event in events:
-        kind = _text(event.get("kind"))
-        if kind and kind not in ("answered", "compressed", "summary", "learned"):
-            facts = {
-                name: value
-                for name, value in event.items()
-                if name not in ("at", "kind", "session", "model", "content")
-                and (isinstance(value, str) or _number(value) is not None)
-            }
-            yield [_text(event.get("at")), kind, _text(event.get("model")), facts]
 
 
 def _text(value: Any) -> str | None:

@@ -251,7 +251,7 @@ def test_a_receipt_and_a_summary_go_to_standard_error(home: Path) -> None:
     out, err = run(home, "compress", "chat.json", "-w", "8000", "-o", "small.json", "--receipt")
     assert not out
     made = json.loads((home / "small.json").read_text())
-    assert re.search(r"^ +3  tool +[\d,]+ → +[\d,]+  (many results|over budget)$", err, re.M)
+    assert re.search(r"^ +4  tool +[\d,]+ → +[\d,]+  (many results|over budget)$", err, re.M)
     before, after = count_tokens(MESSAGES), count_tokens(made)
     assert f"\n{before:,} → {after:,} tokens" in err
     _, err = run(home, "compress", "chat.json", "-w", "128000", "--receipt")
@@ -321,7 +321,7 @@ def test_inspect_shows_what_the_replay_says(home: Path) -> None:
     out, _ = run(home, "inspect", "chat.json", "-w", "8000")
     for fate in played.messages:
         tool = f" {fate.tool}" if fate.tool else ""
-        row = rf"^ *{fate.index} +{fate.turn}  {fate.role}{tool} +{fate.tokens:,} +"
+        row = rf"^ *{fate.index + 1} +{fate.turn}  {fate.role}{tool} +{fate.tokens:,} +"
         state = "" if fate.state == "kept" else f"  {fate.state}: "
         assert re.search(rf"{row}{fate.tokens_after:,}{state}", out, re.M), fate
     cut, _ = run(home, "inspect", "chat.json", "-w", "8000", "--cuts")

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import Archive, InvalidArgumentError, compress_messages, events
+from nanobot_context import Archive, InvalidArgumentError, compress_messages, events, report
 from nanobot_context.conversations import Conversation
 from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.replay import replay
@@ -138,7 +138,7 @@ def test_no_text_of_a_conversation_is_markup() -> None:
         },
         {"role": "tool", "tool_call_id": HOSTILE, "name": HOSTILE, "content": HOSTILE},
     ]
-    event = {"session": None, "at": HOSTILE, "kind": HOSTILE, "model": HOSTILE, "sent": HOSTILE}
+    event = {"session": None, "at": HOSTILE, "kind": HOSTILE, "model": HOSTILE}
     learned = {HOSTILE: {"window_tokens": 1, "ratios": {HOSTILE: 1.1}}}
     hostile = a_conversation(messages, name=HOSTILE, source=HOSTILE)
     found = elements(hostile, events=[event, {**event, "kind": "learned"}], learned=learned)
@@ -150,7 +150,6 @@ def test_no_text_of_a_conversation_is_markup() -> None:
     data = found.data
     assert data["name"] == data["source"] == HOSTILE
     assert HOSTILE in data["texts"]
-    assert data["events"] == [[HOSTILE, HOSTILE, HOSTILE, {"sent": HOSTILE}]]
     assert data["learned"][0]["model"] == HOSTILE
 
 
@@ -165,35 +164,76 @@ def test_each_text_is_on_the_page_once_and_a_long_one_only_in_part() -> None:
     found = elements(a_conversation([*two_turns(long), *two_turns("Hello again.")]))
     data = found.data
     assert len(data["texts"]) == len(set(data["texts"]))
-    first = data["texts"][data["messages"][0][-1]]
+    first = data["texts"][data["messages"][0][4]]
     assert first.startswith(long[:200_000])
     assert first.endswith(f"[{len(long) - 200_000:,} more characters are in the session]")
-    assert data["messages"][1][-1] == data["messages"][5][-1]
+    assert data["messages"][1][4:] == data["messages"][5][4:]
 
 
 def test_columns_say_what_the_replay_says() -> None:
     messages = [{"role": "system", "content": "You help."}, *two_turns("word " * 4_000)] * 3
     replayed = replay(messages, 8_000, "gpt-4o")
     data = elements(a_conversation(messages)).data
-    assert (data["window"], data["budget"], data["counted"]) == (8_000, 6_800, "exact")
+    assert (data["window"], data["counted"], data["isRecord"]) == (8_000, "exact", False)
     assert data["parts"] == ["system", "schemas", "user", "assistant", "tool"]
     for row, request in zip(data["requests"], replayed.requests, strict=True):
-        position, turn, before, after, reused, over, error = row
-        assert (position, turn) == (request.position, request.turn)
-        assert (sum(before), sum(after)) == (request.tokens_before, request.tokens_after)
-        assert (reused, over, error) == (request.reused_tokens, request.over, request.error)
+        assert row[1:4] == [request.turn, 0, request.position]
+        assert (sum(row[4]), sum(row[5])) == (request.tokens_before, request.tokens_after)
+        assert (row[7], row[10]) == (request.reused_tokens, "over" if request.over else "")
+        assert row[16] == list(request.restored)
     cuts = [cut for request in replayed.requests for cut in request.cuts]
     assert cuts
-    assert [row[1:5] for row in data["cuts"]] == [
-        [cut.index, cut.reason, cut.tokens_before, cut.tokens_after] for cut in cuts
+    assert data["cuts"] == [
+        [
+            *(number, cut.index, cut.reason, cut.tokens_before, cut.tokens_after),
+            *(list(cut.kept), cut.kept_in),
+        ]
+        for number, request in enumerate(replayed.requests)
+        for cut in request.cuts
     ]
-    assert all(data["texts"][row[5]] for row in data["cuts"])
+
+
+def test_what_was_kept_is_counted_as_a_browser_counts() -> None:
+    text = "".join(f"\U0001f600 line {n} of it\n" for n in range(2_000))
+    call = {"id": "a", "type": "function", "function": {"name": "exec", "arguments": "{}"}}
+    messages: list[Message] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": text},
+        {"role": "assistant", "content": "Done."},
+    ]
+    (cut,) = replay(messages, 8_000, "gpt-4o").requests[-1].cuts or (None,)
+    rows = elements(a_conversation(messages)).data["cuts"]
+    (kept,) = [row[5] for row in rows if row[5]][:1]
+    units = text.encode("utf-16-le")
+    for start, stop in zip(kept[::2], kept[1::2], strict=True):
+        piece = units[2 * start : 2 * stop].decode("utf-16-le")
+        assert piece in text
+        assert piece.startswith("\U0001f600")
+    assert cut is None or cut.index == 2
+
+
+def test_every_phrase_of_the_page_has_a_chinese_one() -> None:
+    folder = Path(report.__file__).parent
+    known = json.loads((folder / "zh.json").read_text(encoding="utf-8"))
+    scripts = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
+    used = set(re.findall(r'\b(?:t|parts)\("((?:[^"\\]|\\.)+)"', scripts))
+    used |= {f"{{0}} {noun}s" for noun in re.findall(r'plural\([^"\n]*?, "(\w+)"\)', scripts)}
+    used |= set(re.findall(r'fact\("([^"]+)"', scripts))
+    markup = (folder / "page.html").read_text(encoding="utf-8")
+    used |= {text.strip() for text in re.findall(r">([^<>{}]*[a-z][^<>{}]*)<", markup)}
+    used |= set(re.findall(r'(?:aria-label|placeholder)="([^"]+)"', markup))
+    used -= {"Home", "End", "Shift", "Enter", "Esc", "Language"}
+    assert len(used) > 80
+    assert sorted(used - set(known)) == []
+    holes = {phrase: sorted(re.findall(r"\{\d\}", phrase)) for phrase in known}
+    assert {phrase: sorted(re.findall(r"\{\d\}", known[phrase])) for phrase in known} == holes
 
 
 def test_events_of_other_sessions_are_left_out() -> None:
     lines: list[dict[str, Any]] = [
-        {"session": session, "at": "2026-01-01T00:00:00", "kind": "retry", "attempt": attempt}
-        for attempt, session in enumerate(["cli:direct", "cli:other", None])
+        {"session": session, "at": "2026-01-01T00:00:00", "kind": "learned", "value": value}
+        for value, session in enumerate(["cli:direct", "cli:other", None])
     ]
     for name, metadata in (
         ("cli:direct", {}),
@@ -201,42 +241,22 @@ def test_events_of_other_sessions_are_left_out() -> None:
         ("upload.jsonl", {"key": "cli:direct"}),
     ):
         found = elements(a_conversation(two_turns(), name=name, metadata=metadata), events=lines)
-        assert [event[3]["attempt"] for event in found.data["events"]] == [0, 2]
+        assert [lesson["value"] for lesson in found.data["learned"]] == [0, 2]
 
 
 def test_event_objects_are_taken_as_they_come() -> None:
     happened = [
-        events.AnsweredEvent(
-            attempts=1, prompt_tokens=900, cached_tokens=700, completion_tokens=5, at="then"
-        ),
         events.LearnedEvent(model="m", what="ratio", value=1.1, script="western", at="then"),
         events.SummarisedEvent(
             status="stored", made_by="model", version=2, covers=3, duration_ms=5, at="then"
         ),
-        events.OverflowEvent(
-            overflow_kind="input",
-            sent_tokens=9,
-            limit_tokens=8,
-            used_tokens=None,
-            status=400,
-            at="then",
-        ),
     ]
     data = elements(a_conversation(two_turns()), events=happened).data
-    assert data["answers"] == [["then", 900, 700]]
     assert data["learned"] == [
         {"at": "then", "model": "m", "what": "ratio", "script": "western", "value": 1.1}
     ]
     (summary,) = data["summaries"]
     assert (summary["version"], summary["covers"], summary["text"]) == (2, 3, None)
-    assert data["events"] == [
-        [
-            "then",
-            "overflow",
-            None,
-            {"overflow_kind": "input", "sent_tokens": 9, "limit_tokens": 8, "status": 400},
-        ]
-    ]
 
 
 @pytest.mark.parametrize(
@@ -244,16 +264,15 @@ def test_event_objects_are_taken_as_they_come() -> None:
     [
         {},
         {"kind": 7},
-        {"kind": "answered", "prompt_tokens": "many"},
-        {"kind": "answered", "prompt_tokens": float("nan")},
+        {"kind": "learned", "value": float("nan")},
         {"kind": "summary", "version": [], "content": "none"},
         {"kind": "learned", "value": {}, "what": None},
-        {"kind": "retry", "attempt": float("inf"), "tokens": None},
+        {"kind": "learned", "value": float("inf"), "model": None},
     ],
     ids=str,
 )
 def test_lines_that_anybody_may_have_written_do_no_harm(line: dict[str, Any]) -> None:
-    assert elements(a_conversation(two_turns()), events=[line]).data["answers"] == []
+    assert elements(a_conversation(two_turns()), events=[line]).data["requests"]
 
 
 def test_the_summary_that_nanobot_keeps_is_shown() -> None:
@@ -284,6 +303,7 @@ def test_a_session_of_a_workspace_names_the_originals_that_are_there(tmp_path: P
 
     def kept_in() -> list[str | None]:
         replayed = write_report(conversation, page, window_tokens=8_000, model="gpt-4o")
+        assert replayed is not None
         return [cut.kept_in for request in replayed.requests for cut in request.cuts]
 
     assert kept_in() == [None]
@@ -306,6 +326,7 @@ def test_the_model_and_the_tools_of_a_request_body_count(tmp_path: Path) -> None
         window_tokens=8_000,
         on_request=lambda done, of: told.append((done, of)),
     )
+    assert replayed is not None
     assert replayed.model == "gpt-4o"
     assert replayed.requests[0].before["tools"] > 0
     assert told == [(1, 3), (2, 3), (3, 3)]
