@@ -7,7 +7,8 @@ The history stays whole; only what is sent is shortened.
 
 import os
 
-from pydantic_ai import Agent, ModelMessage
+from pydantic_ai import Agent
+from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from nanobot_context.adapters.pydantic_ai import FittingModel

@@ -157,7 +157,7 @@ def of_newest_round(messages: list[Json]) -> set[str]:
     lost: set[str] = set()
     for message in reversed(messages):
         blocks = blocks_of(message)
-        if message["role"] == "user" and any(b["type"] == "text" for b in blocks):
+        if message["role"] == "user" and any(b["type"] != "tool_result" for b in blocks):
             return lost
         if message["role"] == "assistant" and "thinking" not in str(blocks[0]["type"]):
             lost |= {block["id"] for block in blocks if block["type"] == "tool_use"}
