@@ -25,7 +25,8 @@ from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_windows
 from nanobot_context.guard.telemetry import Telemetry
-from nanobot_context.recovery import Attempt, GaveUp, Refused, Room, compress, recover
+from nanobot_context.guard.windows import Window
+from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, recover
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,12 +40,34 @@ _log = logging.getLogger("nanobot_context")
 
 @dataclass(frozen=True, slots=True)
 class _Fitter(Fitter):
-    """Makes one call fit, with the archive that it names."""
+    """Makes one call fit, with the archive or the compressor that it names."""
 
     archive: Archive | None = None
+    compressor: Compressor | None = None
 
     def archive_of(self, request: Request) -> Archive | None:
         return self.archive
+
+    def compressed(
+        self, request: Request, window: Window, max_tokens: int | None
+    ) -> tuple[list[Message], int]:
+        """Compress as `compress_messages` does, what cannot be made small enough being an error."""
+        messages, tokens = request.messages, window.tokens
+        if self.compressor is not None:
+            messages = self.compressor.compress(
+                messages, context_window=tokens, max_output_tokens=max_tokens
+            )
+        else:
+            messages = compress(
+                messages,
+                tokens,
+                request.model,
+                tools=request.tools,
+                max_output_tokens=max_tokens,
+                settings=self.settings,
+                archive=self.archive,
+            )
+        return messages, 0
 
 
 @dataclass(slots=True)
@@ -145,31 +168,14 @@ async def call_with_recovery(
     windows = shared_windows(settings, context_window, is_named=bool(model or endpoint))
     if context_window == 0 and (stated := windows.learned.window_of(name_of(model, endpoint))):
         windows = shared_windows(settings, stated[0])
-    fitter = _Fitter(settings, windows, archive=archive)
+    fitter = _Fitter(settings, windows, archive=archive, compressor=compressor)
     request = Request(given, schemas, model, max_output_tokens, _sender(chat), endpoint=endpoint)
-    window, max_output_tokens = fitter.window(request).tokens, fitter.output_limit(request)
-    first, limit = given, max_output_tokens
-    if window:
-        room = Room(given, window, model, schemas, max_output_tokens)
-        reserve = room.reserve()
-        if compressor is not None:
-            first = compressor.compress(given, context_window=window, max_output_tokens=reserve)
-        else:
-            first = compress(
-                given,
-                window,
-                model,
-                tools=schemas,
-                max_output_tokens=reserve,
-                settings=settings,
-                archive=archive,
-            )
-        limit = room.limit(first)
+    first, _ = fitter.first(request)
     call = _Call(fitter, Telemetry(), request, on_overflow=on_overflow)
     try:
         answer: Response = await recover(
             call,
-            Attempt(first, limit),
+            first,
             model=model,
             emergency_ratio=settings.emergency_ratio,
         )

@@ -224,6 +224,20 @@ def _status(response: Any) -> Any:
     return _get(response, "status_code")
 
 
+def wants_less(overflow: Overflow) -> bool:
+    """Return whether a shorter prompt may be accepted where nothing else changes.
+
+    Not where reasoning is missed, nor for a rate or a cap on the answer that the prompt is no part
+    of.
+    """
+    limit, used = overflow.limit_tokens, overflow.used_tokens
+    if overflow.kind == "output_cap":
+        return limit is not None and used is not None
+    if overflow.kind == "rate_ceiling":
+        return limit is not None and used is not None and used > limit
+    return overflow.kind != "reasoning"
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""

@@ -335,7 +335,7 @@ class Room:
             return self.max_output_tokens
         system = [m for m in self.messages if m.get("role") in _SYSTEM]
         step = max(self.window_tokens // _FIXED_STEPS, 1)
-        fixed = -(-count_tokens(system, self.model, tools=self.tools) // step) * step
+        fixed = in_steps(count_tokens(system, self.model, tools=self.tools), step)
         return answer_reserve(max(self.window_tokens - fixed, 0), self.max_output_tokens)
 
     def limit(self, sent: list[Message]) -> int | None:
@@ -437,6 +437,11 @@ def _enough(
         return short, None
     least = _essential(messages, window_tokens, model, tools)
     return short, None if least <= most else least
+
+
+def in_steps(tokens: int, step: int) -> int:
+    """Return `tokens` rounded up to whole steps, so that what changes a little moves no cut."""
+    return -(-tokens // step) * step
 
 
 def kept_free(window_tokens: int, max_output_tokens: int | None, settings: Settings) -> int:

@@ -24,7 +24,7 @@ from nanobot_context.history import (
     summary_message,
     tool_calls_of,
 )
-from nanobot_context.overflow import detect_overflow
+from nanobot_context.overflow import detect_overflow, wants_less
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -361,6 +361,4 @@ def previous_response_fallback(error: BaseException | str) -> Fallback | None:
     if "input_text" in text and ("invalid value" in text or "invalid_value" in text):
         return Fallback.PLAIN_TEXT
     overflow = detect_overflow(error)
-    # A cap on the answer needs a lower `max_tokens`, and reasoning that is missed a longer prompt.
-    is_long = overflow is not None and overflow.kind not in ("output_cap", "reasoning")
-    return Fallback.SUMMARISE if is_long else None
+    return Fallback.SUMMARISE if overflow is not None and wants_less(overflow) else None

@@ -70,7 +70,7 @@ class Fitter:
         room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
         reserve = room.reserve()
         request.trace.answer_tokens = kept_free(window.tokens, reserve, self.settings)
-        messages, budget = self._compressed(request, window, reserve)
+        messages, budget = self.compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
             max_tokens = room.limit(messages)
@@ -82,9 +82,10 @@ class Fitter:
             return with_reasoning(messages, request.messages)
         return messages
 
-    def _compressed(
+    def compressed(
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
+        """Return the messages to send, and the budget that they were fitted to."""
         window_tokens = window.tokens
         if window.prompt_tokens is not None:
             window_tokens = min(window_tokens, self.window_for(window.prompt_tokens, max_tokens))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nanobot_context._core import spoken_language
+from nanobot_context.host.messages import users_own
 
 # None of these texts contains a digit: nanobot 0.1.4.post5 retries an error whose text has "429"
 # or "503" in it.
@@ -24,16 +24,6 @@ _SUBAGENT = {
     False: "The subagent's context overflowed and was still too long after emergency compression; "
     "the task was stopped.",
 }
-
-# English that nanobot puts into user messages itself.
-_RUNTIME_CONTEXT = re.compile(
-    r"\[Runtime Context[^\]]*\](?:\n(?:Current Time|Channel|Chat ID):.*)*"
-)
-_NANOBOT_TEXTS = (
-    "Reflect on the results and decide next steps.",
-    "Summarize this naturally for the user. Keep it brief (1-2 sentences). "
-    'Do not mention technical details like "subagent" or task IDs.',
-)
 
 
 def conversation_too_long(messages: Sequence[Any], command: str) -> str:
@@ -61,10 +51,7 @@ def _user_texts(messages: Sequence[Any]) -> Iterator[str]:
     for message in reversed(messages):
         if not isinstance(message, dict) or message.get("role") != "user":
             continue
-        text = _RUNTIME_CONTEXT.sub("", _text(message.get("content")))
-        for own in _NANOBOT_TEXTS:
-            text = text.replace(own, "")
-        yield text
+        yield users_own(_text(message.get("content")))
 
 
 def _text(content: Any) -> str:

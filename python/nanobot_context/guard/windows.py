@@ -13,6 +13,7 @@ from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
 from nanobot_context.guard.told import Told
+from nanobot_context.recovery import in_steps
 from nanobot_context.settings import LoadedSettings, camel_case
 
 # Of a model in no table, where nanobot has no number of its own: nanobot compression plan V3.1.
@@ -172,12 +173,12 @@ class WindowResolver:
         ratio = self.ratio(model, messages, endpoint)
         step = max(tokens // _NEW_STEPS, 1)
         framing = self.learned.of(name).framing_tokens * len(messages)
-        left = max(tokens - -(-framing // step) * step, 0)
+        left = max(tokens - in_steps(framing, step), 0)
         if ratio >= 1.0:
             return int(left / ratio)
         new = self._counted[name].new(messages)
         tokens_of_new = count_tokens(new, model) if new else 0
-        uncounted = min(-(-tokens_of_new // step) * step, left)
+        uncounted = min(in_steps(tokens_of_new, step), left)
         return uncounted + int((left - uncounted) / ratio)
 
     def in_theirs(

@@ -52,6 +52,12 @@ _ENTRY = re.compile(r"^(?=\[[^\]\n]{1,16}\] [A-Z]+(?: \[tools: [^\n]*?\])?: )", 
 _SMALLEST_ENTRY_CHARS = 120
 
 _CONTEXT_END = "[/Runtime Context]"  # from 0.1.5.post2 on
+_CONTEXT = re.compile(r"\[Runtime Context[^\]]*\](?:\n(?:Current Time|Channel|Chat ID):.*)*")
+# What nanobot says of a subagent's report.
+_ANNOUNCED = (
+    "Summarize this naturally for the user. Keep it brief (1-2 sentences). "
+    'Do not mention technical details like "subagent" or task IDs.'
+)
 
 # Takes out of a message what nanobot 0.3.0 and later add to it for one turn.
 PUBLIC = ("nanobot.runtime_context", "public_history_message")
@@ -160,6 +166,11 @@ def lift_runtime_context(
         return messages, None
     as_saved = {**sent, "content": saved}
     return [*messages[:at], as_saved, *messages[at + 1 :]], (as_saved, sent)
+
+
+def users_own(text: str) -> str:
+    """Return the text of a user message without the English that nanobot puts into it itself."""
+    return _CONTEXT.sub("", text).replace(REFLECTION, "").replace(_ANNOUNCED, "")
 
 
 def _is_text(part: object, tag: str) -> bool:

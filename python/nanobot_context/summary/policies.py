@@ -25,7 +25,7 @@ from nanobot_context._core import (
 )
 from nanobot_context.arguments import check_messages, invalid
 from nanobot_context.history import assemble_history, history_ladder
-from nanobot_context.overflow import detect_overflow
+from nanobot_context.overflow import detect_overflow, wants_less
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ async def call_with_summary(
             return await chat(messages)
         except Exception as error:
             overflow = detect_overflow(error)
-            if overflow is None or overflow.kind == "reasoning":
+            if overflow is None or not wants_less(overflow):
                 raise
             refusal = error
     assert refusal is not None

@@ -200,3 +200,26 @@ def test_a_refusal_is_logged_with_who_told_the_window_and_whose_numbers_they_are
     assert "window 64000, your setting `context_window=` in code" in said
     assert f"refused about {count_tokens(LONG, MODEL):,} tokens as counted here" in said
     assert "contextWindowOverride" not in caplog.text
+
+
+def test_a_provider_that_wants_reasoning_back_refuses_once() -> None:
+    refusals: list[int] = []
+
+    def chat(messages: list[Any], *, max_tokens: int | None) -> str:
+        missing = [m for m in messages if m.get("tool_calls") and not m.get("reasoning_content")]
+        if missing:
+            refusals.append(len(missing))
+            raise ValueError(
+                "The reasoning_content in the thinking mode must be passed back to the API."
+            )
+        return "Yes."
+
+    talk = [*LONG]
+    for name in "abcdef":
+        call = {"id": name, "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        thought = {"reasoning_content": "Look. " * 1_500, "content": ""}
+        talk.append({"role": "assistant", **thought, "tool_calls": [call]})
+        talk.append({"role": "tool", "tool_call_id": name, "content": "There it is."})
+    for _ in range(3):
+        call_with_recovery_sync(chat, talk, context_window=12_000, model=MODEL)
+    assert len(refusals) == 1

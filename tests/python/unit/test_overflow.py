@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nanobot_context import Overflow, detect_overflow
+from nanobot_context.overflow import wants_less
 
 OPENAI = (
     "This model's maximum context length is 4096 tokens. However, your messages resulted in 5000 "
@@ -135,3 +136,20 @@ def test_a_text_of_10_mb_is_read_in_time() -> None:
     assert repeated is not None
     assert repeated.limit_tokens == 4_096
     assert detect_overflow("x" * 10_000_000) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "helps"),
+    [
+        ("prompt is too long: 9000 tokens > 4000 maximum", True),
+        ("Request size exceeds 32 MB: request_too_large", True),
+        ("Invalid 'messages': array too long. Expected an array with maximum length 2.", True),
+        ("Request too large for gpt-4o on TPM: Limit 30000, Requested 45000.", True),
+        ("Rate limit reached for gpt-4o on TPM: Limit 30000, Used 29000, Requested 800.", False),
+        ("max_tokens is too large: 9000. This model supports at most 4096", False),
+        ("The reasoning_content in the thinking mode must be passed back to the API.", False),
+    ],
+)
+def test_a_shorter_prompt_is_tried_where_it_may_help(text: str, helps: bool) -> None:
+    found = detect_overflow(text)
+    assert (found is not None and wants_less(found)) is helps

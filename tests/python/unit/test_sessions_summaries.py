@@ -439,28 +439,33 @@ def test_a_trigger_may_be_a_policy_of_its_own(store: Store) -> None:
         assert switched_off.summarize(session) is None
 
 
+TOKENS = "context_length_exceeded: This model's maximum context length is 8192 tokens."
+ENTRIES = "Invalid 'messages': array too long. Expected an array with maximum length 2."
+RATE = "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000."
+
+
 class Narrow:
     """A model whose window has so many messages; plain, and awaited where its answer is."""
 
-    def __init__(self, limit: int, store: Store) -> None:
+    def __init__(self, limit: int, store: Store, refusal: str = TOKENS) -> None:
         self.limit = limit
+        self.refusal = refusal
         self.asked: list[list[Message]] = []
         self.chat = self.achat if store.is_async else self.plain
 
     def plain(self, messages: list[Message]) -> str:
         self.asked.append(messages)
         if len(messages) > self.limit:
-            raise RuntimeError(
-                "context_length_exceeded: This model's maximum context length is 8192 tokens."
-            )
+            raise RuntimeError(self.refusal)
         return "answered"
 
     async def achat(self, messages: list[Message]) -> str:
         return self.plain(messages)
 
 
-def test_an_overflow_is_answered_with_a_summary_and_one_retry(store: Store) -> None:
-    service, narrow = summarised(store, Model()), Narrow(2, store)
+@pytest.mark.parametrize("refusal", [TOKENS, ENTRIES, RATE])
+def test_an_overflow_is_answered_with_a_summary_and_one_retry(store: Store, refusal: str) -> None:
+    service, narrow = summarised(store, Model()), Narrow(2, store, refusal)
     session = service.create("app", "me")
     for at in range(8):
         service.append(session, [said(f"question {at}"), answered(f"answer {at}")])
