@@ -144,7 +144,7 @@ _LAZY = {
 # Modules that are used by their names without an import of their own: `nanobot_context.caches`.
 _MODULES = (
     *("caches", "conversations", "errors", "events", "history", "openai_agents", "replay"),
-    *("report", "responses", "sessions", "settings", "summary"),
+    *("report", "responses", "sessions", "settings", "summary", "tools"),
 )
 
 

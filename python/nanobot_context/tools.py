@@ -1,0 +1,110 @@
+"""Tool schemas that take too much of a window: which ones, and how they get smaller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nanobot_context._core import count_tokens
+from nanobot_context.arguments import check_mappings, check_messages, check_whole
+
+__all__ = ["largest_tools", "shorten_tools"]
+
+Tool = Mapping[str, Any]
+
+# What stands under these is data of the tool's.
+_DATA = ("const", "default", "enum", "example", "examples")
+_FIRST = re.compile(r"\s*(.*?[.!?](?=\s|$)|.*?[。！？]|[^\n]*)", re.DOTALL)
+
+
+def largest_tools(tools: Sequence[Tool], model: str | None = None) -> list[tuple[str, int]]:
+    """Return the names of tools with the tokens of their schemas, the largest first.
+
+    Raises:
+        InvalidArgumentError: An argument cannot be used.
+    """
+    check_mappings("tools", tools)
+    sizes = [(_name(tool), count_tokens([], model, tools=[tool])) for tool in tools]
+    return sorted(sizes, key=lambda size: -size[1])
+
+
+def shorten_tools(
+    tools: Sequence[Tool],
+    max_tokens: int,
+    model: str | None = None,
+    *,
+    messages: Sequence[Mapping[str, Any]] = (),
+) -> list[Any]:
+    """Return tool schemas of at most `max_tokens`, as far as they can get so small.
+
+    Descriptions shrink to their first sentence; then those of parameters go; then tools are left
+    out, from the last on, but for those that `messages` call. Names and types of parameters stay.
+    The same tools give the same schemas in each request of a conversation, so that the provider's
+    cache holds; those that fit come back as the same objects.
+
+    Args:
+        tools: Schemas as chat completions, Responses or Anthropic have them.
+        max_tokens: Tokens that they may take.
+        model: The model that tokens are counted for.
+        messages: The conversation, in OpenAI's form.
+
+    Raises:
+        InvalidArgumentError: An argument cannot be used.
+        InvalidMessageError: A message is of a shape that cannot be read.
+    """
+    check_mappings("tools", tools)
+    check_whole("max_tokens", max_tokens)
+    called = _called(check_messages("messages", messages))
+    shown: list[Any] = list(tools)
+
+    def fits(some: list[Any]) -> bool:
+        return not some or count_tokens([], model, tools=some) <= max_tokens
+
+    steps: list[Callable[[str, bool], str | None]] = [
+        lambda text, _: _first_sentence(text),
+        lambda text, is_of_tool: _first_sentence(text) if is_of_tool else None,
+    ]
+    for step in steps:
+        if fits(shown):
+            return shown
+        shown = [_described(tool, step) for tool in tools]
+    for tool in reversed(shown):
+        if fits(shown):
+            break
+        if _name(tool) not in called:
+            shown = [one for one in shown if one is not tool]
+    return shown
+
+
+def _name(tool: Tool) -> str:
+    function = tool.get("function")
+    return str((function if isinstance(function, Mapping) else tool).get("name") or "")
+
+
+def _called(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    calls = (call for message in messages for call in message.get("tool_calls") or ())
+    return {_name(call) for call in calls if isinstance(call, Mapping)}
+
+
+def _first_sentence(text: str) -> str:
+    found = _FIRST.match(text)
+    return found[1] if found else text
+
+
+def _described(value: Any, change: Callable[[str, bool], str | None], depth: int = 0) -> Any:
+    """Return a schema with other descriptions; a tool's own stand at its top or in `function`."""
+    if isinstance(value, list):
+        return [_described(one, change, depth + 1) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    described: dict[str, Any] = {}
+    for key, one in value.items():
+        if key == "description" and isinstance(one, str):
+            is_of_tool = depth == 0 or (depth == 1 and "name" in value)
+            said = change(one, is_of_tool)
+            if said is not None:
+                described[key] = said
+        else:
+            described[key] = one if key in _DATA else _described(one, change, depth + 1)
+    return described

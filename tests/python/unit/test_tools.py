@@ -1,0 +1,84 @@
+"""Tool schemas made smaller."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from nanobot_context import count_tokens
+from nanobot_context.errors import NanobotContextError
+from nanobot_context.tools import largest_tools, shorten_tools
+
+MODEL = "gpt-4o"
+LONG = "Read a file, v1.2 of it. Then many more words follow that a model can do without. " * 9
+
+
+def tool(name: str, words: int = 1) -> dict[str, Any]:
+    path = {"type": "string", "description": f"Where it is. {LONG}", "default": "a. b. c."}
+    # A parameter may have the name of the key.
+    said = {"type": "string", "enum": ["description"]}
+    parameters = {"type": "object", "properties": {"path": path, "description": said}}
+    function = {"name": name, "description": LONG * words, "parameters": parameters}
+    return {"type": "function", "function": function}
+
+
+TOOLS = [tool("read"), tool("write", 3), tool("search"), tool("list")]
+
+
+def size(tools: list[Any]) -> int:
+    return count_tokens([], MODEL, tools=tools)
+
+
+def test_the_largest_come_first() -> None:
+    names = [name for name, _ in largest_tools(TOOLS, MODEL)]
+    assert names[0] == "write"
+    assert sorted(names) == ["list", "read", "search", "write"]
+    claude = [{"name": "f", "input_schema": {"type": "object"}}]
+    assert [name for name, _ in largest_tools(claude, MODEL)] == ["f"]
+
+
+def test_what_fits_comes_back_as_the_same_objects() -> None:
+    shown = shorten_tools(TOOLS, 100_000, MODEL)
+    assert all(one is other for one, other in zip(shown, TOOLS, strict=True))
+
+
+def test_descriptions_shrink_to_their_first_sentence_and_data_stays() -> None:
+    before = copy.deepcopy(TOOLS)
+    shown = shorten_tools(TOOLS, size(TOOLS) // 3, MODEL)
+    assert before == TOOLS
+    assert size(shown) <= size(TOOLS) // 3
+    assert [one["function"]["name"] for one in shown] == ["read", "write", "search", "list"]
+    function = shown[1]["function"]
+    assert function["description"] == "Read a file, v1.2 of it."
+    properties = function["parameters"]["properties"]
+    assert properties["path"]["description"] == "Where it is."
+    assert properties["path"]["default"] == "a. b. c."
+    assert properties["description"] == {"type": "string", "enum": ["description"]}
+    assert shorten_tools(shown, size(TOOLS) // 3, MODEL) == shown
+
+
+def test_then_those_of_parameters_go_then_tools_but_for_those_called() -> None:
+    first = shorten_tools(TOOLS, size(TOOLS) // 3, MODEL)
+    [*_, last] = shorten_tools(TOOLS, size(first) - 1, MODEL)
+    assert "description" in last["function"]
+    assert "description" not in last["function"]["parameters"]["properties"]["path"]
+    bare = shorten_tools(TOOLS, size(first) - 1, MODEL)
+    call = {"id": "c", "type": "function", "function": {"name": "list", "arguments": "{}"}}
+    messages = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    shown = shorten_tools(TOOLS, size(bare) - 1, MODEL, messages=messages)
+    assert [one["function"]["name"] for one in shown] == ["read", "write", "list"]
+    only = shorten_tools(TOOLS, 0, MODEL, messages=messages)
+    assert [one["function"]["name"] for one in only] == ["list"]
+
+
+def test_chinese_ends_a_sentence_without_a_space() -> None:
+    given = {"name": "f", "description": "读文件。然后还有很多话。" * 40, "input_schema": {}}
+    assert shorten_tools([given], 40, MODEL)[0]["description"] == "读文件。"
+
+
+@pytest.mark.parametrize("wrong", [{"tools": "read"}, {"max_tokens": -1}, {"messages": [5]}])
+def test_what_cannot_be_used_is_said(wrong: dict[str, Any]) -> None:
+    with pytest.raises(NanobotContextError):
+        shorten_tools(**{"tools": TOOLS, "max_tokens": 5, **wrong})
