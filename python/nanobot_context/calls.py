@@ -23,10 +23,9 @@ from nanobot_context.guard.exchange import Exchange
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.request import Request
-from nanobot_context.guard.shared import shared_windows
-from nanobot_context.guard.telemetry import Telemetry
+from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.windows import Window
-from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, recover
+from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, receipt_of, recover
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -52,21 +51,24 @@ class _Fitter(Fitter):
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
         """Compress as `compress_messages` does, what cannot be made small enough being an error."""
-        messages, tokens = request.messages, window.tokens
-        if self.compressor is not None:
-            messages = self.compressor.compress(
-                messages, context_window=tokens, max_output_tokens=max_tokens
+        given, tokens, compressor = request.messages, window.tokens, self.compressor
+        if compressor is not None:
+            messages = compressor.compress(
+                given, context_window=tokens, max_output_tokens=max_tokens
             )
-        else:
-            messages = compress(
-                messages,
-                tokens,
-                request.model,
-                tools=request.tools,
-                max_output_tokens=max_tokens,
-                settings=self.settings,
-                archive=self.archive,
-            )
+            receipt = compressor.receipt
+            request.trace.shortened(given, lambda _: receipt)
+            return messages, 0
+        options: dict[str, Any] = {
+            "tools": request.tools,
+            "max_output_tokens": max_tokens,
+            "settings": self.settings,
+            "archive": self.archive,
+        }
+        request.trace.shortened(
+            given, lambda given: receipt_of(given, tokens, request.model, **options)
+        )
+        messages = compress(given, tokens, request.model, **options)
         return messages, 0
 
 
@@ -171,7 +173,9 @@ async def call_with_recovery(
     fitter = _Fitter(settings, windows, archive=archive, compressor=compressor)
     request = Request(given, schemas, model, max_output_tokens, _sender(chat), endpoint=endpoint)
     first, _ = fitter.first(request)
-    call = _Call(fitter, Telemetry(), request, on_overflow=on_overflow)
+    request.trace.session = "call_with_recovery"
+    telemetry = shared_telemetry()
+    call = _Call(fitter, telemetry, request, on_overflow=on_overflow)
     try:
         answer: Response = await recover(
             call,
@@ -181,8 +185,12 @@ async def call_with_recovery(
         )
     except GaveUp as gave_up:
         if not gave_up.answer_stands:
-            raise gave_up.overflow_error(model) from gave_up.refused.refusal
+            error = gave_up.overflow_error(model)
+            telemetry.gave_up(request, error)
+            raise error from gave_up.refused.refusal
         answer = gave_up.refused.hand_on()
+    finally:
+        telemetry.ended(request, fitter)
     return answer
 
 

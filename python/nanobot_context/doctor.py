@@ -350,10 +350,17 @@ def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:
     return [
         Finding(
             f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "
-            f"the conversation, beside {last.fixed_tokens:,} of system and tools{kept}",
+            f"the conversation, beside {last.fixed_tokens:,} of system and tools"
+            f"{_named(last)}{kept}",
             f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
         )
     ]
+
+
+def _named(last: RequestRecord) -> str:
+    """Return the largest tools of a request; nothing where it has none."""
+    sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in last.tools)
+    return f" (largest: {sizes})" if sizes else ""
 
 
 def _check_store(config: Path, state: Status) -> list[Finding]:

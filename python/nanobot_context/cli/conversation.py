@@ -182,7 +182,8 @@ def inspect(
 ) -> None:
     """Show what was sent, what was cut, and why.
 
-    Of a session of nanobot's: its recorded requests, and the cuts of the newest. Of anything else,
+    Of a session of nanobot's: its recorded requests, and the cuts of the newest; so of `wrap`,
+    `serve` and `call_with_recovery`, beside an installed nanobot. Of anything else,
     and with `--window`, `--model` or `--replay`: a replay. The conversation is sent again, request
     by request, as nanobot with this package sends it, with the settings in force; no model is
     called. The table is of the last request.
@@ -194,12 +195,15 @@ def inspect(
       nanobot-context inspect chat.json --model deepseek-chat --cuts
       nanobot-context inspect telegram:7345 --json | jq .requests
     """
-    from nanobot_context.cli.in_force import in_force
+    from nanobot_context.cli.in_force import in_force, own_records
 
-    conversation = find_conversation(session, workspace=workspace, store=store)
-    known = in_force(conversation, model, window)
     is_replay = what_if or window is not None or model is not None
-    if records := [] if is_replay else known.records(conversation):
+    conversation, records = own_records(session)
+    if not records or is_replay:
+        conversation = find_conversation(session, workspace=workspace, store=store)
+        known = in_force(conversation, model, window)
+        records = [] if is_replay else known.records(conversation)
+    if records:
         if as_json:
             output.print_json(records_dict(conversation, records))
         else:

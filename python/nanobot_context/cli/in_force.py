@@ -12,7 +12,9 @@ from nanobot_context import get_context_window
 from nanobot_context.conversations import Conversation, configured, read_objects
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.guard.record import RequestRecord, read_records
+from nanobot_context.guard.record import RequestRecord, read_records, record_file
+from nanobot_context.guard.shared import WAYS
+from nanobot_context.guard.state_file import OWN_REQUESTS
 from nanobot_context.guard.telemetry import events_file
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.config import configured_addresses, nanobot_config_path
@@ -55,6 +57,13 @@ class InForce:
         path = events_file(self.settings.events, self._loaded.nanobot_config.parent)
         files = LineFile(path, self.settings.events_max_bytes).files()
         return [event for file in files for event in read_objects(file)]
+
+
+def own_records(way: str) -> tuple[Conversation, list[RequestRecord]]:
+    """Return the recorded requests of `wrap`, `serve` or `call_with_recovery`; none of others."""
+    config = nanobot_config_path()
+    records = read_records(config, way, OWN_REQUESTS) if way in WAYS else []
+    return Conversation(way, [], {}, str(record_file(config, OWN_REQUESTS).path)), records
 
 
 def in_force(conversation: Conversation, model: str | None, window: int | None) -> InForce:

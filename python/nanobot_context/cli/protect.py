@@ -132,11 +132,14 @@ def forget(as_json: Json = False) -> None:
     from nanobot_context.guard.counters import counters_file
     from nanobot_context.guard.limits import learned_file
     from nanobot_context.guard.record import record_file
+    from nanobot_context.guard.state_file import OWN_REQUESTS, REQUESTS
     from nanobot_context.host.config import nanobot_config_path
 
     config = nanobot_config_path()
     removed = []
-    for file in (learned_file(config), counters_file(config), *record_file(config).files()):
+    recorded = (record_file(config, name) for name in (REQUESTS, OWN_REQUESTS))
+    requests = [file for ring in recorded for file in ring.files()]
+    for file in (learned_file(config), counters_file(config), *requests):
         if file.exists():
             file.unlink(missing_ok=True)
             removed.append(str(file))
@@ -218,6 +221,9 @@ def _print_all(report: Report) -> None:
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
     labelled("nanobot", f"{state.nanobot_version or 'not found'}{about}")
     labelled("config", ", ".join(report.config_files) or "no files; defaults")
+    if report.last is not None and report.last.tools:
+        sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in report.last.tools)
+        labelled("largest tools", f"{sizes} (about, of {report.last.fixed_tokens:,} tokens)")
     for name, source in (state.sources or {}).items():
         labelled("set", f"{name} by {source}")
     for name, lesson in (state.learned or {}).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -42,7 +43,7 @@ def serve(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Append what happens, numbers only, one JSON object a line.",
+            help="Append each request, numbers and names only, one JSON object a line.",
             show_default=False,
         ),
     ] = None,
@@ -80,8 +81,9 @@ def serve(
         raise NanobotContextError(
             f"the proxy needs `{error.name}`\nhint: run `pip install 'nanobot-context[proxy]'`"
         ) from error
-    from nanobot_context.events import subscribe
+    from nanobot_context.guard.counters import Counters
     from nanobot_context.guard.line_file import LineFile
+    from nanobot_context.guard.telemetry import Telemetry
     from nanobot_context.wire.exchange import Protection
 
     if host not in LOOPBACK and not token:
@@ -91,12 +93,14 @@ def serve(
             argument="token",
         )
     settings = configured().settings
+    protection = replace(
+        Protection.by(settings, window, told="--window", cache_breakpoints=cache_breakpoints),
+        way="serve",
+    )
     if record is not None:
         file = LineFile(record.absolute(), settings.events_max_bytes)
-        subscribe(lambda event: file.write(event.to_dict()))
-    app = make_app(
-        upstream, Protection.by(settings, window, cache_breakpoints=cache_breakpoints), token=token
-    )
+        protection = replace(protection, telemetry=Telemetry(Counters(requests=file)))
+    app = make_app(upstream, protection, token=token)
     listening = listen(host, port)
     server = uvicorn.Server(uvicorn.Config(app, **SERVER_OPTIONS))
     name, number = listening.getsockname()[:2]

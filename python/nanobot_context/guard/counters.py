@@ -104,7 +104,7 @@ class Counters:
         self._has_failed = False
         self.begin_in_child()
         begin_in_children(self)
-        if file is not None:
+        if file is not None or requests is not None:
             atexit.register(self.save)
 
     def add(self, **numbers: int) -> None:
@@ -120,6 +120,8 @@ class Counters:
 
     def add_request(self, ended: Ended) -> None:
         """Count and record a request later, away from the event loop."""
+        if self.file is None and self.requests is None:
+            return
         with self._lock:
             self._ended.append(ended)
             self._begin()
@@ -128,7 +130,7 @@ class Counters:
         """Have what is new saved before long. The lock must be held."""
         if self._since is None:
             self._since = datetime.now(UTC).isoformat(timespec="seconds")
-        if self.file is None or self._timer is not None:
+        if (self.file is None and self.requests is None) or self._timer is not None:
             return
         self._timer = threading.Timer(_SAVE_SECONDS, self.save)
         self._timer.daemon = True
@@ -160,7 +162,7 @@ class Counters:
 
     def save(self) -> None:
         """Add what is new to the file, whole or not at all; what fails is tried again later."""
-        if self.file is None:
+        if self.file is None and self.requests is None:
             return
         # Whoever saves at the end of the process waits for the thread that is about it.
         with self._saving:
@@ -170,7 +172,7 @@ class Counters:
                 self._reset()
             if timer is not None:
                 timer.cancel()
-            if new.since is not None:
+            if new.since is not None and self.file is not None:
                 self._write(self.file, new)
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from nanobot_context._core import count_tokens, token_bound
 from nanobot_context.events import current_session
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.state_file import REQUESTS, state_file
+from nanobot_context.history import function_of
 from nanobot_context.message_texts import kept_spans, message_key, message_text, tool_names
 
 if TYPE_CHECKING:
@@ -33,13 +34,14 @@ _CUTS_KEPT = 50
 _NAMES_KEPT = 20
 _NAME_CHARS = 80
 _SPANS_KEPT = 50
+_TOOLS_KEPT = 5
 _ROLES_KEPT = 2_000
 _LEFT_OUT_CHARS = 2_000
 _SYSTEM = ("system", "developer")
 
 # Tokens of system messages and tool schemas by place and size: what is the same in each request has
 # one number, though no provider reports it by itself.
-_fixed_of: dict[tuple[str, int], int] = {}
+_fixed_of: dict[tuple[str, int], tuple[int, tuple[tuple[str, int], ...]]] = {}
 _FIXED_KEPT = 256
 
 
@@ -96,7 +98,8 @@ class RequestRecord:
 
     Attributes:
         at: When it began, in UTC, ISO 8601.
-        session: nanobot's key of the session; a subagent's is that of the turn that started it.
+        session: nanobot's key of the session; a subagent's is that of the turn that started it. Of
+            other programs what recorded it: `call_with_recovery`, `wrap` or `serve`.
         is_subagent: Whether a subagent made it.
         model: The model.
         place: The model with the address that it was sent to, as lessons name it.
@@ -122,6 +125,7 @@ class RequestRecord:
         roles: The first letter of each message's role, the newest 2,000.
         anchor: The position of a message that `anchor_key` knows again; 0 for none.
         anchor_key: See `message_key`.
+        tools: The largest tool schemas, at most 5: their names, and about how many tokens each is.
     """
 
     at: str
@@ -150,6 +154,7 @@ class RequestRecord:
     roles: str = ""
     anchor: int = 0
     anchor_key: str = ""
+    tools: tuple[tuple[str, int], ...] = ()
 
     @property
     def numbers(self) -> Counter[str]:
@@ -200,6 +205,7 @@ class RequestRecord:
             "cuts": tuple(SentCut(**{**one, "kept": tuple(one["kept"])}) for one in given["cuts"]),
             "gone": tuple(given["gone"]),
             "gone_from": tuple(given["gone_from"]),
+            "tools": tuple((name, tokens) for name, tokens in given["tools"]),
         }
         return cls(**{**given, **nested})
 
@@ -364,6 +370,7 @@ class Ended:
             cuts = [_in_theirs(cut, *shares) for cut in cuts]
         left_out = [cut.index for cut in cuts if not cut.tokens_after and cut.reason != "joined"]
         most = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
+        fixed, tools = self._fixed(before)
         anchor = next((place for place in range(len(self.messages), 0, -1) if self._key(place)), 0)
         return RequestRecord(
             at=trace.at,
@@ -373,7 +380,7 @@ class Ended:
             place=self.place,
             window_tokens=self.window.tokens,
             window_source=self.window.source,
-            fixed_tokens=self._fixed(before),
+            fixed_tokens=fixed,
             answer_tokens=trace.answer_tokens,
             messages=len(self.messages),
             tokens_before=before,
@@ -392,6 +399,7 @@ class Ended:
             roles="".join(str(one.get("role"))[:1] for one in self.messages[-_ROLES_KEPT:]),
             anchor=anchor,
             anchor_key=self._key(anchor) if anchor else "",
+            tools=tools,
         )
 
     def _key(self, place: int) -> str:
@@ -422,11 +430,11 @@ class Ended:
             )
         return attempts, factor
 
-    def _fixed(self, tokens: int) -> int:
+    def _fixed(self, tokens: int) -> tuple[int, tuple[tuple[str, int], ...]]:
         """Return the share of system messages and tool schemas in a request of `tokens`.
 
         By bytes where to count them would load a vocabulary. What is as long at the same place has
-        the number that it had first.
+        the number that it had first. With it the largest tools.
         """
         system = [message for message in self.messages if message.get("role") in _SYSTEM]
         part, whole = (
@@ -435,9 +443,19 @@ class Ended:
         )
         if len(_fixed_of) >= _FIXED_KEPT:
             _fixed_of.clear()
-        return _fixed_of.setdefault(
-            (self.place, part), round(tokens * part / whole) if whole else 0
-        )
+        if (self.place, part) not in _fixed_of:
+            share = tokens / whole if whole else 0
+            schemas = token_bound([], self.model, tools=self.tools) or self._count([])
+            texts = [(_tool_name(tool), len(json.dumps(tool))) for tool in self.tools or ()]
+            per_char = share * schemas / max(sum(length for _, length in texts), 1)
+            sizes = [(name, round(length * per_char)) for name, length in texts]
+            largest = sorted(sizes, key=lambda one: -one[1])[:_TOOLS_KEPT]
+            _fixed_of[self.place, part] = round(share * part), tuple(largest)
+        return _fixed_of[self.place, part]
+
+
+def _tool_name(tool: Mapping[str, Any]) -> str:
+    return str(function_of(tool).get("name"))
 
 
 def _in_theirs(cut: SentCut, before: float, after: float) -> SentCut:
@@ -451,16 +469,18 @@ def _in_theirs(cut: SentCut, before: float, after: float) -> SentCut:
     )
 
 
-def record_file(config: Path) -> LineFile:
+def record_file(config: Path, name: str = REQUESTS) -> LineFile:
     """Return where requests are recorded: beside nanobot's config file."""
-    file = state_file(config, REQUESTS)
+    file = state_file(config, name)
     return LineFile(file, _MAX_BYTES, older=_OLDER, what="requests")
 
 
-def read_records(config: Path, session: str | None = None) -> list[RequestRecord]:
+def read_records(
+    config: Path, session: str | None = None, name: str = REQUESTS
+) -> list[RequestRecord]:
     """Return the newest requests, oldest first; with `session` those of one session."""
     found = []
-    for given in _objects(record_file(config)):
+    for given in _objects(record_file(config, name)):
         try:
             record = RequestRecord.from_dict(given)
         except (KeyError, TypeError):

@@ -9,11 +9,18 @@ import functools
 import sys
 from dataclasses import replace
 
+from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file
+from nanobot_context.guard.record import record_file
+from nanobot_context.guard.state_file import OWN_REQUESTS
+from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.told import IN_CODE, Told
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.settings import LoadedSettings, Settings
+
+WAYS = ("call_with_recovery", "wrap", "serve")
+"""What records of requests that are not nanobot's name in place of a session."""
 
 
 @functools.cache
@@ -28,6 +35,14 @@ def _shared() -> WindowResolver:
 def _made(learned: ProviderLimits) -> WindowResolver:
     # Of a script's own requests each token is wanted.
     return WindowResolver(LoadedSettings(Settings()), learned=learned, most_unwritten=sys.maxsize)
+
+
+@functools.cache
+def shared_telemetry() -> Telemetry:
+    """Return what records requests that are not nanobot's: beside nanobot's, where there is one."""
+    config = nanobot_config_path()
+    is_there = config.parent.is_dir()
+    return Telemetry(Counters(requests=record_file(config, OWN_REQUESTS) if is_there else None))
 
 
 def shared_windows(
@@ -49,7 +64,8 @@ def shared_windows(
     where = told if window_tokens is not None else "settings"
     if window_tokens is not None:
         settings = replace(settings, context_window_override=window_tokens, context_windows=None)
-    sources = {"context_window_override": IN_CODE.format(where)}
+    shown = f"`{where}`" if where.startswith("-") else IN_CODE.format(where)
+    sources = {"context_window_override": shown}
     shared = _shared() if is_named else _made(ProviderLimits())
     windows = replace(shared, loaded=LoadedSettings(settings, sources))
     windows.told = Told(_defaults=())
@@ -59,3 +75,5 @@ def shared_windows(
 def forget() -> None:
     """Begin anew, with what the file says."""
     _shared.cache_clear()
+    shared_telemetry().counters.close()
+    shared_telemetry.cache_clear()

@@ -18,6 +18,8 @@ State = TypeVar("State")
 
 LEARNED, COUNTERS, RULES = "learned.json", "counters.json", "rules.json"
 REQUESTS = "requests.jsonl"
+OWN_REQUESTS = "own-requests.jsonl"
+"""Those of programs that are not nanobot: they push none of nanobot's out."""
 
 UNWRITTEN = {
     LEARNED: "what providers teach is forgotten when nanobot ends",

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 # Under these names nanobot hands on what a provider says of its cache; its own since 0.1.5.
 _CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
+# Where OpenAI's two APIs have it.
+_DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
 P = ParamSpec("P")
 Report = Callable[Concatenate["Telemetry", P], None]
@@ -281,6 +283,9 @@ def _words(refusal: Any) -> str | None:
 
 def _cached(response: Any) -> int | None:
     usage = getattr(response, "usage", None)
+    if isinstance(usage, Mapping):
+        details = [usage.get(name) for name in _DETAILS]
+        usage = {**next((one for one in details if isinstance(one, Mapping)), {}), **usage}
     for name in _CACHED:
         found = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
         if isinstance(found, int) and not isinstance(found, bool) and found >= 0:

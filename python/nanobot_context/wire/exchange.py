@@ -11,7 +11,7 @@ from nanobot_context.guard.exchange import Answer, Exchange, protected
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
-from nanobot_context.guard.shared import shared_windows
+from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.recovery import GaveUp, is_same
 from nanobot_context.settings import Settings
@@ -43,10 +43,15 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """Protects requests with one set of settings."""
+    """Protects requests with one set of settings.
+
+    Attributes:
+        way: What records name in place of a session.
+    """
 
     fitter: Fitter
-    telemetry: Telemetry = field(default_factory=Telemetry)
+    way: str = "wrap"
+    telemetry: Telemetry = field(default_factory=shared_telemetry)
     cache_breakpoints: bool = False
 
     @classmethod
@@ -55,14 +60,16 @@ class Protection:
         settings: Settings,
         window_tokens: int | None = None,
         *,
+        told: str = "context_window",
         cache_breakpoints: bool = False,
     ) -> Protection:
         """Return what `settings` ask for, with the window that is told.
 
         Args:
+            told: The argument that tells it.
             cache_breakpoints: Whether requests say where their steady prefix ends.
         """
-        fitter = Fitter(settings, shared_windows(settings, window_tokens))
+        fitter = Fitter(settings, shared_windows(settings, window_tokens, told=told))
         return cls(fitter, cache_breakpoints=cache_breakpoints)
 
     async def run(self, method: str, url: str, content: bytes, send: Send) -> Any:
@@ -75,6 +82,7 @@ class Protection:
         if form is None:
             return (await send(None)).response
         exchange = _Wire(self, form, endpoint_of(url), send)
+        exchange.request.trace.session = self.way
         try:
             answer = await protected(self.fitter, self.telemetry, exchange.request, exchange.began)
         except Fault as fault:
@@ -82,6 +90,9 @@ class Protection:
         except GaveUp as gave_up:
             self.telemetry.gave_up(exchange.request, gave_up.overflow_error(exchange.request.model))
             answer = gave_up.refused.refusal
+        finally:
+            if not exchange.is_streaming:
+                self.telemetry.ended(exchange.request, self.fitter)
         return answer.reply.response
 
 
@@ -103,6 +114,7 @@ class _Wire:
         self._cache_breakpoints = protection.cache_breakpoints
         self._last: Reply | None = None
         self._exchange: Exchange | None = None
+        self.is_streaming = False
         self.request = Request(
             messages=form.messages,
             tools=form.tools,
@@ -133,6 +145,7 @@ class _Wire:
             text = json.dumps(error, ensure_ascii=False)
             raise Fault(reply, status if isinstance(status, int) else None, text)
         # Something has been shown, though nobody knows what.
+        self.is_streaming = True
         return Answer(reply, content="…")
 
     def _content(self, messages: list[Message], max_tokens: int | None) -> bytes | None:
@@ -152,7 +165,11 @@ class _Wire:
     def _learn(self, messages: list[Message], max_tokens: int | None, usage: Json) -> None:
         if self._exchange is not None and self._last is not None:
             answer = Answer(self._last, content="…", usage=usage)
-            self._exchange.learn(messages, max_tokens, answer)
+            if usage:
+                self._exchange.learn(messages, max_tokens, answer)
+            telemetry = self._exchange.telemetry
+            telemetry.answered(self.request, answer)
+            telemetry.ended(self.request, self._exchange.fitter)
 
 
 def _answer(reply: Reply, body: Json) -> Answer:

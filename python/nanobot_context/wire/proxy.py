@@ -68,6 +68,8 @@ def make_app(upstream: str, protection: Protection, *, token: str | None = None)
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with relay:
             yield
+        # Whoever is told to end by a signal has no other time for it.
+        protection.telemetry.counters.save()
 
     # A page in a browser that calls its own name this machine is none of its users.
     known = [] if token else [Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])]

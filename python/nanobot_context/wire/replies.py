@@ -57,7 +57,8 @@ class Reply:
         """Return the first event that says how the request went; the stream still has it.
 
         Args:
-            use: Called with the usage that is reported when the stream has been read to its end.
+            use: Called with the usage that was reported when the stream has been read to its end,
+                or is closed before that; with an empty one where none was.
         """
         given, encoding = self.response.stream, self.response.headers.get("content-encoding")
         pieces = given.__aiter__() if self._is_async else given.__iter__()
@@ -125,6 +126,7 @@ class _Pieces(_Again):
         self._end()
 
     def close(self) -> None:
+        self._end()
         self._given.close()
 
 
@@ -137,6 +139,7 @@ class _AsyncPieces(_Again):
         self._end()
 
     async def aclose(self) -> None:
+        self._end()
         await self._given.aclose()
 
 

@@ -98,9 +98,9 @@ class UsageReader:
                 self._usage |= usage_of(_json(line[5:]) or {})
 
     def end(self) -> None:
-        """Say what was found, if anything was."""
-        if self._usage:
-            self._use(self._usage)
+        """Say what was found, once."""
+        use, self._use = self._use, lambda _: None
+        use(self._usage)
 
 
 def usage_of(event: Json) -> Json:

@@ -20,6 +20,8 @@ from nanobot_context import (
 )
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
+from nanobot_context.guard.record import read_records
+from nanobot_context.guard.state_file import OWN_REQUESTS
 
 MODEL = "gpt-4o"
 LONG: list[dict[str, Any]] = [
@@ -223,3 +225,22 @@ def test_a_provider_that_wants_reasoning_back_refuses_once() -> None:
     for _ in range(3):
         call_with_recovery_sync(chat, talk, context_window=12_000, model=MODEL)
     assert len(refusals) == 1
+
+
+def test_calls_are_recorded_beside_nanobots_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.forget()
+    monkeypatch.setattr(shared, "nanobot_config_path", lambda: tmp_path / "config.json")
+    server = Server()
+    for _ in range(2):
+        call_with_recovery_sync(server, LONG, context_window=64_000, model=MODEL)
+    shared.forget()
+    first, second = read_records(tmp_path / "config.json", "call_with_recovery", OWN_REQUESTS)
+    assert [one.refused for one in first.attempts] == ["input", None]
+    assert [one.refused for one in second.attempts] == [None]
+    assert second.window_source == "the server said so"
+    for record in (first, second):
+        assert record.is_shortened
+        assert record.cut_messages == len(record.cuts) > 0
+        assert record.tokens_after < record.tokens_before

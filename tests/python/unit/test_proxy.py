@@ -287,8 +287,10 @@ def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_
         finally:
             running.terminate()
     assert server.refusals == 0
-    kinds = [json.loads(line)["kind"] for line in record.read_text().splitlines()]
-    assert kinds == ["compressed", "answered"]
+    (told,) = [json.loads(line) for line in record.read_text().splitlines()]
+    assert (told["session"], told["outcome"], told["is_shortened"]) == ("serve", "answered", True)
+    assert told["tokens_before"] > WINDOW >= told["prompt_tokens"] == told["attempts"][-1]["tokens"]
+    assert (told["window_tokens"], told["window_source"]) == (WINDOW, "your setting `--window`")
     assert "sk-secret" not in record.read_text()
 
 

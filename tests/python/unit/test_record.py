@@ -265,3 +265,19 @@ def test_tokens_that_nobody_reports_are_counted(
     (record,) = recorded(tmp_path)
     assert record.tokens_before == record.tokens_after == count_tokens(messages, "gpt-4o")
     assert record.prompt_tokens is None
+
+
+def test_the_largest_tools_are_named_with_their_share(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=50_000)
+    tools = [
+        {"type": "function", "function": {"name": name, "description": "What it does. " * size}}
+        for name, size in (("small", 1), ("large", 300), ("middle", 60))
+    ]
+    provider = make_provider(classes, Script(answer(2_000)))
+    call(provider, messages=conversation(2, 50), tools=tools)
+    (record,) = recorded(tmp_path)
+    assert [name for name, _ in record.tools] == ["large", "middle", "small"]
+    assert sum(tokens for _, tokens in record.tools) <= record.fixed_tokens
+    assert record.tools[0][1] > record.fixed_tokens / 2

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -17,6 +18,8 @@ import nanobot_context
 from model_server import WINDOW, ModelServer, serving
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
+from nanobot_context.guard.record import read_records
+from nanobot_context.guard.state_file import OWN_REQUESTS
 from talks import (
     ANTHROPIC,
     CLAUDE,
@@ -299,3 +302,20 @@ def test_the_connections_live_as_long_as_either_client(server: ModelServer) -> N
 def test_anything_else_is_refused_by_its_name(client: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="`client` must be a client of OpenAI's"):
         nanobot_context.wrap(client)
+
+
+@pytest.mark.parametrize("ask", OPENAI)
+def test_requests_of_a_wrapped_client_are_recorded_beside_nanobots(
+    server: ModelServer, ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared.forget()
+    monkeypatch.setattr(shared, "nanobot_config_path", lambda: tmp_path / "config.json")
+    with openai_client(server) as client:
+        talk(nanobot_context.wrap(client), ask)
+    shared.forget()
+    records = read_records(tmp_path / "config.json", "wrap", OWN_REQUESTS)
+    assert len(records) == TURNS
+    assert [record.outcome for record in records] == ["answered"] * TURNS
+    assert sum(len(record.refusals) for record in records) == server.refusals
+    assert all(record.tokens_after == record.prompt_tokens for record in records)
+    assert read_records(tmp_path / "config.json") == []
