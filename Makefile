@@ -37,8 +37,8 @@ TYPED := $(wildcard python tests scripts benches evaluation training examples/li
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py) \
 	$(foreach name,langchain pydantic_ai smolagents,python/nanobot_context/adapters/$(name).py))
 # Tests of the package in one process each, without those that take long.
-SLOW := activation bad_input chat_app cli client_errors interrupts openai_agents recovery session_processes sessions_async sessions_input \
-	sessions_state sessions_summaries surface
+SLOW := activation bad_input chat_app cli client_errors forks interrupts openai_agents proxy reasoning_rules recovery session_processes \
+	sessions_async sessions_input sessions_state sessions_summaries shim_fuse surface vocabulary_loads wrap
 FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
 WHEEL_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
@@ -137,7 +137,7 @@ test: ready
 test-fast: setup
 	cargo test --locked --lib --test rust -- --skip store_
 	@rm -rf .cache/fast
-	$(BIN)/maturin build --quiet --profile dev --locked --compression-method stored --out .cache/fast/dist --interpreter $(PY)
+	$(BIN)/maturin build --quiet --profile dev --locked --compression-method stored --features python,evaluation --out .cache/fast/dist --interpreter $(PY)
 	@$(PY) -m zipfile -e .cache/fast/dist/*.whl .cache/fast/package
 	PYTHONPATH=.cache/fast/package $(PYTEST) $(FAST)
 
@@ -180,7 +180,8 @@ fuzz:
 			$$([ ! -f $$dictionary ] || echo -dict=$$dictionary) || exit 1; \
 	done
 
-coverage: setup
+coverage: setup $(VENV)/.vocabularies.stamp
+	@scripts/install_test_tools.sh
 	PYTHON=$(PY) scripts/coverage.sh
 
 ## Shows ##############################################################################################################

@@ -2,11 +2,14 @@
 # Prints what the tests run: of the core by file, what the tests of the package run of it through the binding included; then
 # of the Python package, with the lines left out. `PYTHON` is the interpreter of an environment with requirements/dev.txt.
 #
-# Only this package is built with counters (by a wrapper around its compiler), so that nothing else is built again.
+# Only this package is built with counters (by a wrapper around its compiler), so that nothing else is built again. Tests that fail
+# keep no numbers back; the script then ends with 1.
 set -eu
 cd "$(dirname "$0")/.."
 bin=$(dirname "$PYTHON")
 out="$PWD/target/coverage"
+
+failed=0
 
 # As new as the compiler: rustup's component `llvm-tools`, else the system's, which has LLVM's number in its name.
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -25,13 +28,15 @@ rm -rf "$out"
 mkdir -p "$out"
 printf '#!/bin/sh\nexec "$@" -C instrument-coverage\n' >"$out/rustc"
 chmod +x "$out/rustc"
-export RUSTC_WORKSPACE_WRAPPER="$out/rustc" LLVM_PROFILE_FILE="$out/%p-%4m.profraw"
+export RUSTC_WORKSPACE_WRAPPER="$out/rustc"
+# Processes add to four files by turns: one for each of the thousands that tests start would fill the disk.
+export LLVM_PROFILE_FILE="$out/%4m.profraw"
 
-cargo test --locked --quiet
-"$bin/maturin" build --profile dev --locked --out "$out" --interpreter "$PYTHON"
+cargo test --locked --quiet --no-fail-fast || failed=1
+"$bin/maturin" build --profile dev --locked --features python,evaluation --out "$out" --interpreter "$PYTHON"
 "$bin/uv" pip install --quiet --python "$PYTHON" --no-deps --reinstall "$out"/*.whl
 "$bin/coverage" erase
-"$bin/coverage" run -m pytest -q tests/python tests/conformance
+"$bin/coverage" run -m pytest -q --numprocesses 3 --dist loadfile tests/python tests/conformance || failed=1
 
 "$profdata" merge --sparse --output "$out/all.profdata" "$out"/*.profraw
 objects=$(cargo test --locked --no-run --message-format json 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/--object \1/p')
@@ -40,3 +45,4 @@ library=$("$PYTHON" -c 'import nanobot_context._core as core; print(core.__file_
 "$cov" report --instr-profile "$out/all.profdata" --ignore-filename-regex '(/tests/|/registry/|/rustc/)' "$library" $objects
 "$bin/coverage" combine --quiet
 "$bin/coverage" report
+exit $failed
