@@ -171,7 +171,7 @@ def _matches(model: str, pattern: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting, with the defaults of the plans it comes from.
+    """Every setting, with its default.
 
     A value that cannot be used raises `SettingsError` at construction.
     """
@@ -211,7 +211,7 @@ class Settings:
     summary_format: str = _setting(_FORMAT, "text")
     """`text`, or `structured`: decisions, constraints, open questions, changed files, context."""
     summary_prompt: str | None = _setting(_PROMPT, None)
-    """What the model is asked, with `{conversation_text}`; `None` for the plans' own prompts."""
+    """What the model is asked, with `{conversation_text}`; `None` for the package's own prompts."""
     summary_max_words: int | None = _setting(_WINDOW, None)
     """Words of a summary; `None` for 200, of Chinese 500 characters; 0 names no limit."""
     summary_model: str | None = _setting(_NAME, None)
@@ -266,7 +266,7 @@ _REPLACED = {
     "soft_trim_head_lines": "tool_result_soft_limit",
     "soft_trim_tail_lines": "tool_result_soft_limit",
 }
-"""Settings of the plans that nothing reads any more, and what decides in their place."""
+"""Names that nothing reads, and what decides in their place."""
 
 
 @dataclass(frozen=True, slots=True)

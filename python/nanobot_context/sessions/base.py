@@ -68,11 +68,11 @@ class Base:
             user, without the events before it, if there are only such, none; "prepend" the same,
             with the newest one before the window where there is none in it.
         summarizer: Makes summaries.
-        policy: When, and how many messages stay; document 003's limits by default.
+        policy: When, and how many messages stay; by default those of `SummaryPolicy`.
         trigger: A check in place of the policy's limits: `Trigger.messages(gt=20)`, a function of
             `Observed`, or one that says how much is covered, too, such as `Rolling()`. Silence is
             looked at when a turn begins, and with each clean-up.
-        placeholder: Whether an event is stored where a summary was made, as in document 003.
+        placeholder: Whether an event is stored where a summary was made.
         auto_summary: Whether `append` has the session summarised in the background, if that is due,
             when a turn has ended: with a message of the assistant that calls no tool. Where too
             many sessions wait, the next turn does it.

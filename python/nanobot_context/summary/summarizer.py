@@ -46,7 +46,7 @@ class Summarizer:
 
     Args:
         call: Asks the model; `None` for summaries by rules.
-        policy: How hard to try; the defaults of document 003.
+        policy: How hard to try.
         format: "text", or "structured": decisions, constraints, open questions, changed files and
             context, merged from one summary to the next.
         prompt: A prompt in place of the documents', with `{conversation_text}` and, if wanted,
