@@ -1,8 +1,9 @@
 """The demo's three conversations with a model of 64,000 tokens; `demo.py` has their titles.
 
-Run by `demo.py` with the interpreter of a nanobot environment: `conversation.py ACT on|off`. Prints
-one JSON object. nanobot and the HTTP are real; the model is a script that answers only from what
-its prompt holds, behind a server that refuses longer prompts in OpenAI's words.
+Run by `demo.py` with the interpreter of a nanobot environment: `conversation.py ACT on|off [PAGE]`.
+Prints one JSON object, and writes the report page to `PAGE`. nanobot and the HTTP are real; the
+model is a script that answers only from what its prompt holds, behind a server that refuses longer
+prompts in OpenAI's words.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "nanobot"))
 
+import nanobot_context
 from drive import prepare
 from refused import announced
 from scenario import memory
@@ -29,6 +32,7 @@ from texts import PLACES, code, log_lines
 WINDOW = 64_000
 MODEL = "openai/house-64k"
 STILL_THERE = "Hello?"
+SESSION = "cli:direct"
 CHARS_A_TOKEN = 2.2
 """Of `log_lines`, by o200k_base."""
 
@@ -73,7 +77,7 @@ ACTS = (
 )
 
 
-async def converse(home: Path, act: Act, package: str) -> dict[str, Any]:
+async def converse(home: Path, act: Act, package: str, report: str | None) -> dict[str, Any]:
     """Hold the conversation and return what the user saw and what it cost."""
     with ModelServer(lambda request: "", window=WINDOW) as server:
         defaults = {"contextWindowTokens": WINDOW} if act.told_window else {}
@@ -96,6 +100,8 @@ async def converse(home: Path, act: Act, package: str) -> dict[str, Any]:
         seconds = time.perf_counter() - start
         await stage.idle()
         await stage.close()
+    if report is not None:
+        write_report(report)
     accepted = [request for request in server.requests if request.accepted]
     return {
         "turns": stage.turns,
@@ -105,6 +111,13 @@ async def converse(home: Path, act: Act, package: str) -> dict[str, Any]:
         "facts_seen": sum(any(fact in r.text for r in accepted) for fact in stage.facts),
         "seconds": round(seconds, 1),
     }
+
+
+def write_report(path: str) -> None:
+    """Write the page of what was sent, once all of it is recorded."""
+    nanobot_context.uninstall()
+    command = [sys.executable, "-m", "nanobot_context", "report", SESSION, "-o", path]
+    subprocess.run([*command, "--lang", "en"], check=True, stdout=subprocess.DEVNULL)
 
 
 def log_of(name: str, tokens: int) -> tuple[str, tuple[str, ...]]:
@@ -149,7 +162,8 @@ def main() -> int:
     root = Path(tempfile.mkdtemp(prefix="context-demo-"))
     try:
         act = ACTS[int(sys.argv[1])]
-        print(json.dumps(asyncio.run(converse(root / "home", act, sys.argv[2]))))
+        report = sys.argv[3] if len(sys.argv) > 3 else None
+        print(json.dumps(asyncio.run(converse(root / "home", act, sys.argv[2], report))))
     finally:
         shutil.rmtree(root, ignore_errors=True)
     return 0

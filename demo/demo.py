@@ -71,10 +71,10 @@ def check_environment() -> None:
         )
 
 
-def run(act: int, package: str) -> dict[str, Any]:
-    """Hold a conversation in a process of its own, with the release's interpreter."""
+def run(act: int, package: str, *page: str) -> dict[str, Any]:
+    """Hold a conversation in a process of its own; `page` is where its report goes."""
     done = subprocess.run(
-        [str(PYTHON), str(ROOT / "demo" / "conversation.py"), str(act), package],
+        [str(PYTHON), str(ROOT / "demo" / "conversation.py"), str(act), package, *page],
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,

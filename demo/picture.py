@@ -1,4 +1,5 @@
-"""Draw what `demo.py` shows as a picture of two terminals, `docs/assets/demo.svg`.
+"""Draw what `demo.py` shows: two terminals, `docs/assets/demo.svg`, and the report of one of them,
+`docs/assets/report.png`, as Chromium shows it.
 
 .venv/bin/python demo/picture.py
 """
@@ -6,14 +7,23 @@
 from __future__ import annotations
 
 import html
+import shutil
 import sys
+import tempfile
 import textwrap
+from pathlib import Path
 from typing import Any
+
+from playwright.sync_api import sync_playwright
 
 from demo import ROOT, check_environment, is_error, run, seen
 
 FILE = ROOT / "docs" / "assets" / "demo.svg"
+REPORT = ROOT / "docs" / "assets" / "report.png"
+REPORT_SIZE = {"width": 1180, "height": 860}
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ACT = 2
+REPORTED_ACT = 2
 COLUMNS, LINE, CHAR, PAD = 58, 19, 7.8, 22
 WIDTH = round(COLUMNS * CHAR) + 2 * PAD
 COLORS = {"user": "#8ab4f8", "bad": "#ff7b72", "good": "#7ee787", "title": "#9aa4b2"}
@@ -35,7 +45,26 @@ def main() -> int:
     )
     FILE.write_text(picture, encoding="utf-8")
     print(f"written: {FILE}")
+    draw_report()
+    print(f"written: {REPORT}")
     return 0
+
+
+def draw_report() -> None:
+    """Hold a conversation and take a picture of its page, one request open."""
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        raise SystemExit("error: no Chromium\nhint: run scripts/install_chromium.sh")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "report.html"
+        run(REPORTED_ACT, "on", str(file))
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport=REPORT_SIZE)
+        page.goto(file.as_uri())
+        # The request that was refused.
+        page.evaluate("page.select(requests.findIndex((one) => one.refusals.length), {open: true})")
+        page.screenshot(path=REPORT)
+        browser.close()
 
 
 def lines(title: str, result: dict[str, Any]) -> list[tuple[str, str]]:
