@@ -33,10 +33,12 @@ def main() -> int:
 def _without_typer(command: str) -> int:
     """Run `enable` or `disable`, which protect a nanobot of an environment without typer."""
     from nanobot_context import activation
+    from nanobot_context.installer import kept_settings
 
     try:
         if command == "enable":
             print(f"enabled: {activation.enable()}")
+            print(kept_settings())
             if missing := activation.without_nanobot():
                 print(missing, file=sys.stderr)
         for path in activation.disable() if command == "disable" else ():

@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from importlib import metadata
 from pathlib import Path
@@ -275,7 +275,29 @@ def _check_config(config: Path) -> list[Finding]:
         for key in (section if isinstance(section, dict) else {})
         if key in keys - allowed
     ]
-    return findings
+    return findings + _check_both(config, section if isinstance(section, dict) else {})
+
+
+def _check_both(config: Path, section: Mapping[str, Any]) -> list[Finding]:
+    """Look for what nanobot's file says otherwise than ours, which is the one in force."""
+    try:
+        own = read_json_object(config.parent / SETTINGS_FILE)
+    except SettingsError:
+        return []
+    both = [
+        (name, (section.keys() & names, own.keys() & names))
+        for name in NANOBOT_FIELDS
+        for names in ({name, camel_case(name)},)
+    ]
+    return [
+        Finding(
+            f"`{camel_case(name)}` in `agents.defaults` of `{config}` is not what "
+            f"`{SETTINGS_FILE}` says, which is in force",
+            f"change it in `{SETTINGS_FILE}` beside that file, and remove the other",
+        )
+        for name, (theirs, ours) in both
+        if theirs and ours and section[min(theirs)] != own[min(ours)]
+    ]
 
 
 def _check_window(state: Status) -> list[Finding]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from nanobot_context._core import without_credentials
@@ -36,7 +37,13 @@ from nanobot_context.host.messages import own_prompts, runtime_context_tag
 from nanobot_context.patches.declaration import Context, Part
 from nanobot_context.patches.patching import PatchSet
 from nanobot_context.patches.plan import Plan, make_plan
-from nanobot_context.settings import LoadedSettings, Settings, load_usable_settings
+from nanobot_context.settings import (
+    SETTINGS_FILE,
+    LoadedSettings,
+    Settings,
+    keep_settings,
+    load_usable_settings,
+)
 
 __all__ = ["BlownFuse", "PatchPoint", "Status", "install", "status", "uninstall"]
 
@@ -183,7 +190,13 @@ def status() -> Status:
 def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
     """Return the settings as they may be shown, and the session store's URL as it is."""
     loaded = load_usable_settings(nanobot_config_path())
-    if settings is not None:
+    if settings is None:
+        try:
+            if copied := keep_settings(loaded):
+                log.info("copied to `{}`: {}", loaded.settings_file, ", ".join(copied))
+        except (OSError, SettingsError) as error:
+            log.warning("settings in nanobot's own file, which its next save drops: {}", error)
+    else:
         sources = dict.fromkeys(settings.to_dict(), "install(settings=...)")
         loaded = replace(loaded, settings=settings, sources=sources, problems=())
     url = loaded.settings.session_store
@@ -191,6 +204,21 @@ def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
         shown = replace(loaded.settings, session_store=without_credentials(url))
         loaded = replace(loaded, settings=shown)
     return loaded, url
+
+
+def kept_settings() -> str:
+    """Return a line that says where settings live, and which were copied there just now."""
+    config = nanobot_config_path()
+    try:
+        copied = ", ".join(keep_settings(load_usable_settings(config)))
+    except (OSError, SettingsError) as error:
+        return f"settings: {settings_file()}\nnot copied from `{config}`: {error}"
+    return f"settings: {settings_file()}" + (f" (copied there: {copied})" if copied else "")
+
+
+def settings_file() -> Path:
+    """Return where this nanobot's settings live, whether that file exists or not."""
+    return nanobot_config_path().parent / SETTINGS_FILE
 
 
 def _parts(settings: Settings) -> list[Part]:

@@ -11,7 +11,8 @@ Three places, the later one wins:
    `NANOBOT_CONTEXT_TOOL_RESULT_SOFT_LIMIT`, ...). An empty variable counts as not set.
 
 nanobot's file is only ever read. Its models drop keys that they do not know when nanobot itself
-saves (`nanobot onboard`), so a setting that must survive belongs in `nanobot-context.json`.
+saves (`nanobot onboard`, the web UI, MCP presets, a channel's login), so what is set there is
+copied to `nanobot-context.json` once, by `keep_settings`.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from nanobot_context._core import (
 )
 from nanobot_context.arguments import check_instance, is_number
 from nanobot_context.errors import InvalidArgumentError, SettingsError
+from nanobot_context.files import replace_file
 
 __all__ = [
     "SETTINGS_FILE",
@@ -378,6 +380,31 @@ def _load(
         agent_defaults=agent_defaults,
         model_presets=_model_presets(own),
     )
+
+
+def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
+    """Copy settings from nanobot's file to `nanobot-context.json`, and return which.
+
+    nanobot's next save drops them. What the other file says already is left as it is there.
+
+    Raises:
+        SettingsError: `nanobot-context.json` is not a JSON object.
+        OSError: It cannot be written.
+    """
+    names = _json_names(NANOBOT_FIELDS)
+    found = {
+        names[key]: value
+        for key, value in loaded.agent_defaults.items()
+        if key in names and _KINDS[names[key]].accepts(value)
+    }
+    own = read_json_object(loaded.settings_file) if found else {}
+    known = {names.get(key) for key in own}
+    copied = {camel_case(name): value for name, value in found.items() if name not in known}
+    if copied:
+        text = json.dumps(own | copied, ensure_ascii=False, indent=2) + "\n"
+        # What a link names is written, not the link.
+        replace_file(loaded.settings_file.resolve(), text.encode("utf-8", "surrogatepass"))
+    return tuple(copied)
 
 
 def read_json_object(path: Path) -> dict[str, Any]:

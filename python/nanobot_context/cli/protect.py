@@ -13,6 +13,7 @@ from nanobot_context.caches import cache_limit_bytes
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
 from nanobot_context.cli.output import labelled, line, number_of
+from nanobot_context.installer import kept_settings, settings_file
 
 if TYPE_CHECKING:
     from nanobot_context.doctor import Report
@@ -32,10 +33,12 @@ def enable(as_json: Json = False) -> None:
       nanobot-context enable
     """
     path = activation.enable()
+    settings = kept_settings()
     if as_json:
-        output.print_json({"hook_file": str(path)})
+        output.print_json({"hook_file": str(path), "settings_file": str(settings_file())})
         return
     line(f"enabled: {path}")
+    line(settings)
     if missing := activation.without_nanobot():
         output.note(missing)
 
@@ -55,6 +58,8 @@ def disable(as_json: Json = False) -> None:
         line(f"removed: {path}")
     if not removed:
         line("nothing to remove: not enabled in this environment")
+    if settings_file().is_file():
+        line(f"settings stay: {settings_file()}")
 
 
 def status(
@@ -220,7 +225,7 @@ def _print_all(report: Report) -> None:
         labelled("model", state.model)
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
     labelled("nanobot", f"{state.nanobot_version or 'not found'}{about}")
-    labelled("config", ", ".join(report.config_files) or "no files; defaults")
+    labelled("config", ", ".join(report.config_files) or f"no files; `{settings_file()}` would be")
     if report.last is not None and report.last.tools:
         sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in report.last.tools)
         labelled("largest tools", f"{sizes} (about, of {report.last.fixed_tokens:,} tokens)")

@@ -1,4 +1,4 @@
-"""Warnings and errors through loguru, as nanobot's own; without loguru through `logging`.
+"""What is said through loguru, as nanobot's own; without loguru through `logging`.
 
 Messages are written in loguru's style, with `{}`. What happens in every call is only logged
 through `logging.getLogger("nanobot_context")` at DEBUG, because `nanobot agent` shows loguru's
@@ -10,6 +10,10 @@ from __future__ import annotations
 import importlib
 import logging
 from typing import Any
+
+
+def info(message: str, *args: object) -> None:
+    _write("INFO", message, args)
 
 
 def warning(message: str, *args: object) -> None:

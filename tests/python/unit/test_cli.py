@@ -797,12 +797,39 @@ def test_enable_and_disable_are_of_their_environment(home: Path) -> None:
         assert bool(done.stderr) == is_first, "no nanobot is there"
         return done.stdout
 
-    assert run_there("enable") == f"enabled: {hook}\n"
+    settings = home / ".nanobot/nanobot-context.json"
+    assert run_there("enable") == f"enabled: {hook}\nsettings: {settings}\n"
     assert hook.exists()
-    assert json.loads(run_there("enable", "--json")) == {"hook_file": str(hook)}
+    expected = {"hook_file": str(hook), "settings_file": str(settings)}
+    assert json.loads(run_there("enable", "--json")) == expected
     assert run_there("disable") == f"removed: {hook}\n"
     assert not hook.exists()
     assert run_there("disable") == "nothing to remove: not enabled in this environment\n"
+
+
+def test_enable_copies_settings_that_nanobot_would_drop(home: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], cwd=home, check=True)
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(home)}
+    config = home / ".nanobot/config.json"
+    config.parent.mkdir(exist_ok=True)
+    defaults = {"contextCompression": False, "model": "gpt-4o", "contextWindowTokens": 9_000}
+    config.write_text(json.dumps({"agents": {"defaults": defaults}}), encoding="utf-8")
+    settings = config.with_name("nanobot-context.json")
+    settings.write_text('{"cacheMb": 5}', encoding="utf-8")
+    before = config.read_bytes()
+
+    def run_there(word: str) -> str:
+        command = [str(home / "env/bin/python"), "-m", "nanobot_context", word]
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    assert run_there("enable").splitlines()[1] == (
+        f"settings: {settings} (copied there: contextCompression)"
+    )
+    assert json.loads(settings.read_bytes()) == {"cacheMb": 5, "contextCompression": False}
+    assert run_there("enable").splitlines()[1] == f"settings: {settings}"
+    assert config.read_bytes() == before
+    assert run_there("disable").splitlines()[1] == f"settings stay: {settings}"
 
 
 @pytest.mark.parametrize("word", ["--version", "-V"])
@@ -822,7 +849,8 @@ def test_enable_and_disable_need_no_typer(home: Path) -> None:
         return done.stdout
 
     hook = next((home / "bare").glob("lib/*/site-packages")) / "nanobot_context_autoload.pth"
-    assert run_there("enable", 0) == f"enabled: {hook}\n"
+    settings = home / ".nanobot/nanobot-context.json"
+    assert run_there("enable", 0) == f"enabled: {hook}\nsettings: {settings}\n"
     assert hook.exists()
     assert run_there("disable", 0) == f"removed: {hook}\n"
     run_there("count", 2)

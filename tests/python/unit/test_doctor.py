@@ -39,6 +39,17 @@ def test_a_setting_at_the_root_of_nanobots_file_is_a_problem(config: Path) -> No
     assert "nanobot refuses the whole file" in finding.problem
 
 
+def test_a_setting_that_two_files_say_differently_is_a_problem(config: Path) -> None:
+    config.write_text(json.dumps({"agents": {"defaults": {"contextCompression": False}}}))
+    own = config.with_name("nanobot-context.json")
+    own.write_text(json.dumps({"context_compression": False}))
+    assert doctor._check_config(config) == []
+    own.write_text(json.dumps({"context_compression": True}))
+    (finding,) = doctor._check_config(config)
+    assert finding.problem.startswith("`contextCompression` in `agents.defaults` of ")
+    assert "nanobot-context.json" in finding.fix
+
+
 @pytest.fixture
 def home(tmp_path: Path, config: Path) -> Path:
     """nanobot's folder, with a workspace of its own in it."""

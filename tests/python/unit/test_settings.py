@@ -15,6 +15,7 @@ from nanobot_context.settings import (
     Settings,
     camel_case,
     env_name,
+    keep_settings,
     load_settings,
     load_usable_settings,
 )
@@ -350,3 +351,39 @@ def test_a_wrong_main_switch_is_no_guess(config: Path, key: str) -> None:
     write(config.with_name(SETTINGS_FILE), {key: "flase"})
     with pytest.raises(SettingsError, match="contextCompression"):
         load_usable_settings(config)
+
+
+def test_what_nanobots_file_says_is_copied_once(tmp_path: Path) -> None:
+    config, own = tmp_path / "config.json", tmp_path / "nanobot-context.json"
+    defaults = {
+        "context_compression": False,
+        "contextWindowOverride": 9_000,
+        "messageBufferLimit": "many",
+        "contextWindowTokens": 5_000,
+    }
+    config.write_text(json.dumps({"agents": {"defaults": defaults}}), encoding="utf-8")
+    own.write_text('{"context_window_override": 8000, "cacheMb": 5}', encoding="utf-8")
+    kept = json.loads(own.read_text()) | {"contextCompression": False}
+    assert keep_settings(load_usable_settings(config)) == ("contextCompression",)
+    assert json.loads(own.read_text()) == kept
+    assert keep_settings(load_usable_settings(config)) == ()
+    # nanobot's save drops what it does not know.
+    config.write_text(json.dumps({"agents": {"defaults": {}}}), encoding="utf-8")
+    assert load_settings(config, {}).settings.context_compression is False
+
+
+def test_a_settings_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    config, own, real = (tmp_path / name for name in ("config.json", "nanobot-context.json", "own"))
+    config.write_text('{"agents": {"defaults": {"contextCompression": false}}}', encoding="utf-8")
+    real.write_text("{}", encoding="utf-8")
+    own.symlink_to(real)
+    keep_settings(load_settings(config, {}))
+    assert own.is_symlink()
+    assert json.loads(real.read_text()) == {"contextCompression": False}
+
+
+def test_without_a_setting_in_nanobots_file_nothing_is_written(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"agents": {"defaults": {"model": "m"}}}', encoding="utf-8")
+    assert keep_settings(load_settings(config, {})) == ()
+    assert list(tmp_path.iterdir()) == [config]
