@@ -14,13 +14,13 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from demo import ROOT, check_environment, is_error, run, seen
 
 FILE = ROOT / "docs" / "assets" / "demo.svg"
 REPORT = ROOT / "docs" / "assets" / "report.png"
-REPORT_SIZE = {"width": 1180, "height": 860}
+REPORT_SIZE: ViewportSize = {"width": 1180, "height": 860}
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 ACT = 2
 REPORTED_ACT = 2
