@@ -280,7 +280,12 @@ def test_locks_and_executors_that_importing_makes_are_all_of_that_kind() -> None
         if path in ("__main__.py", "activation.py") or path.startswith("cli/"):
             continue
         name = ".".join(("nanobot_context", *Path(path).with_suffix("").parts))
-        module = importlib.import_module(name.removesuffix(".__init__"))
+        try:
+            module = importlib.import_module(name.removesuffix(".__init__"))
+        except ModuleNotFoundError as error:
+            # The frameworks of `adapters` are installed beside the examples only.
+            assert path.startswith("adapters/"), error
+            continue
         assert not [name for name, value in vars(module).items() if isinstance(value, kinds)]
 
 
