@@ -21,8 +21,9 @@ const LITTLE_ROOM: f32 = 4_096.0;
 const CALLS_OF_LITTLE: f32 = 0.6;
 const CALLS_OF_MORE: f32 = 0.25;
 
-/// Share of the room that the ledger of names and calls may have, and its most tokens.
+/// Share of the room that the ledger of names and calls may have, of what the newest group leaves of it, and its most tokens.
 const LEDGER_SHARE: f32 = 0.08;
+const LEDGER_SHARE_OF_REST: f32 = 0.5;
 const MAX_LEDGER: f32 = 500.0;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
@@ -107,7 +108,7 @@ impl Listed {
 impl Fit<'_, '_, '_> {
     /// Returns the tokens that the ledger may have.
     pub(super) fn ledger_tokens(&self) -> f32 {
-        let tokens = (self.rest() * LEDGER_SHARE).min(MAX_LEDGER);
+        let tokens = (self.room * LEDGER_SHARE).min(MAX_LEDGER).min(self.rest() * LEDGER_SHARE_OF_REST);
         if tokens < MIN_LEDGER || !self.by.ledger { 0.0 } else { tokens }
     }
 
@@ -331,24 +332,31 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Lists anew: without names that stay after all, with those that what was given up since was the last to have.
-    pub(super) fn list_again(&mut self, selector: &mut Selector<'_>) {
+    /// Lists anew: without names that stay after all, with the calls and names of what was given up since. What calls take
+    /// is given up for them, too.
+    pub(super) fn list_again(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
             Some(mention) => selector.stays_named(mention),
             None => self.stays(selector, name.document, name.at),
         };
-        listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
         listed.names.retain(|name| !stays(name));
-        self.left_out.ledger = listed.message(|group| selector.is_open(group));
+        let taken = listed.names.iter().map(|name| name.tokens).chain(listed.older.iter().map(|line| line.tokens));
+        listed.left = tokens - LEDGER_FRAME - taken.sum::<f32>();
+        self.list_calls(selector, &mut listed, tokens * NAMES_SHARE);
+        self.listed = listed;
+        self.write_ledger(selector);
+        if self.tokens() > self.budget_tokens {
+            self.shrink(selector);
+        }
+        let mut listed = std::mem::take(&mut self.listed);
         listed.left = listed.left.min(float(self.budget_tokens.saturating_sub(self.tokens())));
-        let before = listed.clone();
-        self.list_calls(selector, &mut listed, self.ledger_tokens() * NAMES_SHARE);
+        let names = listed.names.clone();
         self.list_all_names(selector, &mut listed);
         self.listed = listed;
         self.write_ledger(selector);
         if self.tokens() > self.budget_tokens {
-            self.listed = before;
+            self.listed.names = names;
             self.write_ledger(selector);
         }
     }
