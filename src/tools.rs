@@ -167,9 +167,8 @@ pub fn has_failed(result: &str) -> bool {
     let result = result.trim();
     // ASCII letters change case in place.
     let head = result[..result.floor_char_boundary(MAX_FAILURE_BYTES)].to_ascii_lowercase();
-    let says = |sign: &&str| head.contains(*sign);
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
-        || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(sign)))
+        || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| head.contains(sign)))
 }
 
 /// Bytes of a result that is nothing but what went wrong.

@@ -90,15 +90,13 @@ impl Listed {
         let mut shared: Vec<(&str, usize)> = Vec::new();
         for line in self.older.iter().chain(&self.lines).filter(|line| !is_open(line.group)) {
             let tool = line.shared.map(|end| line.text.split_at(end));
-            match tool.and_then(|(tool, rest)| Some((shared.iter().find(|(name, _)| *name == tool)?.1, rest))) {
-                Some((at, rest)) => {
-                    calls[at].push(',');
-                    calls[at].push_str(rest);
-                }
-                None => {
-                    shared.extend(tool.map(|(tool, _)| (tool, calls.len())));
-                    calls.push(line.text.clone());
-                }
+            let before = |tool| shared.iter().find(|(name, _)| *name == tool).map(|&(_, at)| at);
+            if let Some((at, rest)) = tool.and_then(|(tool, rest)| Some((before(tool)?, rest))) {
+                calls[at].push(',');
+                calls[at].push_str(rest);
+            } else {
+                shared.extend(tool.map(|(tool, _)| (tool, calls.len())));
+                calls.push(line.text.clone());
             }
         }
         ledger::message(&names, &calls)
