@@ -156,7 +156,12 @@ def _configured(config: Path, state: Status) -> Status:
         load_usable_settings(config), provider_prefixes(), ProviderLimits.load(learned_file(config))
     )
     window = windows.configured(state.model, configured_addresses(config, state.model))
-    return replace(state, window_tokens=window.tokens, window_source=window.source)
+    return replace(
+        state,
+        window_tokens=window.tokens,
+        window_source=window.source,
+        prompt_tokens=window.prompt_tokens,
+    )
 
 
 def _check_installed(state: Status) -> list[Finding]:

@@ -180,6 +180,7 @@ def status() -> Status:
         problems=current.loaded.problems,
         window_tokens=window.tokens if window else None,
         window_source=window.source if window else "each request's model",
+        prompt_tokens=window.prompt_tokens if window else None,
         model=model,
         learned=windows.learned.to_dict(),
         counters=context.telemetry.counters.total(),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nanobot_context.doctor import Report
     from nanobot_context.guard.counters import Counts
     from nanobot_context.guard.record import RequestRecord
+    from nanobot_context.guard.status import Status
 
 _STYLES = {"patched": "green", "patchable": "dim", "changed": "yellow", "missing": "red"}
 
@@ -171,7 +172,7 @@ def _print_status(report: Report, *, verbose: bool = False) -> None:
     for calls in state.unguarded:
         labelled("not protected", calls, "bold red")
     labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
-    labelled("room", "known after the first request" if last is None else _room(last))
+    labelled("room", "known after the first request" if last is None else _room(state, last))
     for label, text in _counted(state.counters, verbose=verbose):
         labelled(label, text)
     if verbose:
@@ -205,12 +206,19 @@ def _next(report: Report) -> str:
     return f"nanobot-context inspect {session} shows each request; all of this: status -v"
 
 
-def _room(last: RequestRecord) -> str:
-    """Return what a window leaves for the conversation, as a sum."""
-    left = max(last.window_tokens - last.fixed_tokens - last.answer_tokens, 0)
+def _room(state: Status, last: RequestRecord) -> str:
+    """Return what the window leaves for the conversation, as a sum.
+
+    The window is the one in force now; the last request was made in the one before a change.
+    """
+    window = state.window_tokens or last.window_tokens
+    sums = [(f"{window:,}", window - last.answer_tokens, f" - {last.answer_tokens:,} answer")]
+    if state.prompt_tokens is not None:
+        sums.append((f"{state.prompt_tokens:,} of a prompt at most", state.prompt_tokens, ""))
+    whole, prompt, answer = min(sums, key=lambda sum_: sum_[1])
     return (
-        f"{left:,} tokens for the conversation = {last.window_tokens:,} - {last.fixed_tokens:,} "
-        f"system and tools - {last.answer_tokens:,} answer"
+        f"{max(prompt - last.fixed_tokens, 0):,} tokens for the conversation = {whole} - "
+        f"{last.fixed_tokens:,} system and tools{answer}"
     )
 
 

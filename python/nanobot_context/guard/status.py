@@ -46,6 +46,7 @@ class Status:
         window_tokens: The window for the configured model; `None` when no model is configured, 0
             when the settings say that none is known.
         window_source: Where that number comes from.
+        prompt_tokens: The most tokens that a prompt may have; `None` where only the window says.
         model: The model named in nanobot's config file.
         learned: What providers taught, by model: `window_tokens`, `output_tokens`, `ratio`.
         counters: What happened in all processes that share nanobot's config file; `None` where
@@ -66,6 +67,7 @@ class Status:
     problems: tuple[str, ...] = ()
     window_tokens: int | None = None
     window_source: str = "each request's model"
+    prompt_tokens: int | None = None
     model: str | None = None
     learned: dict[str, dict[str, Any]] | None = None
     counters: Counts | None = None

@@ -1042,3 +1042,30 @@ def test_a_url_in_the_wrong_place_is_not_repeated_with_its_password(
     out, err = run(home, *arguments.format(url).split(), code=2)
     assert err
     assert "s3cr" not in out + err
+
+
+@pytest.mark.parametrize(
+    ("now", "room"),
+    [
+        ({}, "55,536 tokens for the conversation = 65,536 - 6,000 system and tools - 4,000 answer"),
+        (
+            {"window_tokens": 32_768},
+            "22,768 tokens for the conversation = 32,768 - 6,000 system and tools - 4,000 answer",
+        ),
+        (
+            {"prompt_tokens": 14_000},
+            "8,000 tokens for the conversation = 14,000 of a prompt at most - "
+            "6,000 system and tools",
+        ),
+        (
+            {"prompt_tokens": 64_000},
+            "55,536 tokens for the conversation = 65,536 - 6,000 system and tools - 4,000 answer",
+        ),
+    ],
+)
+def test_the_room_is_that_of_the_window_in_force(
+    now: dict[str, Any], room: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = Status(installed=True, nanobot_version="0.3.5", **{"window_tokens": 65_536, **now})
+    _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, (), last=LAST))
+    assert f"room             {room}" in capsys.readouterr().out.splitlines()

@@ -200,13 +200,23 @@ def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(
 ) -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
     talk = [message("one"), message("two")]
-    longer = [*map(dict, talk), message("three")]
+    longer = [*map(dict, talk), message("three " * 10_000)]
     assert not windows.was_cut("m", longer, ours, theirs), "nothing was counted before"
     windows.counted("m", talk, 60_000, 60_000)
     assert windows.was_cut("m", longer, ours, theirs) is is_cut
     assert not windows.was_cut("m", [message("another"), *longer], ours, theirs)
-    thought = [*talk, {**message("three"), "reasoning_content": "hm"}]
+    thought = [*talk, {**longer[-1], "reasoning_content": "hm"}]
     assert not windows.was_cut("m", thought, ours, theirs), "a template may leave it out"
+
+
+def test_a_prompt_counted_by_its_length_alone_is_not_cut() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message("one"), message("two")]
+    windows.counted("m", talk, 6_000, 6_000)
+    numbers = message(" ".join(str(number) for number in range(10_000, 11_600)))
+    read = 6_000 + len(numbers["content"]) // 4
+    assert not windows.was_cut("m", [*talk, numbers], 9_200, read)
+    assert windows.was_cut("m", [*talk, numbers], 9_200, 6_100)
 
 
 def test_small_prompts_and_empty_counts_say_nothing() -> None:
