@@ -205,7 +205,7 @@ def test_a_table_has_a_line_for_each_message_and_text_where_there_is_room(
 ) -> None:
     shown = screen(columns).run("nanobot-context inspect cli:direct --window 4000 --model gpt-4o")
     rows = re.findall(r"^ *(\d+) +\d+  (?:user|assistant|tool read_file) .*$", shown, re.M)
-    assert list(map(int, rows)) == list(range(120))
+    assert list(map(int, rows)) == list(range(1, 121))
     assert ("What failed on day 29?" in shown) == (columns == 120)
     assert re.search(r"tool read_file +725 +\d+  (shortened|left out): \w+ \w+", shown)
     assert re.search(r"^window +4,000 tokens \(gpt-4o, exact\), 3,400 for messages", shown, re.M)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Language", "report_page", "write_report"]
 
 Language = Literal["en", "zh"]
+"""The language of a page: English or Chinese."""
 
 
 def write_report(

@@ -211,7 +211,7 @@ def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(
 
 def test_a_prompt_counted_by_its_length_alone_is_not_cut() -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
-    talk = [message("one"), message("two")]
+    talk = [message("one " * 3_000), message("two " * 3_000)]
     windows.counted("m", talk, 6_000, 6_000)
     numbers = message(" ".join(str(number) for number in range(10_000, 11_600)))
     read = 6_000 + len(numbers["content"]) // 4
