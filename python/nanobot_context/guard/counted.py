@@ -15,8 +15,6 @@ _FEW_TOKENS = 32
 # Characters a token, to a server that estimates in place of counting: four, and a tenth for what it
 # leaves out. Numbers, names and other scripts have twice as many tokens in any vocabulary.
 _ESTIMATED = 4.4
-# What it takes a prompt for is at most so much more than by that: framing, schemas of tools.
-_LIKE_AN_ESTIMATE = 1.25
 _REASONING = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"}
 
 
@@ -72,10 +70,7 @@ class Counted:
         if before is None or any(_REASONING & message.keys() for message in messages):
             return False
         grown = ours - before.ours
-        new = int(grown * _LEAST_SHARE * before.theirs / before.ours)
-        if before.theirs <= estimated_tokens(before.messages) * _LIKE_AN_ESTIMATE:
-            new = min(new, estimated_tokens(messages[len(before.messages) :]))
-        expected = before.theirs + new
+        expected = before.theirs + int(grown * _LEAST_SHARE * before.theirs / before.ours)
         return (
             grown < before.ours
             and theirs >= before.theirs * _AS_BEFORE

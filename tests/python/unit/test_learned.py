@@ -209,16 +209,6 @@ def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(
     assert not windows.was_cut("m", thought, ours, theirs), "a template may leave it out"
 
 
-def test_a_prompt_counted_by_its_length_alone_is_not_cut() -> None:
-    windows = WindowResolver(LoadedSettings(Settings()))
-    talk = [message("one " * 3_000), message("two " * 3_000)]
-    windows.counted("m", talk, 6_000, 6_000)
-    numbers = message(" ".join(str(number) for number in range(10_000, 11_600)))
-    read = 6_000 + len(numbers["content"]) // 4
-    assert not windows.was_cut("m", [*talk, numbers], 9_200, read)
-    assert windows.was_cut("m", [*talk, numbers], 9_200, 6_100)
-
-
 def test_small_prompts_and_empty_counts_say_nothing() -> None:
     learned = ProviderLimits()
     for ours, theirs in [(999, 1_998), (10_000, 0), (10_000, -1)] * 3:
