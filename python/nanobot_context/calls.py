@@ -25,7 +25,7 @@ from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.windows import Window
-from nanobot_context.recovery import Attempt, GaveUp, Refused, compress, receipt_of, recover
+from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,24 +51,14 @@ class _Fitter(Fitter):
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
         """Compress as `compress_messages` does, what cannot be made small enough being an error."""
-        given, tokens, compressor = request.messages, window.tokens, self.compressor
-        if compressor is not None:
-            messages = compressor.compress(
-                given, context_window=tokens, max_output_tokens=max_tokens
-            )
-            receipt = compressor.receipt
-            request.trace.shortened(given, lambda _: receipt)
-            return messages, 0
-        options: dict[str, Any] = {
-            "tools": request.tools,
-            "max_output_tokens": max_tokens,
-            "settings": self.settings,
-            "archive": self.archive,
-        }
-        request.trace.shortened(
-            given, lambda given: receipt_of(given, tokens, request.model, **options)
+        given, compressor = request.messages, self.compressor
+        if compressor is None:
+            return self.compressed_to(request, given, window.tokens, max_tokens), 0
+        messages = compressor.compress(
+            given, context_window=window.tokens, max_output_tokens=max_tokens
         )
-        messages = compress(given, tokens, request.model, **options)
+        receipt = compressor.receipt
+        request.trace.shortened(given, lambda _: receipt)
         return messages, 0
 
 

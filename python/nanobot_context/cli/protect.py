@@ -212,14 +212,15 @@ def _room(state: Status, last: RequestRecord) -> str:
     The window is the one in force now; the last request was made in the one before a change.
     """
     window = state.window_tokens or last.window_tokens
-    sums = [(f"{window:,}", window - last.answer_tokens, f" - {last.answer_tokens:,} answer")]
-    if state.prompt_tokens is not None:
-        sums.append((f"{state.prompt_tokens:,} of a prompt at most", state.prompt_tokens, ""))
-    whole, prompt, answer = min(sums, key=lambda sum_: sum_[1])
-    return (
-        f"{max(prompt - last.fixed_tokens, 0):,} tokens for the conversation = {whole} - "
-        f"{last.fixed_tokens:,} system and tools{answer}"
-    )
+    fixed = f"{last.fixed_tokens:,} system and tools"
+    prompt = window - last.answer_tokens
+    parts = f"{window:,} - {fixed} - {last.answer_tokens:,} answer"
+    if state.prompt_tokens is not None and state.prompt_tokens < prompt:
+        prompt, parts = (
+            state.prompt_tokens,
+            f"{state.prompt_tokens:,} of a prompt at most - {fixed}",
+        )
+    return f"{max(prompt - last.fixed_tokens, 0):,} tokens for the conversation = {parts}"
 
 
 def _print_all(report: Report) -> None:

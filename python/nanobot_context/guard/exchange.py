@@ -289,10 +289,10 @@ class Exchange:
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         window_tokens = windows.smallest(request.models, request.endpoint, request.asked).tokens
         ours = self._worth_counting(attempt, theirs, window_tokens)
+        usage = replace(usage, window_tokens=window_tokens)
         # A server that goes by length alone reports less than half of dense text, and cuts nothing.
-        is_estimate = theirs >= estimated_tokens(attempt.messages)
-        counted_tokens = 0 if is_estimate or not could_cut else ours or 0
-        usage = replace(usage, window_tokens=window_tokens, counted_tokens=counted_tokens)
+        if could_cut and ours and theirs < ours and theirs < estimated_tokens(attempt.messages):
+            usage = replace(usage, counted_tokens=ours)
         overflow = detect_overflow(None, usage=usage)
         if (
             overflow is None

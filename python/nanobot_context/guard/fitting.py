@@ -96,18 +96,9 @@ class Fitter:
             return request.messages, budget
 
         def first(messages: list[Message], reserved: int) -> list[Message]:
-            kept_free = max(1 << (reserved - 1).bit_length(), _LEAST_RESERVE) if reserved else 0
-            options: dict[str, Any] = {
-                "tools": request.tools,
-                "max_output_tokens": max_tokens,
-                "settings": self.settings,
-                "archive": self.archive_of(request),
-            }
-            room, model = max(window_tokens - kept_free, 1), request.model
-            request.trace.shortened(
-                messages, lambda given: receipt_of(given, room, model, **options)
-            )
-            return compress(messages, room, model, **options)
+            reserved = max(1 << (reserved - 1).bit_length(), _LEAST_RESERVE) if reserved else 0
+            room = max(window_tokens - reserved, 1)
+            return self.compressed_to(request, messages, room, max_tokens)
 
         try:
             compressed = self.shorten(request, budget, first)
@@ -117,6 +108,21 @@ class Fitter:
             # Another list drops the state.
             compressed = request.messages if state_fits else list(request.messages)
         return compressed, budget
+
+    def compressed_to(
+        self, request: Request, messages: list[Message], window_tokens: int, max_tokens: int | None
+    ) -> list[Message]:
+        """Compress for a window, and note how to know what was cut."""
+        options: dict[str, Any] = {
+            "tools": request.tools,
+            "max_output_tokens": max_tokens,
+            "settings": self.settings,
+            "archive": self.archive_of(request),
+        }
+        request.trace.shortened(
+            messages, lambda given: receipt_of(given, window_tokens, request.model, **options)
+        )
+        return compress(messages, window_tokens, request.model, **options)
 
     def _smallest(self, request: Request, floor: ContextOverflowError) -> list[Message]:
         """Return a request of which nothing is left to cut, though it is larger than the window.
