@@ -60,40 +60,6 @@ pub fn own_segments(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Splits `text` into segments of at most about `bytes` each for the vocabularies whose patterns treat Chinese apart.
-///
-/// Beside the safe cuts of [`segments`], these patterns also part anything from an ASCII space behind it, and Chinese from
-/// Chinese punctuation behind it. Where there is no such place in twice `bytes` (emoji, binary data) the cut is between any
-/// two characters, which can change the count by a token.
-pub fn short_segments(text: &str, bytes: usize) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let (segment, tail) = rest.split_at(short_segment_end(rest, bytes));
-        rest = tail;
-        Some(segment)
-    })
-}
-
-fn short_segment_end(text: &str, bytes: usize) -> usize {
-    let (from, to) = (text.ceil_char_boundary(bytes), text.ceil_char_boundary(2 * bytes));
-    if to == text.len() {
-        return to;
-    }
-    let is_cut = |at: usize| {
-        let (before, after) = (text[..at].chars().next_back(), text[at..].chars().next());
-        let follows_han = matches!(before, Some('\u{4e00}'..='\u{9fa5}'));
-        match after {
-            Some(' ') => before.is_some_and(|c| !c.is_whitespace()),
-            Some('，' | '。' | '、' | '：' | '；' | '！' | '？') => follows_han,
-            _ => is_safe_cut(text.as_bytes(), at),
-        }
-    };
-    (from.max(1)..to).find(|&at| text.is_char_boundary(at) && is_cut(at)).unwrap_or(from)
-}
-
 /// Returns the length in bytes of a prefix of `text` that has about `max_tokens` tokens and not much less.
 ///
 /// O(`max_tokens`), whatever the length of the text. The prefix ends between two characters; its count may be off by
@@ -266,30 +232,6 @@ mod tests {
         let other = all(&format!("something else {}, \"a\": 7 and more", &passage[13..]));
         let shared = alone.iter().filter(|segment| other.contains(segment)).count();
         assert!(shared + 3 >= alone.len(), "{shared} of {}", alone.len());
-    }
-
-    #[test]
-    fn short_segments_sum_to_the_count_of_the_whole() {
-        let texts = [TEXT.repeat(100), "请检查一下支付模块的日志，然后告诉我结果。谢谢！".repeat(300)];
-        let encodings = [
-            Encoding::DeepSeekV3,
-            Encoding::Qwen2,
-            Encoding::Glm4,
-            Encoding::KimiK2,
-            Encoding::MiniMaxM2,
-            Encoding::Tekken,
-        ];
-        for encoding in encodings {
-            let tiktoken = tiktoken::get_encoding(encoding.tiktoken_name()).unwrap();
-            for text in &texts {
-                for bytes in [64, 512, 4096] {
-                    let sum: usize = short_segments(text, bytes).map(|segment| tiktoken.count(segment)).sum();
-                    assert_eq!(sum, tiktoken.count(text), "{encoding:?} {bytes} {text:.20}");
-                }
-            }
-        }
-        let emoji = "🙂".repeat(9000);
-        assert_eq!(short_segments(&emoji, 4096).collect::<String>(), emoji);
     }
 
     #[test]

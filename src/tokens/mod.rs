@@ -4,13 +4,19 @@
 //! vocabulary's; for the others it is `o200k_base`'s count times a factor measured for the family and the class of text.
 
 mod cache;
+mod characters;
 mod class;
 mod cut;
 mod family;
 mod media;
+mod merges;
+mod pieces;
 mod recount;
+mod seams;
+mod table;
 mod tools;
 mod vocabulary;
+mod words;
 
 use crate::message::{Field, Media, Message, Text};
 
@@ -19,8 +25,9 @@ pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, caches, cont
 pub use class::{Class, Script};
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
+pub use pieces::counted_bytes;
 pub use recount::Recount;
-pub use vocabulary::{Encoding, Vocabulary, counted_bytes};
+pub use vocabulary::{Encoding, Vocabulary};
 
 // Framing of chat messages: OpenAI cookbook, "How to count tokens with tiktoken", `num_tokens_from_messages`.
 /// Tokens of framing of a message.

@@ -1,18 +1,15 @@
-//! Vocabularies that ship in the crate, loaded on first use.
+//! Vocabularies that ship in the crate, used where they lie in it.
 
-use std::cell::{Cell, RefCell};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::checkpoint;
-
-use super::cut;
+use super::pieces::{self, Cl100k, Glm, Kimi, O200k, Qwen2, Qwen35, Tekken};
+use super::table::Table;
+use super::words::Counter;
 
 /// Counts the tokens of a text under one vocabulary.
 ///
-/// Implementations agree with the reference tokenizer on every text but two kinds, where a count is a token or two more or
-/// less: `'ſ`, which the pattern of `o200k_base` takes for a contraction and the crates here do not, and characters that
-/// are new in Unicode 17, which are letters to newer tables only (16 of 44,000 random strings). They treat text that spells
-/// a special token as ordinary text, never fail, and may be used from many threads at once.
+/// Implementations agree with the reference tokenizer on every text, treat text that spells a special token as ordinary text, never
+/// fail, and may be used from many threads at once.
 pub trait Vocabulary: Send + Sync {
     /// Returns the tokens of `text`; O(n) in its bytes.
     fn count(&self, text: &str) -> usize;
@@ -56,27 +53,68 @@ const ENCODINGS: [Encoding; 10] = [
     Encoding::Tekken,
 ];
 
-static LOADED: [OnceLock<Box<dyn Vocabulary>>; ENCODINGS.len()] = [const { OnceLock::new() }; ENCODINGS.len()];
+/// A vocabulary that lies in the crate.
+struct Own {
+    table: Table,
+    id: u8,
+    count: fn(&[u8], &mut Counter<'_>) -> usize,
+    is_used: AtomicBool,
+}
+
+/// Which of two vocabularies in one table is meant: the bits of merges that it has not, and of its whole characters.
+const FIRST: (u8, u8) = (0x80, 0x20);
+const SECOND: (u8, u8) = (0x40, 0x10);
+
+macro_rules! own {
+    ($encoding:ident, $merges:literal, $seams:literal, $which:expr, $count:expr) => {
+        Own {
+            table: Table::new(
+                include_bytes!(concat!("tables/", $merges, ".merges")),
+                include_bytes!(concat!("tables/", $seams, ".seams")),
+                $which,
+            ),
+            id: Encoding::$encoding as u8,
+            count: $count,
+            is_used: AtomicBool::new(false),
+        }
+    };
+}
+
+// `cl100k_base` and Qwen's share a table, and GLM's two do; GLM 4's pairs of characters are those of GLM 5.
+static VOCABULARIES: [Own; ENCODINGS.len()] = [
+    own!(O200kBase, "o200k_base", "o200k_base", FIRST, pieces::count::<O200k>),
+    own!(Cl100kBase, "qwen2", "cl100k_base", FIRST, pieces::count::<Cl100k>),
+    own!(DeepSeekV3, "deepseek_v3", "deepseek_v3", FIRST, pieces::count_deepseek),
+    own!(Qwen2, "qwen2", "qwen2", SECOND, pieces::count::<Qwen2>),
+    own!(Qwen35, "qwen35", "qwen35", FIRST, pieces::count::<Qwen35>),
+    own!(Glm4, "glm5", "glm5", FIRST, pieces::count::<Glm>),
+    own!(Glm5, "glm5", "glm5", SECOND, pieces::count::<Glm>),
+    own!(KimiK2, "kimi_k2", "kimi_k2", FIRST, pieces::count::<Kimi>),
+    own!(MiniMaxM2, "minimax_m2", "minimax_m2", FIRST, pieces::count::<O200k>),
+    own!(Tekken, "mistral_v3", "mistral_v3", FIRST, pieces::count::<Tekken>),
+];
+
+impl Vocabulary for Own {
+    fn count(&self, text: &str) -> usize {
+        self.is_used.store(true, Ordering::Relaxed);
+        Counter::with(&self.table, self.id, |counter| (self.count)(text.as_bytes(), counter))
+    }
+}
 
 impl Encoding {
-    /// Returns the vocabularies that this process has loaded.
+    /// Returns the vocabularies that this process has counted with.
     pub fn loaded() -> impl Iterator<Item = Self> {
         ENCODINGS.into_iter().filter(|encoding| encoding.is_loaded())
     }
 
-    /// Returns whether counting costs no load.
+    /// Returns whether this process has counted with the vocabulary.
     pub fn is_loaded(self) -> bool {
-        LOADED[self as usize].get().is_some()
+        VOCABULARIES[self as usize].is_used.load(Ordering::Relaxed)
     }
 
-    /// Returns the vocabulary; the first call of a process loads it (40 to 470 ms), later ones cost nothing.
+    /// Returns the vocabulary; costs nothing.
     pub fn load(self) -> &'static dyn Vocabulary {
-        LOADED[self as usize]
-            .get_or_init(|| match self {
-                Self::O200kBase | Self::Cl100kBase | Self::Qwen35 => openai(self.name()),
-                other => family(other.tiktoken_name()),
-            })
-            .as_ref()
+        &VOCABULARIES[self as usize]
     }
 
     /// Returns whether the count of every text is the sum of those of its segments: see [`cut`].
@@ -86,98 +124,18 @@ impl Encoding {
 
     /// Returns a name that no other has.
     pub fn name(self) -> &'static str {
-        if self == Self::Qwen35 { "qwen3.5" } else { self.tiktoken_name() }
-    }
-
-    /// Returns the vocabulary's name in the `tiktoken` crate.
-    pub(super) fn tiktoken_name(self) -> &'static str {
         match self {
             Self::O200kBase => "o200k_base",
             Self::Cl100kBase => "cl100k_base",
             Self::DeepSeekV3 => "deepseek_v3",
-            Self::Qwen2 | Self::Qwen35 => "qwen2",
+            Self::Qwen2 => "qwen2",
+            Self::Qwen35 => "qwen3.5",
             Self::Glm4 => "glm4",
             Self::Glm5 => "glm5",
             Self::KimiK2 => "kimi_k2",
             Self::MiniMaxM2 => "minimax_m2",
             Self::Tekken => "mistral_v3",
         }
-    }
-}
-
-/// The vocabularies that `toktok` embeds.
-fn openai(name: &str) -> Box<dyn Vocabulary> {
-    #[allow(clippy::expect_used)] // the crate embeds these three; `every_vocabulary_loads` proves it
-    let tokenizer = toktok::Tokenizer::builtin(name).expect("the vocabulary is embedded");
-    Box::new(Toktok(tokenizer))
-}
-
-/// The vocabularies that `tiktoken` embeds, by the features of `Cargo.toml`.
-fn family(name: &str) -> Box<dyn Vocabulary> {
-    #[allow(clippy::expect_used)] // as above
-    Box::new(Tiktoken(tiktoken::get_encoding(name).expect("the vocabulary is embedded")))
-}
-
-struct Toktok(toktok::Tokenizer);
-
-/// Bytes of padding behind a text: `toktok` 0.3.0 reads a block of 16 bytes at the start of each word of at most 15
-/// (`pcache.rs`, `pack_key`) and masks what is behind the word. With the padding that is memory of this buffer, and
-/// initialised, wherever the last word ends. A slice with the padding in it would be no safer: the crate reads past the
-/// slice of the word itself, inside of a text, too.
-const PADDING: usize = 16;
-
-/// Bytes counted in one go. Larger texts are split where the count of the whole is the sum of the counts, which keeps
-/// the copy below and the list of ids in the processor's cache.
-const SEGMENT_BYTES: usize = 1 << 16;
-
-thread_local! {
-    static COUNTED_BYTES: Cell<u64> = const { Cell::new(0) };
-    static BUFFERS: RefCell<(Vec<u8>, Vec<u32>)> = const { RefCell::new((Vec::new(), Vec::new())) };
-}
-
-/// Returns the bytes that vocabularies have counted on this thread: what counting costs, whatever a clock says.
-pub fn counted_bytes() -> u64 {
-    COUNTED_BYTES.get()
-}
-
-/// Marks a segment as the next to be counted.
-fn begin(segment: &str) {
-    checkpoint::reached();
-    COUNTED_BYTES.set(COUNTED_BYTES.get() + segment.len() as u64);
-}
-
-impl Vocabulary for Toktok {
-    fn count(&self, text: &str) -> usize {
-        let count = |segment: &str| {
-            BUFFERS.with_borrow_mut(|(bytes, ids)| {
-                bytes.clear();
-                bytes.extend_from_slice(segment.as_bytes());
-                bytes.resize(segment.len() + PADDING, 0);
-                ids.clear();
-                self.0.encode_into(&bytes[..segment.len()], ids);
-                let tokens = ids.len();
-                // One huge text must not keep its buffers for the life of the thread.
-                if bytes.capacity() > 16 * SEGMENT_BYTES {
-                    *bytes = Vec::new();
-                    *ids = Vec::new();
-                }
-                tokens
-            })
-        };
-        cut::segments(text, SEGMENT_BYTES).inspect(|segment| begin(segment)).map(count).sum()
-    }
-}
-
-struct Tiktoken(&'static tiktoken::CoreBpe);
-
-/// Bytes counted in one go by `tiktoken` 4.1.2, which for `DeepSeek` checks all that is left of a text behind every piece
-/// that does not start with ASCII: a megabyte of emoji would take minutes.
-const SHORT_SEGMENT_BYTES: usize = 1 << 12;
-
-impl Vocabulary for Tiktoken {
-    fn count(&self, text: &str) -> usize {
-        let segments = cut::short_segments(text, SHORT_SEGMENT_BYTES).inspect(|segment| begin(segment));
-        segments.map(|segment| self.0.count(segment)).sum()
     }
 }
 
