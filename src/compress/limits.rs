@@ -1,8 +1,12 @@
 //! The passes before the fit, each for one limit of its own.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use crate::conversation::last_user_index;
 use crate::message::Role;
 use crate::select::within::json_within_chars;
+use crate::text::rules::{self, Claim};
 use crate::text::{elision, excerpt};
 use crate::tokens::TokenCounter;
 
@@ -75,7 +79,8 @@ pub fn large_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_token
 }
 
 /// Cuts messages of the user and the assistant before `last_user` that are longer than (user, assistant) characters to
-/// the first 60 % and the last 20 % of that, JSON by its content. 0 is no limit; less than what a mark needs is raised to it.
+/// the first 60 % and the last 20 % of that, JSON by its content; what the user said between these that holds for good stays, as
+/// far as the rest has room for it. 0 is no limit; less than what a mark needs is raised to it.
 ///
 /// Source: document 001, stage seven; document 004, step 4.
 pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assistant): (usize, usize)) {
@@ -88,7 +93,7 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
             if is_old && longer_than(text, max_chars) {
-                let short = long_message(text, max_chars, draft.counter);
+                let short = long_message(text, max_chars, role, draft.counter);
                 let tokens = u64::from(draft.counter.text(&short));
                 draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
@@ -97,10 +102,38 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
 }
 
 /// Returns `text` cut to what is kept of a message of more than `max_chars` characters; JSON comes out as JSON.
-fn long_message(text: &str, max_chars: usize, counter: TokenCounter) -> String {
+fn long_message(text: &str, max_chars: usize, role: Role, counter: TokenCounter) -> String {
     let tenth = max_chars / 10;
+    let standing = |between: Range<usize>| match role {
+        Role::User => standing(text, between, tenth * 2),
+        _ => Vec::new(),
+    };
     json_within_chars(text, tenth * 8, counter)
-        .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2))
+        .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, standing))
+}
+
+/// Returns the sentences of the user `between` the two ends of `text` that hold for good, in order, each once: rules before facts
+/// and then the newest, as far as they have at most `max_chars` together with the marks around them.
+fn standing(text: &str, between: Range<usize>, max_chars: usize) -> Vec<Range<usize>> {
+    let mark_chars = elision::gap(&text[between.clone()]).chars().count() + excerpt::FENCE.len();
+    let claims = rules::said(text).claims;
+    let (mut seen, mut kept) = (HashSet::new(), Vec::new());
+    let mut room = max_chars.saturating_sub(mark_chars);
+    for wanted in [Claim::Rule, Claim::Fact] {
+        for (_, sentence) in claims.iter().filter(|(claim, _)| *claim == wanted).rev() {
+            let (start, end) = (sentence.start.max(between.start), sentence.end.min(between.end));
+            if start >= end {
+                continue;
+            }
+            let rest = room.checked_sub(text[start..end].chars().count() + mark_chars);
+            if let Some(rest) = rest.filter(|_| seen.insert(rules::normal(&text[sentence.clone()]))) {
+                room = rest;
+                kept.push(start..end);
+            }
+        }
+    }
+    kept.sort_by_key(|sentence| sentence.start);
+    kept
 }
 
 /// A message cut at fewer characters would be longer than that again with its mark.

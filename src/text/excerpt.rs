@@ -1,6 +1,7 @@
 //! Making one text shorter: by characters, by tokens, inside JSON arguments.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
 use crate::tools::LOCATOR_KEYS;
@@ -31,7 +32,7 @@ pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -
     if room == 0 {
         return Cow::Owned(result.chars().take(max_chars).collect());
     }
-    Cow::Owned(head_and_tail_chars(result, room - room / 3, room / 3))
+    Cow::Owned(head_and_tail_chars(result, room - room / 3, room / 3, |_| Vec::new()))
 }
 
 fn head_and_tail_lines(text: &str, (head, tail): (usize, usize)) -> Option<String> {
@@ -40,14 +41,48 @@ fn head_and_tail_lines(text: &str, (head, tail): (usize, usize)) -> Option<Strin
     (head_end < tail_start).then(|| join(text, head_end, tail_start))
 }
 
-/// Returns the first `head` and last `tail` characters of `text` with the mark between them.
+/// Returns the first `head` and last `tail` characters of `text`, and what `kept` picks between them, with a mark for each gap.
 ///
-/// `text` has more than `head + tail` characters.
-pub fn head_and_tail_chars(text: &str, head: usize, tail: usize) -> String {
+/// `text` has more than `head + tail` characters. `kept` is asked for ranges in order and apart.
+pub fn head_and_tail_chars(
+    text: &str,
+    head: usize,
+    tail: usize,
+    kept: impl FnOnce(Range<usize>) -> Vec<Range<usize>>,
+) -> String {
     let head_end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
     let tail_start =
         if tail == 0 { text.len() } else { text.char_indices().nth_back(tail - 1).map_or(0, |(at, _)| at) };
-    join(text, head_end, tail_start.max(head_end))
+    let tail_start = tail_start.max(head_end);
+    let kept = kept(head_end..tail_start);
+    if kept.is_empty() {
+        return join(text, head_end, tail_start);
+    }
+    let (mut out, mut end) = (text[..head_end].to_owned(), head_end);
+    for range in kept.into_iter().chain(std::iter::once(tail_start..text.len())) {
+        let gap = &text[end..range.start];
+        if gap.trim().is_empty() {
+            out.push_str(gap);
+        } else {
+            out.push_str(&elision::gap(gap));
+            // What is kept behind a gap is code where it was code, and not where it was not.
+            if gap.lines().filter(|line| is_fence(line)).count() % 2 == 1 {
+                out.push_str(FENCE);
+            }
+        }
+        out.push_str(&text[range.clone()]);
+        end = range.end;
+    }
+    out
+}
+
+/// A line that ends or begins what was pasted.
+pub const FENCE: &str = "```\n";
+
+/// Returns whether a line ends or begins what was pasted.
+pub fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
 }
 
 fn join(text: &str, head_end: usize, tail_start: usize) -> String {

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Filter, has_time};
+use super::excerpt::is_fence;
 
 /// What a sentence is to those that follow it. What matters more comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,8 +116,11 @@ const MAX_HEADING_CHARS: usize = 40;
 /// Longest sentence that is a rule; longer ones are texts that someone pasted.
 const MAX_RULE_BYTES: usize = 400;
 
-/// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted.
+/// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted, but for rules in it.
 const TYPED_BYTES: usize = 32 << 10;
+
+/// What was pasted has no rules of the user where more than one byte in so many is of a sentence that reads like one.
+const RARE_BYTES: usize = 64;
 
 /// Returns the sentences of `text` that hold for good: rules, and facts about the user. O(n).
 #[must_use]
@@ -166,33 +170,51 @@ pub struct Said {
 /// Returns what the user says in `text`. O(n).
 pub fn said(text: &str) -> Said {
     let mut this = Said::default();
+    let (middle, mut far, mut far_bytes) = (middle(text), 0..0, 0);
     for line in typed(text) {
-        this.typed_bytes += line.len();
+        let is_far = middle.start <= line.start && line.end <= middle.end;
+        if !is_far {
+            this.typed_bytes += line.len();
+        } else if far_bytes * RARE_BYTES > middle.len() {
+            continue;
+        } else if far.is_empty() {
+            far = this.claims.len()..this.claims.len();
+        }
         for sentence in sentences(&text[line.clone()]) {
             let sentence = line.start + sentence.start..line.start + sentence.end;
-            if let Some(claim) = claim(&text[sentence.clone()]) {
+            let claim = claim(&text[sentence.clone()]);
+            if let Some(claim) = claim.filter(|claim| !is_far || matches!(claim, Claim::Rule | Claim::Fact)) {
+                if is_far {
+                    far.end += 1;
+                    far_bytes += sentence.len();
+                }
                 this.claims.push((claim, sentence));
             }
         }
     }
+    if far_bytes * RARE_BYTES > middle.len() {
+        this.claims.drain(far);
+    }
     this
+}
+
+/// Returns what is too far from both ends of `text` to have been typed.
+fn middle(text: &str) -> Range<usize> {
+    if text.len() <= 2 * TYPED_BYTES {
+        return text.len()..text.len();
+    }
+    text.floor_char_boundary(TYPED_BYTES)..text.ceil_char_boundary(text.len() - TYPED_BYTES)
 }
 
 /// Iterates over the lines of `text` that somebody typed, as far as their form tells. O(n).
 fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let (head, tail) = if text.len() > 2 * TYPED_BYTES {
-        (text.floor_char_boundary(TYPED_BYTES), text.ceil_char_boundary(text.len() - TYPED_BYTES))
-    } else {
-        (text.len(), text.len())
-    };
     let (mut at, mut is_fenced) = (0, false);
     text.split_inclusive('\n').filter_map(move |line| {
         let range = at..at + line.len();
         at = range.end;
-        let is_fence = line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+        let is_fence = is_fence(line);
         is_fenced ^= is_fence;
-        let is_far = range.start >= head && range.end <= tail;
-        (!is_fence && !is_fenced && !is_far && !is_material(line)).then_some(range)
+        (!is_fence && !is_fenced && !is_material(line)).then_some(range)
     })
 }
 
@@ -453,6 +475,18 @@ mod tests {
         assert_eq!(said(text).typed_bytes, "Look at this.\nDon't restart it.".len());
         let log = "never push this line of a log ok\n".repeat(1 << 14);
         assert!(found(&log).len() < 1 << 12, "what is far from both ends was pasted");
+    }
+
+    #[test]
+    fn a_rule_far_from_both_ends_is_found_where_few_sentences_read_like_one() {
+        let of = |line: &str| line.repeat((1 << 20) / line.len());
+        for (line, is_found) in [("the job ran for ten seconds\n", true), ("never mind the job, it ran\n", false)] {
+            let text = [&of(line), "Thanks. Never run rm. I never eat meat.\n", &of(line)].concat();
+            let found = standing_rules(&text);
+            assert_eq!(found.contains(&"Never run rm."), is_found, "{line}");
+            assert_eq!(found.contains(&"I never eat meat."), is_found, "{line}");
+            assert!(said(&text).typed_bytes < 3 * TYPED_BYTES, "what is between the rules was pasted");
+        }
     }
 
     #[test]

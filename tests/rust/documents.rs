@@ -163,7 +163,7 @@ fn a_long_message_of_json_stays_json() {
 
 #[test]
 fn long_messages_keep_six_tenths_and_two_tenths_of_their_limit() {
-    let long = |role| Owned::new(role, Kind::Prose.text(40_000, 2));
+    let long = |role| Owned::new(role, Kind::Code.text(40_000, 2));
     let messages = [long(Role::User), long(Role::Assistant), long(Role::User), Owned::new(Role::Assistant, "ok")];
     // A step is due: three messages of 40,000 characters do not fit, but as old ones they do.
     let window_tokens = tokens(&messages) * 106 / 100;
@@ -176,6 +176,53 @@ fn long_messages_keep_six_tenths_and_two_tenths_of_their_limit() {
     }
     // What fits is not cut.
     assert_eq!(compress::compress(&view(&messages), &request(window_tokens * 2)).unwrap(), None);
+}
+
+#[test]
+fn what_the_user_said_for_good_in_the_middle_of_a_paste_stays_whatever_its_size() {
+    let line = "    let total = items.iter().map(|item| item.price).sum::<u64>();\n";
+    for chars in [31_000, 50_000, 53_217, 66_000, 400_000, 3_000_000] {
+        for share in [15, 45, 70, 85] {
+            for (rule, fenced) in [
+                ("Never run rm here.", false),
+                ("Answer in French from now on.", true),
+                ("以后都用中文回答。", true),
+                ("My name is Ada.", false),
+            ] {
+                let lines = chars / line.len() + 1;
+                let before = lines * share / 100;
+                let (open, close) = if fenced { ("```rust\n", "```\n") } else { ("", "") };
+                let text = [
+                    "Review this.\n",
+                    open,
+                    &line.repeat(before),
+                    close,
+                    rule,
+                    "\n",
+                    open,
+                    &line.repeat(lines - before),
+                    close,
+                    "What is wrong?",
+                ]
+                .concat();
+                let messages = [
+                    Owned::new(Role::User, text),
+                    Owned::new(Role::Assistant, Kind::Prose.text(2_000, 1)),
+                    Owned::new(Role::User, "Go on."),
+                ];
+                let case = format!("{chars} {share} {rule}");
+                for percent in [110, 40, 12] {
+                    let request = request((tokens(&messages) * percent / 100).max(2_000));
+                    let plan = compress::compress(&view(&messages), &request).unwrap();
+                    let out = apply(&messages, &plan.unwrap());
+                    assert!(out.iter().any(|message| message.texts()[0].contains(rule)), "{case} {percent}");
+                    let long = out.iter().find(|message| message.role == Role::User).unwrap().texts()[0];
+                    assert!(long.chars().count() <= 30_000, "{case} {percent}");
+                    assert_eq!(long.matches("```").count() % 2, 0, "{case} {percent}");
+                }
+            }
+        }
+    }
 }
 
 #[test]
