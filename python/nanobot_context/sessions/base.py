@@ -68,7 +68,8 @@ class Base:
             user, without the events before it, if there are only such, none; "prepend" the same,
             with the newest one before the window where there is none in it.
         summarizer: Makes summaries.
-        policy: When, and how many messages stay; by default those of `SummaryPolicy`.
+        policy: When, and how many messages stay; by default those of `SummaryPolicy`, and none
+            with a check of your own.
         trigger: A check in place of the policy's limits: `Trigger.messages(gt=20)`, a function of
             `Observed`, or one that says how much is covered, too, such as `Rolling()`. Silence is
             looked at when a turn begins, and with each clean-up.
@@ -135,7 +136,7 @@ class Base:
             refresh_on_read=refresh == "read_write",
             raw_routing=routing == "raw",
         )
-        policy = policy or SummaryPolicy()
+        policy = policy or _default_policy(trigger)
         when = _when(policy, trigger, summarizer.model if summarizer else None)
         self._do = Operations(
             self._handle,
@@ -240,6 +241,16 @@ class Base:
             return f"{type(self).__name__}({self._handle.describe()})"
         except SessionStoreError:
             return f"{type(self).__name__}(closed)"
+
+
+def _default_policy(trigger: Any) -> SummaryPolicy:
+    """Return the policy beside a trigger: what a check says is due is all that is new.
+
+    Source: document 002, where a check that fires has no message left out of the summary.
+    """
+    check = trigger.trigger if isinstance(trigger, Limits) else trigger
+    is_check = isinstance(check, Trigger) or (callable(check) and not hasattr(check, "due"))
+    return SummaryPolicy(keep_last=0) if is_check else SummaryPolicy()
 
 
 def _when(policy: SummaryPolicy, trigger: Any, model: str | None) -> When:

@@ -30,6 +30,7 @@ from nanobot_context import (
 )
 from nanobot_context.sessions import SessionEvent, SessionService
 from nanobot_context.summary import (
+    Limits,
     Observed,
     Rolling,
     Summarizer,
@@ -369,6 +370,20 @@ def test_the_silence_before_a_turn_is_looked_at_when_it_begins(store: Store) -> 
     until(lambda: service.summaries(session) != [])
     made = service.summaries(session)
     assert {one.record["reason"] for one in made} == {"idle"}
+
+
+@pytest.mark.parametrize("check", [Trigger.idle(gt=0.05), lambda seen: seen.idle_seconds > 0.05])
+@pytest.mark.parametrize("wrapped", [lambda check: check, lambda check: Limits(trigger=check)])
+def test_a_check_that_fires_needs_no_policy_to_have_few_messages_summarised(
+    store: Store, check: Any, wrapped: Callable[[Any], Any]
+) -> None:
+    service = store.open(summarizer=Summarizer(Model()), trigger=wrapped(check))
+    session = service.create("app", "me")
+    for at in range(3):
+        time.sleep(0.1 if at else 0)
+        service.append(session, [said(f"question {at}")])
+        service.append(session, [answered(f"answer {at}")])
+    until(lambda: service.summaries(session) != [])
 
 
 def test_a_session_that_fell_silent_is_summarised_though_nobody_speaks(store: Store) -> None:
