@@ -10,6 +10,7 @@ mod rows;
 mod schema;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,11 +18,11 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, named_params, params};
 
 use self::locks::Identity;
-use self::open::{connect, make_private, prepared, refuse_foreign_log, refuse_network};
+use self::open::{connect, free_reserve, make_private, prepared, refuse_foreign_log, refuse_network, reserve};
 use self::problem::{Problem, classify};
 use self::rows::{
-    APP, Clock, Expired, Found, SESSION, USER, append, change, change_owner, delete, delete_expired_state, event, find,
-    found, head, owner_of_user, read_state, run, summary, take, taken,
+    APP, Clock, Expired, Found, SESSION, USER, append, change, change_owner, delete, delete_expired_state, delete_part,
+    event, expired_sessions, find, found, head, owner_of_user, read_state, run, summary, take, taken,
 };
 use super::rules::expires_ms;
 use super::{
@@ -33,10 +34,12 @@ pub(super) use self::open::parse;
 
 /// How long a write waits for the lock of another process.
 const BUSY_SECONDS: u64 = 10;
-/// How long a sweep waits for those that read what is in the log.
+/// How long to wait for those that read what is in the log.
 const LOG_WAIT: Duration = Duration::from_secs(1);
 /// Between two attempts to open a file that others open.
 const PAUSE: Duration = Duration::from_millis(10);
+/// Rows of a kind that are deleted at once where the disk is full; halved until they fit into the log.
+const ROWS: u32 = 1024;
 /// Connections that are kept for readers.
 const READERS: usize = 4;
 
@@ -48,6 +51,8 @@ pub struct Sqlite {
     connections: Arc<Connections>,
     /// What the file was when it was opened; `None` in memory.
     identity: Option<Identity>,
+    /// Whether it is so large that its reserve has been taken from the disk.
+    has_grown: AtomicBool,
     process: u32,
 }
 
@@ -94,12 +99,14 @@ impl Sqlite {
         let writer = loop {
             match prepared(&path, &shown, full, is_memory) {
                 Err(StoreError::Locked { .. }) if start.elapsed().as_secs() < BUSY_SECONDS => thread::sleep(PAUSE),
+                Err(StoreError::Full { .. }) if free_reserve(&path) => {}
                 outcome => break outcome?,
             }
         };
+        let has_grown = AtomicBool::new(reserve(&path));
         let identity = (!is_memory).then(|| Identity::of(&path));
         let connections = Connections { readers: Mutex::default(), writer: Mutex::new(writer) };
-        Ok(Self { path, shown, connections: Arc::new(connections), identity, process: std::process::id() })
+        Ok(Self { path, shown, connections: Arc::new(connections), identity, has_grown, process: std::process::id() })
     }
 
     fn failed(&self, error: &rusqlite::Error) -> StoreError {
@@ -135,18 +142,50 @@ impl Sqlite {
             Ok(value)
         })();
         drop(writer);
+        if done.is_ok() && !self.has_grown.load(Ordering::Relaxed) {
+            self.has_grown.store(reserve(&self.path), Ordering::Relaxed);
+        }
         self.delete_expired(clock);
         done.map_err(|problem| self.error_of(problem))
     }
 
-    /// Brings the log into the file and empties it: what was deleted is in neither then. While somebody reads on, the log stays.
-    fn empty_log(&self) -> StoreResult<()> {
+    /// Brings the log into the file. `TRUNCATE` empties it: what was deleted is in neither then. `RESTART` keeps its room on the
+    /// disk for the next writes. While somebody reads on, the log stays.
+    fn checkpoint(&self, mode: &str) -> StoreResult<()> {
         let writer = self.connections.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let done = writer
             .busy_timeout(LOG_WAIT)
-            .and_then(|()| writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())))
+            .and_then(|()| writer.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(())))
             .and(writer.busy_timeout(Duration::from_secs(BUSY_SECONDS)));
         done.map_err(|error| self.failed(&error))
+    }
+
+    /// Deletes a session where the disk has no room to log it as a whole: it expires, which takes next to none, then goes bit by
+    /// bit, in the room that the log has. What cannot go now is left to those who see it expired.
+    fn delete_on_full_disk(&self, key: &SessionKey) -> StoreResult<bool> {
+        free_reserve(&self.path);
+        drop(self.checkpoint("RESTART"));
+        let expired = self.write(|transaction, clock| {
+            let Some(Found { sid, .. }) = find(transaction, key, clock)? else { return Ok(None) };
+            run(transaction, "UPDATE session SET expires_ms = 0 WHERE sid = ?1", [sid])?;
+            Ok(Some(sid))
+        })?;
+        expired.map(|sid| self.delete_parts(sid));
+        Ok(expired.is_some())
+    }
+
+    /// Deletes an expired session in transactions that fit into the log. Returns whether it is gone.
+    fn delete_parts(&self, sid: i64) -> bool {
+        let mut rows = ROWS;
+        while rows > 0 {
+            drop(self.checkpoint("RESTART"));
+            match self.write(|transaction, _| Ok(delete_part(transaction, sid, rows)?)) {
+                Ok(true) => return true,
+                Ok(false) => {}
+                Err(_) => rows /= 2,
+            }
+        }
+        false
     }
 
     fn read<T>(&self, work: impl FnOnce(&Transaction<'_>, &Clock) -> Result<T, Problem>) -> StoreResult<T> {
@@ -320,13 +359,14 @@ impl SessionStore for Sqlite {
     }
 
     fn delete(&self, key: &SessionKey) -> StoreResult<bool> {
-        self.write(|transaction, clock| {
+        let deleted = self.write(|transaction, clock| {
             let found = find(transaction, key, clock)?;
             if let Some(Found { sid, .. }) = &found {
                 delete(transaction, *sid)?;
             }
             Ok(found.is_some())
-        })
+        });
+        if let Err(StoreError::Full { .. }) = deleted { self.delete_on_full_disk(key) } else { deleted }
     }
 
     fn append(&self, key: &SessionKey, batch: &Append) -> StoreResult<Appended> {
@@ -473,12 +513,9 @@ impl SessionStore for Sqlite {
     }
 
     fn sweep(&self) -> StoreResult<u64> {
-        self.write(|transaction, clock| {
+        let swept = self.write(|transaction, clock| {
             let now = clock.now;
-            let expired: Vec<i64> = transaction
-                .prepare_cached("SELECT sid FROM session WHERE expires_ms < ?1")?
-                .query_map([now], |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
+            let expired = expired_sessions(transaction, now)?;
             for sid in &expired {
                 delete(transaction, *sid)?;
             }
@@ -489,8 +526,16 @@ impl SessionStore for Sqlite {
             )?;
             transaction.execute("DELETE FROM state_expiry WHERE expires_ms < ?1", [now])?;
             Ok(expired.len() as u64)
-        })
-        .and_then(|freed| self.empty_log().map(|()| freed))
+        });
+        if let Err(StoreError::Full { .. }) = swept {
+            free_reserve(&self.path);
+            let expired = self.read(|transaction, clock| Ok(expired_sessions(transaction, clock.now)?))?;
+            let gone = expired.iter().filter(|sid| self.delete_parts(**sid)).count();
+            return if gone > 0 { Ok(gone as u64) } else { swept };
+        }
+        self.checkpoint("TRUNCATE")?;
+        reserve(&self.path);
+        swept
     }
 
     fn describe(&self) -> String {

@@ -6,21 +6,23 @@ connections that are cut, is tested in `tests/rust`.
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import os
 import random
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mounts import mount, mounted
 from nanobot_context import (
     InvalidArgumentError,
     SessionStoreError,
@@ -55,7 +57,7 @@ def no_process_is_left() -> Iterator[None]:
     while STARTED:
         process = STARTED.pop()
         process.kill()
-        with contextlib.suppress(BrokenPipeError), process:
+        with suppress(BrokenPipeError), process:
             pass
 
 
@@ -99,22 +101,6 @@ def script(code: str, *words: str | Path) -> str:
 
 def file_url(path: Path) -> str:
     return f"sqlite:///{path}"
-
-
-def mount(*words: str | Path) -> None:
-    """Mount something; skip the test where that is not allowed."""
-    if subprocess.run(["mount", *words], capture_output=True, check=False).returncode != 0:
-        pytest.skip("mounting is not allowed here")
-
-
-@contextmanager
-def mounted(*words: str | Path) -> Iterator[None]:
-    """Mount something, and take it away again."""
-    mount(*words)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", words[-1]], check=True)
 
 
 # Writers at the same time -------------------------------------------------------------------------
@@ -365,6 +351,78 @@ def test_a_full_disk_is_told_and_harms_nothing(tmp_path: Path) -> None:
             assert ids(found) == [*acknowledged, "after"]
             assert found is not None
             assert set(found.state) == set(acknowledged)
+
+
+def fill(folder: Path) -> Path:
+    """Leave nothing of a disk but what its files have already."""
+    filler = folder / "filler"
+    with filler.open("ab", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4_096)
+    return filler
+
+
+@pytest.mark.parametrize("filled_by", ["its own sessions", "other files"])
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_sessions_are_deleted_on_a_full_disk_which_takes_new_ones_then(
+    tmp_path: Path, filled_by: str, is_closed: bool
+) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    with mounted("-t", "tmpfs", "-o", "size=16m", "tmpfs", folder):
+        service = SessionService(file_url(folder / "sessions.db"), event_limit=0)
+        numbers = itertools.count()
+        with suppress(StoreFullError):
+            for number in range(100 if filled_by == "its own sessions" else 12):
+                session = service.create("app", "me", str(number))
+                for _ in range(5):
+                    state = {f"{at}": "x" * 5_000 for at in range(4)}
+                    events = [said("x" * 5_000, id=str(next(numbers))) for _ in range(20)]
+                    service.append(session, [*events, said(str(next(numbers)), state=state)])
+        fill(folder)
+        if is_closed:
+            service.close()
+            fill(folder)
+            service = SessionService(file_url(folder / "sessions.db"), event_limit=0)
+        kept, *deleted = [head.id for head in service.list_sessions("app", "me")]
+        assert len(deleted) > 5
+        for one in deleted:
+            assert service.delete("app", "me", one)
+        assert [head.id for head in service.list_sessions("app", "me")] == [kept]
+        service.append(service.create("app", "me", "new"), [said("after")])
+        service.close()
+
+
+def test_a_cleanup_makes_room_on_a_full_disk(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    with (
+        mounted("-t", "tmpfs", "-o", "size=16m", "tmpfs", folder),
+        SessionService(file_url(folder / "sessions.db"), event_limit=0) as service,
+    ):
+        for number in range(10):
+            events = [said("x" * 5_000, id=str(at)) for at in range(100)]
+            service.append(service.create("app", "me", str(number)), events)
+        session = service.create("app", "me", "kept")
+        with sqlite3.connect(folder / "sessions.db") as database:
+            database.execute("UPDATE session SET expires_ms = 1 WHERE id != 'kept'")
+        database.close()
+        fill(folder)
+        assert service.cleanup() == 10
+        service.append(session, [said("after")])
+
+
+def test_a_file_that_cannot_be_opened_since_the_disk_is_full_says_so(tmp_path: Path) -> None:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    url = file_url(folder / "sessions.db")
+    with mounted("-t", "tmpfs", "-o", "size=1m", "tmpfs", folder):
+        SessionService(url).close()
+        filler = fill(folder)
+        with pytest.raises(StoreFullError, match="hint: free a few megabytes"):
+            SessionService(url)
+        filler.unlink()
+        SessionService(url).close()
 
 
 def test_a_file_that_may_not_grow_is_told_and_harms_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 //! Opening a file of sessions: what its URL says, where it may lie, and how it is prepared.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -58,10 +59,13 @@ pub fn connect(path: &Path, is_reader: bool) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+fn size(path: &Path) -> u64 {
+    path.metadata().map_or(0, |data| data.len())
+}
+
 /// Refuses to begin a database beside the log of one that was renamed or deleted: SQLite would empty the log, which holds
 /// what was written last.
 pub fn refuse_foreign_log(path: &Path, shown: &str) -> StoreResult<()> {
-    let size = |path: &Path| path.metadata().map_or(0, |data| data.len());
     let log = beside(path, "-wal");
     // The log first: who makes a database has written to it before there is one.
     if size(&log) == 0 || size(path) > 0 {
@@ -75,6 +79,29 @@ pub fn refuse_foreign_log(path: &Path, shown: &str) -> StoreResult<()> {
     Err(StoreError::Corrupt { store: shown.to_owned(), problem })
 }
 
+/// Bytes of a file and its log from which on there is a reserve.
+const LARGE: u64 = 1 << 20;
+/// Bytes that can be given back to a full disk, so that sessions can be deleted: more than what a log of 1,000 pages, SQLite's
+/// own measure, adds to the file before both are one.
+const RESERVE: usize = 5 << 20;
+
+/// Takes the reserve from the disk where it has the room. Returns whether the file is so large that one is wanted.
+pub fn reserve(path: &Path) -> bool {
+    if size(path) + size(&beside(path, "-wal")) < LARGE {
+        return false;
+    }
+    let reserve = beside(path, "-reserve");
+    if size(&reserve) < RESERVE as u64 && fs::write(&reserve, vec![0; RESERVE]).is_err() {
+        free_reserve(path);
+    }
+    true
+}
+
+/// Gives the reserve back to the disk. Returns whether there was one.
+pub fn free_reserve(path: &Path) -> bool {
+    fs::remove_file(beside(path, "-reserve")).is_ok()
+}
+
 /// Makes the file and its folder where they are missing, for their owner alone.
 pub fn make_private(path: &Path, shown: &str) -> StoreResult<()> {
     let store = shown.to_owned();
@@ -86,13 +113,13 @@ pub fn make_private(path: &Path, shown: &str) -> StoreResult<()> {
         _ => StoreError::Failed { store: store.clone(), problem: error.to_string() },
     };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed)?;
+        fs::create_dir_all(folder).map_err(failed)?;
     }
     if path.exists() {
         return Ok(());
     }
     // Not `create_new`, which does not follow a link: SQLite does, and would make the file it names for everybody.
-    let mut options = std::fs::OpenOptions::new();
+    let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -105,7 +132,7 @@ const NETWORK: [&str; 9] = ["nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs",
 
 #[cfg(target_os = "linux")]
 pub fn refuse_network(path: &Path) -> StoreResult<()> {
-    let Ok(mounts) = std::fs::read_to_string("/proc/mounts") else { return Ok(()) };
+    let Ok(mounts) = fs::read_to_string("/proc/mounts") else { return Ok(()) };
     let Ok(path) = std::path::absolute(path) else { return Ok(()) };
     let folder = path.ancestors().find_map(|folder| folder.canonicalize().ok()).unwrap_or(path);
     let mounted = mounts.lines().filter_map(|line| {

@@ -1,6 +1,6 @@
 //! What ends a transaction, and what that means to a user.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use super::super::StoreError;
 use super::BUSY_SECONDS;
@@ -23,14 +23,21 @@ impl From<StoreError> for Problem {
     }
 }
 
+/// No room on the disk. What all connections share beside the file cannot grow either: SQLite calls that an I/O error.
+const FULL: [i32; 2] = [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE];
+
 /// Returns what an error of SQLite means to a user.
 pub fn classify(error: &rusqlite::Error, store: &str) -> StoreError {
     let (store, problem) = (store.to_owned(), error.to_string());
+    let is_full = error.sqlite_error().is_some_and(|error| FULL.contains(&error.extended_code));
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
             StoreError::Locked { store, seconds: BUSY_SECONDS }
         }
-        Some(ErrorCode::DiskFull) => StoreError::Full { store, problem },
+        _ if is_full => {
+            let hint = "free a few megabytes on its disk; deleting sessions needs room for its log, too";
+            StoreError::Full { store, problem: format!("{problem}\nhint: {hint}") }
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             StoreError::ReadOnly { store, problem }
         }

@@ -152,6 +152,11 @@ pub fn change(transaction: &Transaction<'_>, scope: u8, owner: &str, delta: &Del
     Ok(())
 }
 
+pub fn expired_sessions(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<Vec<i64>> {
+    let mut statement = transaction.prepare_cached("SELECT sid FROM session WHERE expires_ms < ?1")?;
+    statement.query_map([now], |row| row.get(0))?.collect()
+}
+
 pub fn delete_expired_state(transaction: &Transaction<'_>, scope: u8, owner: &str, now: i64) -> rusqlite::Result<()> {
     let sql = "DELETE FROM state_expiry WHERE scope = ?1 AND owner = ?2 AND expires_ms < ?3";
     if run(transaction, sql, params![scope, owner, now])? > 0 {
@@ -190,6 +195,26 @@ pub fn delete(transaction: &Transaction<'_>, sid: i64) -> rusqlite::Result<()> {
     run(transaction, "DELETE FROM event WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32", [sid])?;
     run(transaction, "DELETE FROM session WHERE sid = ?1", [sid])?;
     Ok(())
+}
+
+/// Deletes up to `rows` rows of each kind that a session has, or the session where none is left. Returns whether it is gone.
+pub fn delete_part(transaction: &Transaction<'_>, sid: i64, rows: u32) -> rusqlite::Result<bool> {
+    let mut deleted = 0;
+    for sql in [
+        "DELETE FROM event WHERE place IN
+            (SELECT place FROM event WHERE place >= ?1 << 32 AND place < (?1 + 1) << 32 LIMIT ?2)",
+        "DELETE FROM op WHERE sid = ?1 AND id IN (SELECT id FROM op WHERE sid = ?1 LIMIT ?2)",
+        "DELETE FROM summary WHERE rowid IN (SELECT rowid FROM summary WHERE sid = ?1 LIMIT ?2)",
+        "DELETE FROM state WHERE scope = 2 AND owner = CAST(?1 AS TEXT) AND key IN
+            (SELECT key FROM state WHERE scope = 2 AND owner = CAST(?1 AS TEXT) LIMIT ?2)",
+    ] {
+        deleted += run(transaction, sql, params![sid, rows])?;
+    }
+    let is_gone = deleted == 0;
+    if is_gone {
+        run(transaction, "DELETE FROM session WHERE sid = ?1", [sid])?;
+    }
+    Ok(is_gone)
 }
 
 pub fn taken(transaction: &Transaction<'_>, sid: i64, id: &str) -> rusqlite::Result<Option<u64>> {
