@@ -22,9 +22,10 @@ import re
 import stat
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePath
+from typing import Any
 
 from nanobot_context._core import archive_directory, archive_name
-from nanobot_context.arguments import check_callable, check_whole, invalid, text_of
+from nanobot_context.arguments import check_callable, check_whole, format_value, invalid, text_of
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.files import is_part, locked, replace_file
 from nanobot_context.forks import ThreadLock
@@ -104,6 +105,10 @@ class Archive:
         A file that this process has neither written nor compared is missing where its size is
         given, and read and compared with its name where it is not.
         """
+        _check_names("sizes", sizes)
+        for size in sizes.values():
+            if size is not None:
+                check_whole("sizes", size, least=0)
         if self._is_link():
             return set(sizes)
         return {name for name, size in sizes.items() if not self._is_original(name, size)}
@@ -114,12 +119,9 @@ class Archive:
         A file is there with all of its text or not at all. Where that would exceed the cap, the
         oldest files go, but none of `texts` and of `in_use`; what has no room then is not written.
         """
-        for name in texts:
-            if not _NAME.fullmatch(name):
-                raise InvalidArgumentError(
-                    f"`{name}` is not the name of an archived result", argument="texts"
-                )
-        contents = {name: text.encode() for name, text in texts.items()}
+        contents = _contents(texts)
+        if not isinstance(in_use, Collection) or not all(isinstance(one, str) for one in in_use):
+            raise invalid("in_use", "names of archived results", in_use)
         sizes = {name: len(content) for name, content in contents.items()}
         with self._thread_lock:
             try:
@@ -134,9 +136,10 @@ class Archive:
 
     def held(self, texts: Mapping[str, str]) -> set[str]:
         """Return the names of `texts` whose files hold them. Reads each file, and writes none."""
+        contents = _contents(texts)
         if self._is_link():
             return set()
-        return {name for name, text in texts.items() if self._holds(name, text.encode())}
+        return {name for name, content in contents.items() if self._holds(name, content)}
 
     def _is_link(self) -> bool:
         return any(map(os.path.islink, self._own))
@@ -239,3 +242,18 @@ class Archive:
                 f"could not keep the original of a tool result in `{self.directory}`: "
                 f"{error.strerror or error}"
             )
+
+
+def _check_names(argument: str, value: Any) -> None:
+    if not isinstance(value, Mapping):
+        raise invalid(argument, "a dict by names of archived results", value)
+    for name in value:
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            raise InvalidArgumentError(
+                f"{format_value(name)} is not the name of an archived result", argument=argument
+            )
+
+
+def _contents(texts: Mapping[str, str]) -> dict[str, bytes]:
+    _check_names("texts", texts)
+    return {name: text_of(f"texts[{name!r}]", text).encode() for name, text in texts.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
@@ -52,6 +53,15 @@ def check_timeout(argument: str, value: Any) -> None:
         raise invalid(argument, "above 0 or None", value)
 
 
+def check_path(argument: str, value: Any) -> None:
+    """Raise for what can name no file, anywhere."""
+    if not isinstance(value, str | os.PathLike):
+        raise invalid(argument, "a path", value)
+    text = text_of(argument, os.fspath(value), errors="surrogateescape")
+    if str.__contains__(text, "\0"):
+        raise invalid(argument, "a path without NUL", text)
+
+
 def check_messages(argument: str, value: Any) -> list[Any]:
     """Return a sequence of messages as a list of dicts, itself where it is one; else raise."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
@@ -99,14 +109,20 @@ def json_of(argument: str, value: Any) -> str:
     return text
 
 
-def text_of(argument: str, value: Any) -> str:
-    """Return `value`; raise where it is not a text that can be stored or sent."""
+def text_of(argument: str, value: Any, *, errors: str = "strict") -> str:
+    """Return `value`; raise where it is not a text that can be stored or sent.
+
+    Args:
+        argument: What it is called.
+        value: The text.
+        errors: `surrogateescape` for paths, which need not be text everywhere.
+    """
     if not isinstance(value, str):
         raise InvalidArgumentError(
             f"`{argument}` must be a string, got {type(value).__name__}", argument=argument
         )
     try:
-        str.encode(value, "utf-8")
+        str.encode(value, "utf-8", errors)
     except UnicodeEncodeError:
         raise InvalidArgumentError(
             f"`{argument}` must not have half a character (a lone surrogate)", argument=argument

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from nanobot_context._core import find_last_user_index, mask_credentials, without_credentials
-from nanobot_context.arguments import check_instance, invalid, text_of
+from nanobot_context.arguments import check_instance, check_path, text_of
 from nanobot_context.errors import (
     ConversationFileError,
     InvalidMessageError,
@@ -89,8 +89,7 @@ def read_conversation(path: Path | str) -> Conversation:
         ConversationFileError: It holds something else; says what was expected, and where.
         OSError: The file cannot be read.
     """
-    if not isinstance(path, str | Path):
-        raise invalid("path", "a path", path)
+    check_path("path", path)
     if path == STDIN:
         return _Text("standard input", sys.stdin.buffer.read()).conversation("standard input")
     path = Path(path)
@@ -104,8 +103,8 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
         ConversationFileError: A line is none.
         OSError: The file cannot be read.
     """
-    check_instance("path", path, Path)
-    return [value for value, _ in _Text(str(path), path.read_bytes()).objects("an object")]
+    check_path("path", path)
+    return [value for value, _ in _Text(str(path), Path(path).read_bytes()).objects("an object")]
 
 
 def find_conversation(
@@ -209,10 +208,16 @@ def open_store(url: str, *, create: bool = False) -> SessionService:
     from nanobot_context.sessions.service import SessionService
 
     text_of("url", url)
-    path = url.removeprefix(_SQLITE).partition("?")[0]
-    if url.startswith(_SQLITE) and path and not create and not Path(path).expanduser().exists():
+    path = store_file(url)
+    if path is not None and not create and not path.expanduser().exists():
         raise StoreUnavailableError(f"there is no store `{path}`")
     return SessionService(url, event_limit=0)
+
+
+def store_file(url: str) -> Path | None:
+    """Return the file that the URL of a SQLite store names, `~` as written; `None` for others."""
+    path = url.removeprefix(_SQLITE).partition("?")[0]
+    return Path(path) if url.startswith(_SQLITE) and path else None
 
 
 def store_url(store: str | None, workspace: Path | None) -> str | None:

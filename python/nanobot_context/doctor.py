@@ -17,6 +17,7 @@ from typing import Any
 
 from nanobot_context import activation
 from nanobot_context._core import listed_window, without_credentials
+from nanobot_context.conversations import store_file
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DIRECTORY
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
@@ -49,6 +50,9 @@ from nanobot_context.settings import (
 # With a later litellm every model call of five of the supported releases fails (measured with
 # 1.106.0 and 1.106.2; mcp 1.30).
 NEWEST_LITELLM = (1, 102, 4)
+
+# A disk with less than this counts as full: the log of a session store takes 4 MB.
+_ROOM_BYTES = 5 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,7 @@ def examine(*, ask_server: bool = False) -> Report:
         lambda: store,
         lambda: _check_files(config, state),
         lambda: _check_events(config, state),
+        lambda: _check_disks(config, state),
         lambda: _check_fuses(state),
     )
     for check in checks:
@@ -458,6 +463,34 @@ def _check_files(config: Path, state: Status) -> list[Finding]:
             fix = "make that folder writable, or set `archive` to false in nanobot-context.json"
             findings.append(Finding(problem, fix))
     return findings
+
+
+def _check_disks(config: Path, state: Status) -> list[Finding]:
+    """Look whether there is room on the disks of what is written, each disk once."""
+    if not state.installed or state.settings is None:
+        return []
+    settings = state.settings
+    kept = [("what this package keeps beside nanobot's config", state_file(config, ""))]
+    if settings.archive:
+        workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
+        kept.append(("originals of tool results", workspace / DIRECTORY))
+    if settings.events is not None:
+        kept.append(("events", events_file(settings.events, config.parent)))
+    if (store := store_file(settings.session_store or "")) is not None:
+        kept.append(("sessions", store.expanduser()))
+    disks: dict[int, tuple[Path, list[str]]] = {}
+    for what, file in kept:
+        folder = next(path for path in file.absolute().parents if path.is_dir())
+        disks.setdefault(folder.stat().st_dev, (folder, []))[1].append(what)
+    return [
+        Finding(
+            f"the disk of `{folder}` is full, {left // 1024:,} KB left, and takes these no more: "
+            + ", ".join(kinds),
+            "free some space on it",
+        )
+        for folder, kinds in disks.values()
+        if (left := shutil.disk_usage(folder).free) < _ROOM_BYTES
+    ]
 
 
 def _obstacle(file: Path, *, is_replaced: bool) -> Path | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import json
 from dataclasses import dataclass
 from datetime import datetime
@@ -159,6 +160,6 @@ def _updated(head: SessionHead) -> float:
 
 def _count(path: Path) -> int:
     """Return how many messages a session file has; reads all of it, and parses nothing."""
-    lines = path.read_bytes().split(b"\n")
+    lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).split(b"\n")
     # As every release writes what is not a message.
     return sum(line.strip() != b"" and not line.startswith(b'{"_type"') for line in lines)

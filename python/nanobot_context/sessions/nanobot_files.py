@@ -1,4 +1,4 @@
-"""nanobot's session files in a store, and back, byte for byte.
+"""nanobot's session files in a store, and back, byte for byte but for a byte order mark.
 
 A file has one JSON value a line: what the session is (`_type: metadata`), since 0.3.5 what a
 provider goes on from (`_type: provider_state`), and messages. Each message is an event whose
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import contextlib
 import hashlib
 import json
@@ -72,6 +73,7 @@ class SessionFile:
         Raises:
             InvalidArgumentError: A line is not valid JSON; says which one, and where in it.
         """
+        content = content.removeprefix(codecs.BOM_UTF8)
         end = "\n" if content.endswith(b"\n") else ""
         # Not `splitlines`: a line may hold U+2028 and its like.
         raw = content.removesuffix(b"\n").split(b"\n") if content else []

@@ -11,6 +11,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -84,6 +85,14 @@ def in_session(method: str) -> Callable[..., Any]:
     def call(**arguments: Any) -> Any:
         session = Session(messages=[USER, {"role": "assistant", "content": "fine"}])
         return getattr(session, method)(**arguments)
+
+    return call
+
+
+def in_archive(method: str) -> Callable[..., Any]:
+    def call(**arguments: Any) -> Any:
+        with TemporaryDirectory() as folder:
+            return getattr(Archive(folder), method)(**arguments)
 
     return call
 
@@ -209,6 +218,9 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"messages": [USER]},
     ),
     "Archive": (Archive, {"directory": "x", "shown": "x", "max_bytes": 9, "warn": None}),
+    "Archive.missing": (in_archive("missing"), {"sizes": {}}),
+    "Archive.write": (in_archive("write"), {"texts": {}, "in_use": ()}),
+    "Archive.held": (in_archive("held"), {"texts": {}}),
     "Session": (
         lambda **fields: Session(**fields).get_history(max_tokens=100),
         {"key": "", "messages": [USER], "model": None, "summary": None}

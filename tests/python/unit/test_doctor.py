@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from mounts import mounted
 from nanobot_context import doctor
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import NANOBOT_FIELDS, Settings, camel_case, load_settings
@@ -117,3 +119,18 @@ def test_a_folder_that_cannot_be_written_is_a_problem(
     found = problems(config, archive=True, events="events.jsonl")
     assert found
     assert all(f"`{home / folder}` is in the way" in problem for problem in found)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts of Linux")
+def test_a_full_disk_is_a_problem_that_says_what_it_does_not_take(home: Path, config: Path) -> None:
+    (home / "small").mkdir()
+    store = f"sqlite:///{home}/small/sessions.db"
+    settings = Settings(archive=True, events=str(home / "small/e.jsonl"), session_store=store)
+    state = Status(True, settings=settings)
+    with mounted("-t", "tmpfs", "-o", "size=6m", "tmpfs", home / "small"):
+        assert doctor._check_disks(config, state) == []
+        (home / "small/other").write_bytes(b"x" * 2_000_000)
+        (finding,) = doctor._check_disks(config, state)
+    assert f"the disk of `{home}/small` is full" in finding.problem
+    assert "KB left" in finding.problem
+    assert finding.problem.endswith(": events, sessions")

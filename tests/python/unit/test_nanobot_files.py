@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable
 from functools import partial
@@ -111,6 +112,17 @@ def test_a_file_that_was_imported_is_exported_byte_for_byte(
     export_nanobot_file(service, session, back)
     assert back.read_bytes() == FILES[name]
     assert back.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_byte_order_mark_is_no_part_of_what_is_imported(
+    plain_store: Store, tmp_path: Path
+) -> None:
+    path, back = tmp_path / "telegram_42.jsonl", tmp_path / "back.jsonl"
+    path.write_bytes(codecs.BOM_UTF8 + FILES["plain"])
+    service = plain_store.open(event_limit=0)
+    session = import_nanobot_file(service, path)
+    export_nanobot_file(service, session, back)
+    assert back.read_bytes() == FILES["plain"]
 
 
 @files

@@ -7,18 +7,24 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import nanobot_context
 from nanobot_context import AsyncSessionService, NanobotContextError, SessionService
-from odd_values import Unprintable
+from odd_values import Text, Unprintable
 
 WRONG: dict[str, Any] = {
     "None": None,
     "5": 5,
     "1.5": 1.5,
+    "text": "x",
+    "surrogate": "\ud800",
+    "NUL": "a\0b",
+    "Text": Text("x"),
+    "path": Path("a\0b"),
     "bytes": b"x",
     "list": [5],
     "lists": [None],
@@ -74,6 +80,8 @@ def test_a_wrong_first_argument_is_taken_or_named(function: Callable[..., Any], 
             asyncio.run(done)
     except NanobotContextError:
         pass
+    except FileNotFoundError:
+        assert wrong in ("text", "Text")
 
 
 def test_a_closed_service_can_be_shown() -> None:
