@@ -56,7 +56,9 @@ def file(options: str = "") -> Iterator[Place]:
         path = Path(folder) / "sessions.db"
 
         def bytes_held() -> int:
-            return sum(one.stat().st_size for one in Path(folder).iterdir())
+            return sum(
+                one.stat().st_size for one in Path(folder).iterdir() if one.suffix != ".db-reserve"
+            )
 
         title = f"SQLite, {options}" if options else "SQLite"
         yield Place(title, f"sqlite:///{path}{'?' if options else ''}{options}", bytes_held)
