@@ -51,13 +51,20 @@ __all__ = [
 SETTINGS_FILE = "nanobot-context.json"
 ENV_PREFIX = "NANOBOT_CONTEXT_"
 
-# The settings that may stand in nanobot's own file, and nanobot's own keys that look like them.
+# The settings that may stand in nanobot's own file, where documents 000 and 001 have them, and
+# nanobot's own keys that look like them.
 NANOBOT_FIELDS = (
     "context_compression",
     "context_window_override",
+    "tool_result_soft_limit",
+    "tool_result_hard_limit",
+    "context_reserve_ratio",
+    "max_user_message_chars",
+    "max_assistant_message_chars",
     "enable_history_summarization",
     "message_buffer_limit",
     "message_buffer_min",
+    "compression_model",
     "summary_model",
 )
 NANOBOT_OWN_KEYS = frozenset(

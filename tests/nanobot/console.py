@@ -37,6 +37,7 @@ async def play_console(home: Path) -> dict[str, Any]:
     try:
         steps["enable"] = await command("nanobot-context", "enable")
         steps["protected"] = await agent(home, workspace, names)
+        steps["saves"] = await command(Path(sys.executable).name, beside("saves.py"))
     finally:
         steps["disable"] = await command("nanobot-context", "disable")
     left_behind = sorted(installed_files() - before)
@@ -48,11 +49,15 @@ async def play_console(home: Path) -> dict[str, Any]:
 
 async def switched_off(root: Path) -> dict[str, Any]:
     """Play the scenario of this name in a process of its own, in the same home as all others."""
-    driver = str(Path(__file__).with_name("drive.py"))
     job = ["--root", str(root), "switched-off:off"]
-    seen = await command(Path(sys.executable).name, driver, *job)
+    seen = await command(Path(sys.executable).name, beside("drive.py"), *job)
     result: dict[str, Any] = json.loads(seen["printed"].splitlines()[-1])
     return result
+
+
+def beside(name: str) -> str:
+    """Return the path of a file that is beside this one."""
+    return str(Path(__file__).with_name(name))
 
 
 async def agent(home: Path, workspace: Path, names: list[str]) -> dict[str, Any]:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from played import LITELLM, RELEASES, SWITCHES, Played, jobs
 from plays import Result
+from saves import SETTINGS
+
+WEB_UI = {"plain", "web UI", "MCP preset"}
+WAYS = {
+    "0.2.2": WEB_UI,
+    "0.3.0": {*WEB_UI, "Feishu login"},
+    "0.3.5": {*WEB_UI, "Feishu login", "Weixin login"},
+}
+"""How nanobot saves its config itself, by release; the others in one way."""
 
 
 def sent_and_seen(result: Result) -> dict[str, object]:
@@ -61,6 +72,15 @@ def test_enable_protects_the_console_command(played: Played, release: str) -> No
     assert steps["enable"]["code"] == 0, steps["enable"]["printed"]
     assert "CONSOLE-DONE" in steps["protected"]["printed"]
     assert steps["protected"]["overflows"] == 0
+
+
+def test_settings_in_nanobots_file_outlive_each_of_its_saves(played: Played, release: str) -> None:
+    seen = played.of(release, "console", "console")["steps"]["saves"]
+    assert seen["code"] == 0, seen["printed"]
+    saves = json.loads(seen["printed"].splitlines()[-1])
+    assert saves["kept"] == SETTINGS
+    assert set(saves["dropped"].values()) == {True}
+    assert WAYS.get(release, {"plain"}) <= saves["dropped"].keys()
 
 
 def test_disable_gives_the_console_command_back(played: Played, release: str) -> None:
