@@ -28,7 +28,7 @@ def main() -> None:
     folder = Path(os.environ["HOME"], ".nanobot")
     config = folder / "config.json"
     own = folder / "nanobot-context.json"
-    dropped = {}
+    dropped: dict[str, bool] = {}
     for name, save in WAYS.items():
         write_config(folder.parent, SERVER, "openai/gpt-4o-mini", SETTINGS)
         if not dropped:
