@@ -42,7 +42,7 @@ cargo test --locked --quiet --no-fail-fast || failed=1
 objects=$(cargo test --locked --no-run --message-format json 2>/dev/null | sed -n 's/.*"executable":"\([^"]*\)".*/--object \1/p')
 library=$("$PYTHON" -c 'import nanobot_context._core as core; print(core.__file__)')
 # shellcheck disable=SC2086 # paths of cargo's own, one word each
-"$cov" report --instr-profile "$out/all.profdata" --ignore-filename-regex '(/tests/|/registry/|/rustc/)' "$library" $objects
+"$cov" report --instr-profile "$out/all.profdata" --ignore-filename-regex '(/tests/|/scripts/|/registry/|/rustc/)' "$library" $objects
 "$bin/coverage" combine --quiet
 "$bin/coverage" report
 exit $failed

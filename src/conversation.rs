@@ -53,15 +53,6 @@ pub fn noted(message: &Message<'_>) -> Option<(usize, bool)> {
     noted.or_else(|| ledger::is_ledger(text).then_some((0, false)))
 }
 
-/// Returns whether a note for messages that were left out begins or ends a message.
-pub fn has_note(message: &Message<'_>) -> bool {
-    let Content::Text(text) = &message.content else { return false };
-    let text = text.as_str();
-    let first = || text.split("\n\n").next().is_some_and(elision::is_note);
-    let last = || text.rsplit("\n\n").next().is_some_and(elision::is_note);
-    (text.starts_with('[') && first()) || (text.ends_with(']') && last())
-}
-
 /// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.
 ///
 /// Counts `keep_last` messages from the end, then goes back to a message of the user or to an assistant message without

@@ -120,6 +120,7 @@ def test_a_handler_may_call_in_again(alarm: Callable[[Callable[[], Any], float],
     assert tokens > 10_000_000
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_children_forked_beside_busy_threads_count_and_fit() -> None:
     done = threading.Event()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -244,10 +245,13 @@ def test_an_import_brings_in_next_to_nothing() -> None:
 
 def test_an_import_prints_nothing_and_touches_no_file(tmp_path: Path) -> None:
     script = "import sys; sys.dont_write_bytecode = True; import nanobot_context"
+    # Where the package is, and where `make coverage` writes.
+    names = {"PYTHONPATH", "LLVM_PROFILE_FILE"} & os.environ.keys()
+    passed = {name: os.environ[name] for name in names}
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,
-        env={"HOME": str(tmp_path), "PATH": ""},
+        env={"HOME": str(tmp_path), "PATH": "", **passed},
         cwd=tmp_path,
         check=True,
     )
