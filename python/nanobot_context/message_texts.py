@@ -160,7 +160,7 @@ def _arguments(call: Any) -> dict[str, Any]:
     given = function_of(call).get("arguments")
     try:
         found = json.loads(given) if isinstance(given, str) else given
-    except ValueError:
+    except (ValueError, RecursionError):
         found = given
     return found if isinstance(found, dict) else {"": found}
 

@@ -153,7 +153,7 @@ def _updated(head: SessionHead) -> float:
     for _, line in lines:
         try:
             return datetime.fromisoformat(json.loads(line)["updated_at"]).timestamp()
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             continue
     return head.updated
 

@@ -494,7 +494,7 @@ def _objects(file: LineFile) -> Iterator[Mapping[str, Any]]:
     for line in file.lines():
         try:
             given = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(given, dict):
             yield given

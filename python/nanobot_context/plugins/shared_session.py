@@ -274,7 +274,7 @@ def read_file(text: str) -> tuple[list[Message], Record]:
     for line in text.splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if not isinstance(value, dict):
             continue

@@ -102,7 +102,7 @@ def _form(method: str, url: str, content: bytes) -> Form | None:
         return None
     try:
         return form_of(path, json.loads(content))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

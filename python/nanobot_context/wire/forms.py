@@ -411,7 +411,7 @@ def _used(call: Json, block: Json) -> Json:
         return block
     try:
         given = json.loads(function.get("arguments") or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         given = {}
     made = {"type": "tool_use", "id": call.get("id"), "name": function.get("name")}
     return {**made, **block, "input": given if isinstance(given, dict) else {"value": given}}

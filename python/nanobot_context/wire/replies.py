@@ -49,7 +49,7 @@ class Reply:
         """Return the whole body as the object that it is; empty where it is none."""
         try:
             body = json.loads(await self.text())
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         return body if isinstance(body, dict) else {}
 

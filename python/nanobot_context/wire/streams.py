@@ -115,6 +115,6 @@ def usage_of(event: Json) -> Json:
 def _json(text: bytes) -> Json | None:
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
