@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -190,3 +192,51 @@ def test_arming_twice_leaves_one_hook_and_disarming_none() -> None:
     finally:
         activation.disarm()
     assert hooks() == []
+
+
+class Slotted:
+    """A loader that takes no other method."""
+
+    __slots__ = ()
+
+    def exec_module(self, module: object) -> None:
+        """Execute nothing."""
+
+
+def test_a_loader_that_cannot_be_hooked_is_told_and_stays(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    loader = Slotted()
+    activation._run_after(ModuleSpec("nanobot.agent.loop", loader))  # type: ignore[arg-type]
+    assert "nanobot runs without protection" in caplog.text
+    loader.exec_module(sys)
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"), [("import", "cannot be imported"), ("install", "could not install")]
+)
+def test_a_package_that_fails_at_start_up_is_told_and_stops_nothing(
+    broken: str, told: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            if broken == "import":
+                raise RuntimeError("of another version")
+            return self.fail
+
+        def fail(self) -> None:
+            raise RuntimeError("of another version")
+
+    name = "nanobot_context.installer"
+    monkeypatch.setitem(sys.modules, name, Broken(name))
+    activation._install()
+    assert told in caplog.text
+    assert "of another version" in caplog.text
+
+
+def test_a_package_that_was_uninstalled_says_nothing_at_start_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "nanobot_context.installer", None)
+    activation._install()
+    assert caplog.text == ""

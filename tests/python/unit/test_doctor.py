@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mounts import mounted
-from nanobot_context import doctor
+from nanobot_context import activation, doctor
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import NANOBOT_FIELDS, Settings, camel_case, load_settings
 
@@ -134,3 +135,54 @@ def test_a_full_disk_is_a_problem_that_says_what_it_does_not_take(home: Path, co
     assert f"the disk of `{home}/small` is full" in finding.problem
     assert "KB left" in finding.problem
     assert finding.problem.endswith(": events, sessions")
+
+
+@pytest.mark.parametrize(
+    ("state", "problem"),
+    [
+        (Status(False, "no nanobot"), "nanobot is not installed in this environment"),
+        (Status(False, "it has changed\nhint: use another", "0.9.0"), "it has changed"),
+        (Status(False, "off", "0.3.5", settings=Settings(context_compression=False)), "off"),
+    ],
+)
+def test_what_keeps_the_package_out_is_a_problem_with_its_fix(state: Status, problem: str) -> None:
+    (finding,) = doctor._check_installed(state)
+    assert finding.problem == problem
+    assert finding.fix
+    assert doctor._check_installed(Status(True)) == []
+
+
+def test_a_hook_that_is_missing_or_of_another_version_is_a_problem(tmp_path: Path) -> None:
+    hook = tmp_path / "nanobot-context.pth"
+    assert "no start-up hook" in doctor._check_hook([])[0].problem
+    assert "another version" in doctor._check_hook([hook])[0].problem
+    hook.write_text(activation.hook_line())
+    assert doctor._check_hook([hook]) == []
+
+
+def test_a_litellm_that_breaks_old_releases_is_a_problem() -> None:
+    assert doctor._check_litellm(None) == doctor._check_litellm("1.102.4") == []
+    assert "litellm 1.102.5" in doctor._check_litellm("1.102.5")[0].problem
+
+
+def test_a_window_above_the_tables_or_assumed_is_a_problem() -> None:
+    known = Status(True, model="gpt-4o", window_tokens=500_000, window_source="`window`")
+    assert "the model table knows 128,000" in doctor._check_window(known)[0].problem
+    assert doctor._check_window(replace(known, window_tokens=128_000)) == []
+    assumed = replace(known, model="mine", window_tokens=65_536, window_source="assumed for all")
+    assert "`mine` is in no table" in doctor._check_model(assumed)[0].problem
+    assert doctor._check_window(assumed) == doctor._check_model(known) == []
+
+
+def test_a_nanobot_of_another_environment_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("own/bin", "other"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "nanobot").write_text("#!/bin/sh")
+        (tmp_path / folder / "nanobot").chmod(0o755)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "own"))
+    monkeypatch.setenv("PATH", str(tmp_path / "own/bin"))
+    assert doctor._check_command() == []
+    monkeypatch.setenv("PATH", str(tmp_path / "other"))
+    assert "not of this environment" in doctor._check_command()[0].problem

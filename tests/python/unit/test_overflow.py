@@ -153,3 +153,13 @@ def test_a_text_of_10_mb_is_read_in_time() -> None:
 def test_a_shorter_prompt_is_tried_where_it_may_help(text: str, helps: bool) -> None:
     found = detect_overflow(text)
     assert (found is not None and wants_less(found)) is helps
+
+
+@pytest.mark.parametrize(
+    "around", ["“{}”", "‘{}’", "「{}」", "字" * 20_000 + "{}", "{}" + "字" * 20_000]
+)
+def test_quotes_and_long_texts_of_other_scripts_hide_nothing(around: str) -> None:
+    text = OPENAI.replace("'", "’")
+    found = detect_overflow(around.format(text))
+    assert found is not None
+    assert (found.kind, found.limit_tokens, found.used_tokens) == ("input", 4_096, 5_000)

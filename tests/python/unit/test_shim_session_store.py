@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,8 +16,9 @@ from nanobot_context import SessionService, doctor, installer
 from nanobot_context._core import without_credentials
 from nanobot_context.errors import InvalidArgumentError, SettingsError
 from nanobot_context.guard import log
+from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import NanobotClasses
-from nanobot_context.plugins import opened_store
+from nanobot_context.plugins import meanwhile, opened_store
 from nanobot_context.plugins.shared_session import merged
 from nanobot_context.settings import Settings, load_settings
 
@@ -207,3 +209,49 @@ def test_a_url_that_is_wrong_leaves_all_other_settings_in_force_and_is_said_once
     assert "s3cr" not in said + json.dumps(state.to_dict())
     (finding,) = doctor._check_settings(state)
     assert "`sessionStore`" in finding.problem
+
+
+def test_a_store_that_cannot_be_opened_is_told_once_and_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "no").write_text("")
+    now = [0.0]
+    file = f"sqlite:///{tmp_path}/no/s.db"
+    opened = opened_store.Opened(file, Counters(), now=lambda: now[0])
+    assert opened.service() is None
+    assert caplog.text.count("sessions stay files") == 1
+    (tmp_path / "no").unlink()
+    assert opened.service() is None, "not at once"
+    now[0] += 3_600
+    service = opened.service()
+    assert service is not None
+    service.close()
+    assert caplog.text.count("sessions stay files") == 1
+
+
+def test_a_store_whose_url_is_none_is_never_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    opened = opened_store.Opened("sqlite:///", Counters(), now=lambda: now[0])
+    for _ in range(3):
+        assert opened.service() is None
+        now[0] += 3_600
+    assert caplog.text.count("sessions stay files") == 1
+
+
+def test_a_copy_that_is_damaged_is_told_and_left_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = SimpleNamespace(
+        sessions_dir=tmp_path, get_session_path=lambda key: tmp_path / f"{key}.jsonl"
+    )
+    (tmp_path / "a.jsonl").write_text("said")
+    meanwhile.put_aside(files, SimpleNamespace(key="a", metadata={}))
+    meanwhile.note_deleted(files, "b", 5.0)
+    (tmp_path / ".not-stored" / "c.json").write_text("{")
+    found = {copy.key: copy for _, copy in meanwhile.copies(files)}
+    assert (found["a"].text, found["b"].deleted_at) == ("said", 5.0)
+    assert len(found) == 2
+    assert "c.json` is damaged" in caplog.text
+    meanwhile.forget_deleted(files, "b")
+    meanwhile.forget_deleted(files, "a")
+    assert [copy.key for _, copy in meanwhile.copies(files)] == ["a"]

@@ -660,3 +660,27 @@ def test_a_newer_summary_is_never_replaced_by_an_older_one() -> None:
     assert not first.is_newer_than(first)
     assert not Summary("c", covers=5, version=3).is_newer_than(second)
     assert first.is_newer_than(None)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        ('{"decisions": ["one\ntwo"]', "decisions", ["one two"]),
+        ('{"context": "cut in an escape\\', "context", "cut in an escape"),
+        ('{"decisions": ["a", "b",', "decisions", ["a", "b"]),
+        ('{"decisions": ["a"}]', "context", '{"decisions": ["a"}]'),
+    ],
+)
+def test_json_as_models_write_it_is_read_or_taken_as_text(
+    text: str, field: str, value: object
+) -> None:
+    assert parse_structured_summary(text)[field] == value
+
+
+def test_a_summary_far_above_its_size_keeps_the_newest_rule() -> None:
+    older = {"context": "word " * 400, "constraints": [f"never do {n} " * 20 for n in range(3)]}
+    merged = merge_structured_summaries(older, {"decisions": ["a"]}, max_tokens=120)
+    text = format_summary_for_context(merged)
+    assert count_tokens([{"role": "user", "content": text}]) <= 130
+    assert "never do 2" in text
+    assert "never do 0" not in text

@@ -1,0 +1,55 @@
+"""What `wrap` and the proxy read of requests and answers, where they are not as they should be."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+
+from nanobot_context.wire.forms import form_of
+from nanobot_context.wire.streams import Lines, failure
+
+
+def test_a_stream_that_is_no_gzip_is_not_read_any_further() -> None:
+    lines = Lines("gzip")
+    assert lines.feed(b"data: plain") == []
+    assert not lines.can_read
+    assert lines.feed(gzip.compress(b"data: x\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (None, None),
+        ({"type": "message"}, None),
+        ({"error": "too long"}, {"message": "too long"}),
+        ({"error": {"code": 5}}, {"code": 5}),
+        ({"type": "response.failed", "response": {"error": {"code": 6}}}, {"code": 6}),
+        ({"type": "response.failed", "response": 5, "error": {"code": 7}}, {"code": 7}),
+    ],
+)
+def test_a_failure_is_what_any_api_calls_one(event: Any, said: Any) -> None:
+    assert failure(event) == said
+
+
+@pytest.mark.parametrize(
+    ("budget", "max_tokens", "expected"),
+    [(8_000, 4_000, 2_000), (8_000, 1_500, 1_024), (1_000, 4_000, None), (8_000, 1_000, None)],
+)
+def test_a_budget_for_thinking_stays_below_the_limit_of_the_answer(
+    budget: int, max_tokens: int, expected: int | None
+) -> None:
+    thinking = {"type": "enabled", "budget_tokens": budget}
+    body = {"messages": [{"role": "user", "content": "x"}], "thinking": thinking}
+    form = form_of("/v1/messages", {**body, "max_tokens": 16_000})
+    assert form is not None
+    sent = form.replaced(form.messages, max_tokens)
+    assert sent["max_tokens"] == max_tokens
+    assert sent["thinking"] == {**thinking, "budget_tokens": expected or budget}
+
+
+@pytest.mark.parametrize("body", [None, [], {"messages": "x"}, {"messages": [5]}, {"input": 5}])
+def test_what_is_no_conversation_has_no_form(body: Any) -> None:
+    for path in ("/chat/completions", "/messages", "/responses", "/embeddings"):
+        assert form_of(path, body) is None
