@@ -170,32 +170,67 @@ pub struct Said {
 /// Returns what the user says in `text`. O(n).
 pub fn said(text: &str) -> Said {
     let mut this = Said::default();
-    let (middle, mut far, mut far_bytes) = (middle(text), 0..0, 0);
+    let (middle, mut far, mut far_from) = (middle(text), Far::default(), None);
     for line in typed(text) {
         let is_far = middle.start <= line.start && line.end <= middle.end;
-        if !is_far {
+        let is_apart = is_far && is_paragraph(text, &line);
+        if is_far {
+            far_from.get_or_insert(this.claims.len());
+            if !far.is_rare(middle.len()) && !is_apart {
+                continue;
+            }
+        } else {
             this.typed_bytes += line.len();
-        } else if far_bytes * RARE_BYTES > middle.len() {
-            continue;
-        } else if far.is_empty() {
-            far = this.claims.len()..this.claims.len();
         }
         for sentence in sentences(&text[line.clone()]) {
             let sentence = line.start + sentence.start..line.start + sentence.end;
-            let claim = claim(&text[sentence.clone()]);
-            if let Some(claim) = claim.filter(|claim| !is_far || matches!(claim, Claim::Rule | Claim::Fact)) {
-                if is_far {
-                    far.end += 1;
-                    far_bytes += sentence.len();
-                }
+            let Some(claim) = claim(&text[sentence.clone()]) else { continue };
+            if !is_far {
                 this.claims.push((claim, sentence));
+            } else if matches!(claim, Claim::Rule | Claim::Fact) {
+                far.push(claim, sentence, is_apart);
             }
         }
     }
-    if far_bytes * RARE_BYTES > middle.len() {
-        this.claims.drain(far);
-    }
+    let at = far_from.unwrap_or_default();
+    this.claims.splice(at..at, far.of_user(middle.len()));
     this
+}
+
+/// Claims in what was pasted.
+#[derive(Default)]
+struct Far {
+    /// Each with whether it stands apart.
+    claims: Vec<(Claim, Range<usize>, bool)>,
+    bytes: usize,
+    apart_bytes: usize,
+}
+
+impl Far {
+    fn push(&mut self, claim: Claim, sentence: Range<usize>, is_apart: bool) {
+        self.bytes += sentence.len();
+        self.apart_bytes += if is_apart { sentence.len() } else { 0 };
+        self.claims.push((claim, sentence, is_apart));
+    }
+
+    fn is_rare(&self, all_bytes: usize) -> bool {
+        self.bytes * RARE_BYTES <= all_bytes
+    }
+
+    /// Returns those of the user: all where few sentences read like claims, else those that stand apart.
+    fn of_user(self, all_bytes: usize) -> impl Iterator<Item = (Claim, Range<usize>)> {
+        let is_rare = self.is_rare(all_bytes);
+        let is_rare_apart = self.apart_bytes * RARE_BYTES <= all_bytes;
+        let is_of_user = move |is_apart| is_rare || is_apart && is_rare_apart;
+        self.claims.into_iter().filter(move |(.., is_apart)| is_of_user(*is_apart)).map(|(claim, at, _)| (claim, at))
+    }
+}
+
+/// Returns whether a line has a blank line before and behind it.
+fn is_paragraph(text: &str, line: &Range<usize>) -> bool {
+    let blank = [' ', '\t', '\r'];
+    let before = text[..line.start].strip_suffix('\n').map(|before| before.trim_end_matches(blank));
+    before.is_some_and(|before| before.ends_with('\n')) && text[line.end..].trim_start_matches(blank).starts_with('\n')
 }
 
 /// Returns what is too far from both ends of `text` to have been typed.
@@ -485,6 +520,9 @@ mod tests {
             let found = standing_rules(&text);
             assert_eq!(found.contains(&"Never run rm."), is_found, "{line}");
             assert_eq!(found.contains(&"I never eat meat."), is_found, "{line}");
+            let apart = [&of(line), "\n \r\nNever run rm.\n\n", &of(line)].concat();
+            assert!(standing_rules(&apart).contains(&"Never run rm."), "{line}");
+            assert!(standing_rules(&apart).len() < 3_000, "{line}");
             assert!(said(&text).typed_bytes < 3 * TYPED_BYTES, "what is between the rules was pasted");
         }
     }
