@@ -37,8 +37,9 @@ TYPED := $(wildcard python tests scripts benches evaluation training examples/li
 EXAMPLES := $(filter-out %/litellm_client.py,$(wildcard examples/*.py tests/examples/check_*.py tests/examples/*_agent.py) \
 	$(foreach name,langchain pydantic_ai smolagents,python/nanobot_context/adapters/$(name).py))
 # Tests of the package in one process each, without those that take long.
-SLOW := activation bad_input chat_app cli client_errors forks interrupts openai_agents proxy reasoning_rules recovery session_processes \
-	sessions_async sessions_input sessions_state sessions_summaries shim_fuse surface vocabulary_loads wrap
+SLOW := activation bad_input breakpoints chat_app cli client_errors forks interrupts nanobot_files openai_agents proxy reasoning_rules \
+	recovery session_processes session_replay sessions sessions_async sessions_input sessions_state sessions_summaries shim_fuse surface \
+	vocabulary_loads wrap
 FAST := $(filter-out $(addprefix tests/python/unit/test_,$(addsuffix .py,$(SLOW))),$(wildcard tests/python/unit/test_*.py))
 WHEEL_SOURCES := Cargo.toml Cargo.lock .cargo/config.toml pyproject.toml README.md LICENSE \
 	$(shell find src python licenses -type f ! -name '*.pyc' ! -name '*.so' 2>/dev/null)
