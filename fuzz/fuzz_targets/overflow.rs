@@ -21,6 +21,7 @@ struct Refusal<'a> {
 struct Case<'a> {
     prompt_tokens: u64,
     output_tokens: Option<u64>,
+    fixed_tokens: u64,
     listed_output_tokens: u64,
     /// What compression makes of the prompt, each time, in 1/255 of what it was asked for; above is its floor.
     reached: u8,
@@ -55,7 +56,9 @@ fn detected(refusal: &Refusal<'_>) -> Option<Overflow> {
 
 /// Repairs a request that is refused for ever: every prompt that is sent is smaller than the one before, and it ends.
 fn recover(case: &Case<'_>, overflows: &[Overflow]) {
-    let mut recovery = Recovery::new(case.prompt_tokens, case.output_tokens, case.listed_output_tokens, 0.6);
+    let fixed_tokens = case.fixed_tokens.min(case.prompt_tokens);
+    let mut recovery =
+        Recovery::new(case.prompt_tokens, case.output_tokens, fixed_tokens, case.listed_output_tokens, 0.6);
     let mut refusals = overflows.iter().cycle();
     let mut sent = (case.prompt_tokens, case.output_tokens);
     let mut prompt_tokens = case.prompt_tokens;
@@ -70,6 +73,8 @@ fn recover(case: &Case<'_>, overflows: &[Overflow]) {
                 sent = now;
                 refusals.next().map(|overflow| recovery.refused(overflow))
             }
+            // The same prompt, with its reasoning put back.
+            Some(Step::Restore) => refusals.next().map(|overflow| recovery.refused(overflow)),
             Some(Step::Compress { prompt_tokens: wanted, .. }) if case.reached == 255 => {
                 prompt_tokens = prompt_tokens.min(wanted.saturating_add(1));
                 Some(recovery.floor(prompt_tokens))
