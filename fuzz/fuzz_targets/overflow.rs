@@ -48,7 +48,7 @@ fn detected(refusal: &Refusal<'_>) -> Option<Overflow> {
     assert_eq!(overflow, detect_overflow(&view));
     let overflow = overflow?;
     if let (OverflowKind::Input | OverflowKind::OutputCap, Some(limit)) = (overflow.kind, overflow.limit_tokens) {
-        assert!((1_024..=10_000_000).contains(&limit), "{overflow:?}");
+        assert!((256..=10_000_000).contains(&limit), "{overflow:?}");
     }
     assert!(overflow.output_tokens.is_none() || overflow.kind == OverflowKind::OutputCap, "{overflow:?}");
     Some(overflow)
