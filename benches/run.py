@@ -33,6 +33,9 @@ def main() -> int:
         "cold": lambda: counters.cold(
             report, repetitions=n, total_bytes=100_000 if quick else 1_000_000
         ),
+        "crates": lambda: counters.crates(
+            report, repetitions=n, total_bytes=100_000 if quick else 1_000_000
+        ),
         "worst": lambda: counters.worst(report, repetitions=1 if quick else 3),
         "warm": lambda: counters.warm(report, repetitions=n),
         "growing": lambda: compressing.growing(report, passes=1 if quick else 3),
