@@ -162,12 +162,59 @@ pub fn path_in(arguments: &Value) -> Option<&str> {
     path.map(|path| path.trim_start_matches("./"))
 }
 
-/// Returns whether a result says at its start that the call failed.
+/// Returns whether a result says that the call failed: at its start, or anywhere in a line that is all of it.
 pub fn has_failed(result: &str) -> bool {
-    let start = result.trim_start().as_bytes();
-    let starts = |word: &str| start.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
-    starts("error") || starts("failed") || starts("traceback")
+    let result = result.trim();
+    // ASCII letters change case in place.
+    let head = result[..result.floor_char_boundary(MAX_FAILURE_BYTES)].to_ascii_lowercase();
+    FAILED_STARTS.iter().any(|start| head.starts_with(start))
+        || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| head.contains(sign)))
 }
+
+/// Bytes of a result that is nothing but what went wrong.
+const MAX_FAILURE_BYTES: usize = 200;
+
+/// How results begin that say that the call failed: of tools of agents, shells and HTTP.
+const FAILED_STARTS: [&str; 12] = [
+    "error",
+    "failed",
+    "failure",
+    "traceback",
+    "fatal:",
+    "http 4",
+    "http 5",
+    "http error",
+    "错误",
+    "失败",
+    "出错",
+    "エラー",
+];
+
+/// What says so anywhere in a short result, in small letters.
+const FAILED: [&str; 22] = [
+    "permission denied",
+    "user denied",
+    "access denied",
+    "was denied",
+    "denied by",
+    "not allowed",
+    "rejected by",
+    "cancelled by",
+    "canceled by",
+    "was cancelled",
+    "was canceled",
+    "could not be",
+    "timed out",
+    "command not found",
+    "no such file",
+    "\"ok\":false",
+    "\"ok\": false",
+    "\"success\":false",
+    "\"success\": false",
+    "已取消",
+    "被拒绝",
+    "超时",
+];
 
 /// Returns what a result says at its end of how the command ended, from `exit code` to the end of the line.
 pub fn exit_code(result: &str) -> Option<&str> {
@@ -235,7 +282,27 @@ mod tests {
         for failure in ["Error: no such file", "  failed: timeout", "Traceback (most recent call last):", "ERROR"] {
             assert!(has_failed(failure), "{failure}");
         }
-        assert!(!has_failed("no error") && !has_failed("err"));
+        let short = [
+            "User denied permission",
+            "Permission denied",
+            "HTTP 500 Internal Server Error",
+            "Cancelled by user",
+            "已取消",
+            "The message could not be delivered.",
+            "bash: command not found: git",
+            "timed out after 60s",
+            "错误：文件不存在",
+            r#"{"ok":false}"#,
+            r#"{"success": false, "reason": "no match"}"#,
+        ];
+        for failure in short {
+            assert!(has_failed(failure), "{failure}");
+        }
+        for success in ["no error", "err", "0 rows affected", "ok", "sent", "2 passed", "HTTP 200", "[1, 2]"] {
+            assert!(!has_failed(success), "{success}");
+        }
+        // What a long text says somewhere is not how the call ended.
+        assert!(!has_failed(&format!("{} permission denied", "line\n".repeat(100))));
         assert_eq!(exit_code("make\nExit code: 2\n"), Some("Exit code: 2"));
         assert_eq!(exit_code(&format!("exit code: 1\n{}", "x".repeat(500))), None);
         assert_eq!(exit_code(&"字".repeat(100)), None);

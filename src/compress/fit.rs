@@ -88,6 +88,9 @@ struct Before {
     analysis: Option<Arc<Analysis>>,
 }
 
+/// Share of the room that the thoughts of the last round may have to stay whole.
+const THOUGHTS_SHARE: f32 = 0.15;
+
 /// What a superseded result is still worth.
 const SUPERSEDED: f32 = 0.1;
 
@@ -105,6 +108,19 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
             candidate.weight *= SUPERSEDED;
         }
+        let room = float(budget_tokens - floor_tokens);
+        // What the provider may want back stays whole where it is little.
+        let wants = draft.counter.family().wants_reasoning;
+        let is_thought = |candidate: &Candidate| {
+            let slot = draft.entries[candidate.entry].pieces[candidate.piece].slot;
+            protection.tiers[candidate.group] > Some(Tier::Older)
+                && matches!(slot, Slot::Field(field) if field.is_reasoning())
+        };
+        let thoughts =
+            candidates.iter().filter(|&candidate| is_thought(candidate)).map(|candidate| candidate.full).sum();
+        if wants && float(thoughts) <= room * THOUGHTS_SHARE {
+            candidates.retain(|candidate| !is_thought(candidate));
+        }
         Self {
             draft,
             origins,
@@ -117,7 +133,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             places: Vec::new(),
             recount: Recount::default(),
             budget_tokens,
-            room: float(budget_tokens - floor_tokens),
+            room,
         }
     }
 
@@ -173,7 +189,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             room = selector.used() + left;
         }
         if ledger > 0.0 {
-            self.list_again(&mut selector);
+            self.list_again(&mut selector, ledger);
         }
         self.hold(&mut selector);
         if self.counted() > self.budget_tokens {
@@ -195,7 +211,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn hold(&mut self, selector: &mut Selector<'_>) {
         if self.tokens() > self.budget_tokens {
             self.listed.names.clear();
-            self.listed.calls.clear();
+            self.listed.older.clear();
             self.write_ledger(selector);
         }
         if self.tokens() <= self.budget_tokens {

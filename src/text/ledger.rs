@@ -2,33 +2,52 @@
 
 use std::fmt::Write;
 
+use serde_json::{Map, Value};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::tools::{SUBJECT_KEYS, exit_code, has_failed};
+use crate::tools::{Effect, SUBJECT_KEYS, exit_code, has_failed};
 
 /// Arguments that say whom or what a call was for, where none of [`SUBJECT_KEYS`] does.
 const ADDRESSEE_KEYS: [&str; 4] = ["to", "chat_id", "channel", "id"];
 
-/// Characters of a call's argument and of its outcome that are repeated.
-const MAX_ARGUMENT_CHARS: usize = 80;
+/// Characters that are repeated: of what a call was about, of each other argument, of all of these, and of the outcome.
+const MAX_SUBJECT_CHARS: usize = 80;
+const MAX_ARGUMENT_CHARS: usize = 24;
+const MAX_ARGUMENTS_CHARS: usize = 72;
 const MAX_OUTCOME_CHARS: usize = 24;
 
-/// Returns one line for a call: the tool, what it was about, and how it ended where the result says so.
+/// Returns one line for a call: the tool, what it was about and how, and how it ended where the result says so.
+///
+/// Two calls that differ only in what is left out of it look like one that was made twice: of a file that was read or
+/// written its path tells, of a command line that is all there is, of all else the other arguments do.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
-    let values: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-    let mut keys = SUBJECT_KEYS.iter().chain(&ADDRESSEE_KEYS);
-    let subject = keys.find_map(|key| values.get(key)).or_else(|| values.as_object()?.values().next());
-    let subject =
-        subject.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)).unwrap_or_default();
+    let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
     let mut line = tool.to_owned();
-    if !subject.is_empty() {
+    let key = SUBJECT_KEYS.iter().chain(&ADDRESSEE_KEYS).find(|key| arguments.contains_key(**key)).copied();
+    let key = key.or_else(|| arguments.keys().next().filter(|_| arguments.len() == 1).map(String::as_str));
+    if let Some(subject) = key.and_then(|key| said(&arguments[key], MAX_SUBJECT_CHARS)) {
         line.push(' ');
-        line.push_str(&on_one_line(&subject, MAX_ARGUMENT_CHARS));
+        line.push_str(&subject);
+    }
+    if !matches!(Effect::of(tool), Effect::ReadsFile | Effect::WritesFile | Effect::RunsCommand) || key.is_none() {
+        let mut left = MAX_ARGUMENTS_CHARS;
+        for (name, value) in arguments.iter().filter(|(name, _)| Some(name.as_str()) != key) {
+            let Some(value) = said(value, MAX_ARGUMENT_CHARS) else { continue };
+            let Some(rest) = left.checked_sub(name.chars().count() + value.chars().count() + 2) else { break };
+            left = rest;
+            let _ = write!(line, " {name}={value}");
+        }
     }
     if let Some(outcome) = result.and_then(outcome) {
         let _ = write!(line, " ({outcome})");
     }
     line
+}
+
+/// Returns an argument on one line, `None` where it says nothing.
+fn said(value: &Value, max_chars: usize) -> Option<String> {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Some(on_one_line(&text, max_chars)).filter(|text| !text.is_empty() && !value.is_null())
 }
 
 /// Returns what a result says of how the call ended: its exit code, or that it failed.
@@ -52,7 +71,7 @@ const DONE: &str = "Done in them:\n- ";
 /// Returns the message that keeps `names` and the lines of `calls`; nothing for neither.
 ///
 /// A checksum in its first line tells it from anything that people write.
-pub fn message(names: &[&str], calls: &[&str]) -> Option<String> {
+pub fn message(names: &[&str], calls: &[String]) -> Option<String> {
     if names.is_empty() && calls.is_empty() {
         return None;
     }
@@ -79,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_ledger_is_told_from_what_people_write() {
-        let text = message(&["src/a.py"], &["exec make (exit code 1)"]).unwrap();
+        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()]).unwrap();
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} and more")) && !is_ledger("Names: a"));
         assert!(text.ends_with("Names in them: src/a.py\nDone in them:\n- exec make (exit code 1)"), "{text}");
         assert_eq!(message(&[], &[]), None);
@@ -93,6 +112,39 @@ mod tests {
         );
         assert_eq!(call_line("write_file", r#"{"content": "x", "path": "a.py"}"#, Some("ok")), "write_file a.py");
         assert_eq!(call_line("send", "broken", None), "send");
+    }
+
+    #[test]
+    fn calls_that_differ_have_lines_that_differ() {
+        let cases = [
+            ("transfer", r#"{"from": "A1", "to": "B2", "amount": 150}"#, "transfer B2 from=A1 amount=150"),
+            ("search", r#"{"pattern": "TODO_A", "path": "src"}"#, "search src pattern=TODO_A"),
+            ("message", r#"{"content": "It is\nfine.", "chat_id": 42}"#, "message 42 content=It is fine."),
+            (
+                "http_request",
+                r#"{"method": "POST", "url": "https://x.y/pay"}"#,
+                "http_request https://x.y/pay method=POST",
+            ),
+            (
+                "sql",
+                r#"{"query": "DELETE FROM orders", "database": "prod"}"#,
+                "sql query=DELETE FROM orders database=prod",
+            ),
+            (
+                "edit_file",
+                r#"{"path": "a.py", "old_text": "x = 1", "new_text": "x = 2"}"#,
+                "edit_file a.py old_text=x = 1 new_text=x = 2",
+            ),
+            ("read_file", r#"{"path": "a.py", "offset": 40}"#, "read_file a.py"),
+            ("cron", r#"{"action": "add", "every": null, "note": ""}"#, "cron action=add"),
+            ("web_search", r#"{"query": "rust"}"#, "web_search rust"),
+        ];
+        for (tool, arguments, line) in cases {
+            assert_eq!(call_line(tool, arguments, None), line);
+        }
+        let many: Vec<String> = (0..40).map(|i| format!(r#""key_{i}": "{}""#, "x".repeat(40))).collect();
+        let line = call_line("create", &format!("{{{}}}", many.join(", ")), None);
+        assert!(line.chars().count() < 90, "{line}");
     }
 
     #[test]

@@ -65,6 +65,26 @@ fn calls_that_changed_something_are_listed_with_how_they_ended() {
 }
 
 #[test]
+fn files_that_were_read_share_a_line() {
+    let read = |i: usize| {
+        let printed = lines(60, |k| format!("def value_{i}_{k}(a): return a * {}", i * k));
+        ("read_file", format!(r#"{{"path": "src/mod_{i}/part{i}.py"}}"#), printed)
+    };
+    let reads: Vec<_> = (0..28).map(read).collect();
+    let reads: Vec<_> = reads.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
+    let messages = conversation(&reads, "Which files did you read?");
+    let short = fit(&messages, 12);
+    let ledger = ledger(&short).unwrap();
+    let shared: Vec<&str> = ledger.lines().filter(|line| line.starts_with("- read_file ")).collect();
+    assert_eq!(shared.len(), 1, "{ledger}");
+    for i in 0..28 {
+        assert!(everything(&short).contains(&format!("part{i}.py")), "{i} is in {ledger}");
+    }
+    let paths: Vec<&str> = shared[0].trim_start_matches("- read_file ").split(", ").collect();
+    assert!(paths.len() > 2 && paths.is_sorted_by_key(|path| path.len()), "in order: {ledger}");
+}
+
+#[test]
 fn fitting_again_changes_nothing() {
     let messages = builds();
     for percent in [15, 40] {

@@ -22,8 +22,10 @@ const CALLS_OF_LITTLE: f32 = 0.6;
 const CALLS_OF_MORE: f32 = 0.25;
 
 /// Share of the room that the ledger of names and calls may have, and its most tokens.
-const LEDGER_SHARE: f32 = 0.06;
+const LEDGER_SHARE: f32 = 0.08;
 const MAX_LEDGER: f32 = 500.0;
+/// What names have of it where there are calls to be said.
+const NAMES_SHARE: f32 = 0.25;
 /// Below this there would be little in it beside its frame.
 const MIN_LEDGER: f32 = 48.0;
 /// Names that are worth less are not worth a line: those that the next step uses once in ten thousand times.
@@ -35,28 +37,34 @@ const MAX_PROSE_BYTES: usize = 64 << 10;
 const MAX_NAME_BYTES: usize = 80;
 /// With less room than this for another name nothing more is looked for.
 const MIN_NAME: f32 = 5.0;
-/// Likely names that have no room before the search ends: the next are ever less likely, and each is counted.
+/// Names, or calls, that have no room before the search ends: the next are worth less, and each is counted.
 const MAX_TOO_LONG: usize = 64;
 /// Bytes around a term in which the name that it is part of is looked for.
 const AROUND: usize = 120;
 
 /// What a ledger may say.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Listed {
+    /// In the order that they were listed in: the last are worth least.
     pub(super) names: Vec<Name>,
-    /// What was done in the rounds before the last.
-    pub(super) calls: Vec<String>,
-    /// The calls of the last round, in order; those stand there that are left out.
+    /// The calls of the rounds before the last that have room, in order; those stand there whose groups are left out.
+    pub(super) older: Vec<Line>,
+    /// The calls of the last round, the same.
     pub(super) lines: Vec<Line>,
     /// Tokens that more names may have.
     pub(super) left: f32,
 }
 
 /// A call in a ledger.
+#[derive(Clone)]
 pub(super) struct Line {
     pub(super) group: usize,
+    entry: usize,
     text: String,
     pub(super) tokens: f32,
+    /// Bytes of the tool's name, where the call shares a line with others of that tool: those that changed nothing, of
+    /// rounds before the last.
+    shared: Option<usize>,
 }
 
 /// A name in a ledger.
@@ -74,9 +82,22 @@ pub(super) struct Name {
 impl Listed {
     /// Returns the message where the groups stay that `is_open` names.
     fn message(&self, is_open: impl Fn(usize) -> bool) -> Option<String> {
-        let names: Vec<&str> = self.names.iter().map(|name| &*name.text).collect();
-        let lines = self.lines.iter().filter(|line| !is_open(line.group)).map(|line| &*line.text);
-        let calls: Vec<&str> = self.calls.iter().map(String::as_str).chain(lines).collect();
+        let mut names: Vec<&Name> = self.names.iter().collect();
+        names.sort_by_key(|name| (name.document, name.at));
+        let names: Vec<&str> = names.into_iter().map(|name| &*name.text).collect();
+        let mut calls: Vec<String> = Vec::new();
+        let mut shared: Vec<(&str, usize)> = Vec::new();
+        for line in self.older.iter().chain(&self.lines).filter(|line| !is_open(line.group)) {
+            let tool = line.shared.map(|end| line.text.split_at(end));
+            let before = |tool| shared.iter().find(|(name, _)| *name == tool).map(|&(_, at)| at);
+            if let Some((at, rest)) = tool.and_then(|(tool, rest)| Some((before(tool)?, rest))) {
+                calls[at].push(',');
+                calls[at].push_str(rest);
+            } else {
+                shared.extend(tool.map(|(tool, _)| (tool, calls.len())));
+                calls.push(line.text.clone());
+            }
+        }
         ledger::message(&names, &calls)
     }
 }
@@ -101,34 +122,71 @@ impl Fit<'_, '_, '_> {
 
     /// Lists what a model should still know of what is left out, in at most `tokens`.
     pub(super) fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
-        let mut left = tokens - LEDGER_FRAME;
-        let mut calls = Vec::new();
-        for (position, group) in self.protection.tier(Tier::Older).rev() {
-            if selector.is_open(position) || left <= tokens / 2.0 {
-                continue;
-            }
-            for index in (group.start..group.end).rev() {
-                let is_changing = |name: &Text<'_>| Effect::of(name.as_str()).is_changing();
-                let call = self.draft.call(index).and_then(|call| call.name.as_ref());
-                let Some(line) = call.filter(|name| is_changing(name)).and_then(|_| self.line(index)) else { continue };
-                let cost = self.line_tokens(&line);
-                if cost <= left && left > tokens / 2.0 {
-                    left -= cost;
-                    selector.cover_text(&line);
-                    selector.shut(position);
-                    calls.push(line);
-                }
-            }
-        }
-        calls.reverse();
         for line in &self.listed.lines {
             if !selector.is_open(line.group) {
                 selector.cover_text(&line.text);
             }
         }
-        let mut listed = Listed { calls, left, ..std::mem::take(&mut self.listed) };
+        let mut listed = Listed { left: tokens - LEDGER_FRAME, ..std::mem::take(&mut self.listed) };
+        self.list_calls(selector, &mut listed, tokens * NAMES_SHARE);
         self.list_all_names(selector, &mut listed);
         self.listed = listed;
+    }
+
+    /// Lists the calls before the last round, the newest first, and what was changed before what was looked at. Names give
+    /// way to them, the last listed first, down to `names_tokens`.
+    fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, names_tokens: f32) {
+        let mut may_have = listed.left + listed.names.iter().map(|name| name.tokens).sum::<f32>() - names_tokens;
+        for is_changing in [true, false] {
+            let mut too_long = 0;
+            for (position, group) in self.protection.tier(Tier::Older).rev() {
+                if selector.is_open(position) {
+                    continue;
+                }
+                for entry in (group.start..group.end).rev() {
+                    if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
+                        break;
+                    }
+                    let Some(line) = self.older_line(listed, position, entry, is_changing) else { continue };
+                    if line.tokens > may_have {
+                        too_long += 1;
+                        continue;
+                    }
+                    may_have -= line.tokens;
+                    listed.left -= line.tokens;
+                    while listed.left < 0.0
+                        && let Some(name) = listed.names.pop()
+                    {
+                        listed.left += name.tokens;
+                    }
+                    selector.cover_text(&line.text);
+                    if is_changing {
+                        selector.shut(position);
+                    }
+                    listed.older.push(line);
+                }
+            }
+        }
+        listed.older.sort_by_key(|line| line.entry);
+    }
+
+    /// Returns what a ledger says of a call before the last round that changed something, or of one that did not and is not
+    /// said yet.
+    fn older_line(&self, listed: &Listed, group: usize, entry: usize, is_changing: bool) -> Option<Line> {
+        let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
+        if Effect::of(tool).is_changing() != is_changing || listed.older.iter().any(|line| line.entry == entry) {
+            return None;
+        }
+        let text = self.line(entry)?;
+        if is_changing {
+            return Some(Line { group, entry, tokens: self.line_tokens(&text), text, shared: None });
+        }
+        if listed.older.iter().any(|line| line.shared.is_some() && line.text == text) {
+            return None;
+        }
+        let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
+        let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
+        Some(Line { group, entry, text, tokens, shared: Some(tool.len()) })
     }
 
     /// Returns the line of a ledger for the call that an entry answers.
@@ -155,16 +213,16 @@ impl Fit<'_, '_, '_> {
         let little = self.room.min(LITTLE_ROOM);
         let mut left = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
         let groups = [Tier::Newest, Tier::LastRound].into_iter().flat_map(|tier| self.protection.tier(tier).rev());
-        for (group, index) in
-            groups.flat_map(|(position, group)| (group.start..group.end).rev().map(move |index| (position, index)))
+        for (group, entry) in
+            groups.flat_map(|(position, group)| (group.start..group.end).rev().map(move |entry| (position, entry)))
         {
-            let Some(text) = self.line(index) else { continue };
+            let Some(text) = self.line(entry) else { continue };
             let tokens = self.line_tokens(&text);
             left -= tokens;
             if left < 0.0 {
                 break;
             }
-            lines.push(Line { group, text, tokens });
+            lines.push(Line { group, entry, text, tokens, shared: None });
         }
         lines.reverse();
         lines
@@ -176,7 +234,6 @@ impl Fit<'_, '_, '_> {
         self.list_written(selector, listed, &[Author::User]);
         self.list_names(selector, listed);
         self.list_written(selector, listed, &[Author::Assistant, Author::Result]);
-        listed.names.sort_by_key(|name| (name.document, name.at));
     }
 
     /// Lists the names in prose of some voices that do not stay, the newest first.
@@ -272,16 +329,24 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Lists anew: without names that stay after all, with those that what was given up since was the last to have.
-    pub(super) fn list_again(&mut self, selector: &mut Selector<'_>) {
+    /// Lists anew: without names that stay after all, with the calls and names of what was given up since. What calls take
+    /// is given up for them, too.
+    pub(super) fn list_again(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
             Some(mention) => selector.stays_named(mention),
             None => self.stays(selector, name.document, name.at),
         };
-        listed.left += listed.names.iter().filter(|name| stays(name)).map(|name| name.tokens).sum::<f32>();
         listed.names.retain(|name| !stays(name));
-        self.left_out.ledger = listed.message(|group| selector.is_open(group));
+        let taken = listed.names.iter().map(|name| name.tokens).chain(listed.older.iter().map(|line| line.tokens));
+        listed.left = tokens - LEDGER_FRAME - taken.sum::<f32>();
+        self.list_calls(selector, &mut listed, tokens * NAMES_SHARE);
+        self.listed = listed;
+        self.write_ledger(selector);
+        if self.tokens() > self.budget_tokens {
+            self.shrink(selector);
+        }
+        let mut listed = std::mem::take(&mut self.listed);
         listed.left = listed.left.min(float(self.budget_tokens.saturating_sub(self.tokens())));
         let names = listed.names.clone();
         self.list_all_names(selector, &mut listed);
