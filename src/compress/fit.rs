@@ -176,7 +176,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut room = self.room;
         if ledger > 0.0 {
             self.list(&mut selector, ledger);
-            room -= ledger - self.listed.left;
+            room -= ledger - self.listed.left + self.listed.beyond;
         }
         for _ in 0..ROUNDS {
             selector.grow_all(room);

@@ -21,8 +21,10 @@ const LITTLE_ROOM: f32 = 4_096.0;
 const CALLS_OF_LITTLE: f32 = 0.6;
 const CALLS_OF_MORE: f32 = 0.25;
 
-/// Share of the room that the ledger of names and calls may have, and its most tokens.
+/// Share of what the newest group leaves of the room that the ledger of names and calls may have, what calls that changed
+/// something may make of it, and its most tokens.
 const LEDGER_SHARE: f32 = 0.08;
+const CHANGES_SHARE: f32 = 0.2;
 const MAX_LEDGER: f32 = 500.0;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
@@ -53,6 +55,8 @@ pub(super) struct Listed {
     pub(super) lines: Vec<Line>,
     /// Tokens that more names may have.
     pub(super) left: f32,
+    /// Tokens of calls that changed something for which there was no room among the others.
+    pub(super) beyond: f32,
 }
 
 /// A call in a ledger.
@@ -128,15 +132,17 @@ impl Fit<'_, '_, '_> {
             }
         }
         let mut listed = Listed { left: tokens - LEDGER_FRAME, ..std::mem::take(&mut self.listed) };
-        self.list_calls(selector, &mut listed, tokens * NAMES_SHARE);
+        self.list_calls(selector, &mut listed, tokens);
         self.list_all_names(selector, &mut listed);
         self.listed = listed;
     }
 
     /// Lists the calls before the last round, the newest first, and what was changed before what was looked at. Names give
-    /// way to them, the last listed first, down to `names_tokens`.
-    fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, names_tokens: f32) {
-        let mut may_have = listed.left + listed.names.iter().map(|name| name.tokens).sum::<f32>() - names_tokens;
+    /// way to them, the last listed first, down to their share of `tokens`.
+    fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32) {
+        let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
+        let mut may_have = listed.left + names_tokens - tokens * NAMES_SHARE;
+        let mut beyond = (self.rest() * CHANGES_SHARE).min(MAX_LEDGER) - tokens;
         for is_changing in [true, false] {
             let mut too_long = 0;
             for (position, group) in self.protection.tier(Tier::Older).rev() {
@@ -144,16 +150,21 @@ impl Fit<'_, '_, '_> {
                     continue;
                 }
                 for entry in (group.start..group.end).rev() {
-                    if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
+                    let most = if is_changing { may_have.max(beyond) } else { may_have };
+                    if most < MIN_NAME || too_long >= MAX_TOO_LONG {
                         break;
                     }
                     let Some(line) = self.older_line(listed, position, entry, is_changing) else { continue };
-                    if line.tokens > may_have {
+                    if line.tokens <= may_have {
+                        may_have -= line.tokens;
+                        listed.left -= line.tokens;
+                    } else if line.tokens <= most {
+                        beyond -= line.tokens;
+                        listed.beyond += line.tokens;
+                    } else {
                         too_long += 1;
                         continue;
                     }
-                    may_have -= line.tokens;
-                    listed.left -= line.tokens;
                     while listed.left < 0.0
                         && let Some(name) = listed.names.pop()
                     {
@@ -174,7 +185,7 @@ impl Fit<'_, '_, '_> {
     /// said yet.
     fn older_line(&self, listed: &Listed, group: usize, entry: usize, is_changing: bool) -> Option<Line> {
         let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
-        if Effect::of(tool).is_changing() != is_changing || listed.older.iter().any(|line| line.entry == entry) {
+        if Effect::of(tool).is_changing() != is_changing {
             return None;
         }
         let text = self.line(entry)?;
@@ -338,9 +349,11 @@ impl Fit<'_, '_, '_> {
             None => self.stays(selector, name.document, name.at),
         };
         listed.names.retain(|name| !stays(name));
-        let taken = listed.names.iter().map(|name| name.tokens).chain(listed.older.iter().map(|line| line.tokens));
-        listed.left = tokens - LEDGER_FRAME - taken.sum::<f32>();
-        self.list_calls(selector, &mut listed, tokens * NAMES_SHARE);
+        // The newest calls may be among what was given up.
+        listed.older.clear();
+        listed.beyond = 0.0;
+        listed.left = tokens - LEDGER_FRAME - listed.names.iter().map(|name| name.tokens).sum::<f32>();
+        self.list_calls(selector, &mut listed, tokens);
         self.listed = listed;
         self.write_ledger(selector);
         if self.tokens() > self.budget_tokens {
