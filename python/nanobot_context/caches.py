@@ -1,7 +1,7 @@
 """The caches of this process: what they take, how much they may take, and how to empty them.
 
 They save work and decide nothing: results are the same with empty caches. Vocabularies are no
-cache; one that was used stays loaded, at 2 to 40 MB.
+cache; one that was used stays loaded, at 5 to 7 MB.
 """
 
 from __future__ import annotations
