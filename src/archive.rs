@@ -95,10 +95,8 @@ impl Archive {
 
     /// Returns the name that an earlier mark in a shortened `text` gives.
     pub(crate) fn named_by<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let before = [elision::ALL_OF_IT, &self.directory, "/"].concat();
-        let is_mark = |at: usize| [elision::LEFT_OUT, elision::TOKENS].iter().any(|end| text[..at].ends_with(end));
-        let mut names = text.match_indices(&before).filter(|(at, _)| is_mark(*at));
-        names.find_map(|(at, _)| text[at + before.len()..].get(..DIGITS + SUFFIX.len()).filter(|name| is_name(name)))
+        let names = |name: &&'t str| is_name(name);
+        elision::named_in(text, &self.directory).find_map(|name| name.get(..DIGITS + SUFFIX.len()).filter(names))
     }
 }
 
@@ -171,6 +169,7 @@ fn names_of(text: &str) -> impl Iterator<Item = String> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::elision::Marks;
     use crate::text::segments::Segments;
 
     #[test]
@@ -183,13 +182,13 @@ mod tests {
         let named = |text: &str| archive.named_by(text).map(str::to_owned);
         for text in [&log, &json] {
             let segments = Segments::of(text);
-            let short = segments.excerpt(text, &|piece| piece < 3, Some(&path));
+            let short = segments.excerpt(text, &|piece| piece < 3, Marks::at(&path));
             assert_eq!(named(&short).as_deref(), Some("0123456789abcdef.txt"), "{short}");
             // Shortened again with the origin that it names, it names it once.
-            let again = Segments::of(&short).excerpt(&short, &|piece| piece < 1, Some(&path));
+            let again = Segments::of(&short).excerpt(&short, &|piece| piece < 1, Marks::at(&path));
             assert_eq!(again.matches(&path).count(), 1, "{again}");
         }
-        assert!(named(&elision::whole("exec result", 600, Some(&path))).is_some());
+        assert!(named(&elision::whole("exec result", 600, Marks::at(&path))).is_some());
         assert_eq!(named(&format!("see {path}")), None);
         assert_eq!(named(&format!("1 line left out; all of it: {}", archive.path("readme.txt"))), None);
     }

@@ -1,6 +1,9 @@
 //! Turns, rounds and groups: which messages stand or fall together, and where a conversation may be cut.
 
-use crate::message::{Content, Message, Role};
+use std::borrow::Cow;
+
+use crate::message::{Content, Message, Part, Role};
+use crate::text::language::Language;
 use crate::text::{elision, ledger};
 
 /// Messages that stay or go together: a message with tool calls and its results, or any other message alone.
@@ -51,6 +54,22 @@ pub fn noted(message: &Message<'_>) -> Option<(usize, bool)> {
     let (note, ledger) = text.split_once("\n\n").unwrap_or((text, ""));
     let noted = elision::read_note(note).filter(|_| ledger.is_empty() || ledger::is_ledger(ledger));
     noted.or_else(|| ledger::is_ledger(text).then_some((0, false)))
+}
+
+/// Returns the language that those of `role` speak, notes left out; `None` where they say nothing.
+pub fn spoken(messages: &[Message<'_>], role: Role) -> Option<Language> {
+    let own = messages.iter().rev().filter(|message| message.role == role && !is_note(message));
+    Language::of(own.map(|message| match &message.content {
+        Content::Empty => Cow::Borrowed(""),
+        Content::Text(text) => Cow::Borrowed(text.as_str()),
+        Content::Parts(parts) => {
+            let texts = parts.iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
+        }
+    }))
 }
 
 /// Returns where the last `keep_last` messages can be cut off without parting a tool call from its results.

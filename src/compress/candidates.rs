@@ -2,7 +2,9 @@
 
 use crate::message::{Field, Role, Text};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::{elision, excerpt};
+use crate::text::elision::{self, Marks};
+use crate::text::excerpt;
+use crate::text::language::Language;
 use crate::tokens::{TokenCounter, cut_by_content};
 use crate::tools::{Effect, PATH_KEYS};
 
@@ -144,7 +146,7 @@ pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u
     if !is_reasoning || !draft.counter.family().wants_reasoning {
         return (String::new(), 0);
     }
-    let mark = elision::whole("reasoning", original_tokens, None);
+    let mark = elision::whole("reasoning", original_tokens, Marks::default());
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)
 }
@@ -183,7 +185,7 @@ fn short_strings(text: &str) -> String {
 /// Returns arguments of which only the members stay that say what the call was about.
 fn shortest_members(text: &str) -> String {
     let analysis = Analysis::of(text, Form::Members);
-    short_strings(&analysis.excerpt(text, &|part| analysis.parts[part].is_fixed, None))
+    short_strings(&analysis.excerpt(text, &|part| analysis.parts[part].is_fixed, Marks::default()))
 }
 
 /// Returns what stands for a whole text, with its tokens.
@@ -195,24 +197,26 @@ pub fn placeholder(
 ) -> (String, u64) {
     let message = draft.message(entry);
     let &Piece { slot, original_tokens, .. } = &draft.entries[entry].pieces[piece];
+    let is_chinese = draft.language() == Language::Chinese;
     let what = match (slot, draft.entries[entry].role) {
-        (Slot::Media(_), _) => "attachment".to_owned(),
+        (Slot::Media(_), _) => if is_chinese { "附件" } else { "attachment" }.to_owned(),
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
             let name = if elision::can_show(name) { name } else { "tool" };
-            match Effect::of(name).is_of_file().then(|| draft.argument(entry, PATH_KEYS)).flatten() {
-                Some(path) if path.len() <= MAX_PATH_BYTES && elision::can_show(&path) => {
-                    format!("{name} {path} result")
-                }
-                _ => format!("{name} result"),
-            }
+            let path = Effect::of(name).is_of_file().then(|| draft.argument(entry, PATH_KEYS)).flatten();
+            let path = path.filter(|path| path.len() <= MAX_PATH_BYTES && elision::can_show(path));
+            elision::result_of(name, path.as_deref(), draft.language())
         }
-        _ => "message".to_owned(),
+        _ => if is_chinese { "消息" } else { "message" }.to_owned(),
     };
-    let what = superseded.map_or(what.clone(), |why| format!("{what} ({})", why.word()));
+    let what = match superseded {
+        None => what,
+        Some(why) if is_chinese => format!("{what}（{}）", why.chinese()),
+        Some(why) => format!("{what} ({})", why.word()),
+    };
     // A result that was read from the archive names its file already.
     let origin = origins.path(draft, entry, piece).filter(|origin| !what.contains(origin));
-    let mark = elision::whole(&what, original_tokens, origin.as_deref());
+    let mark = elision::whole(&what, original_tokens, draft.marks(origin.as_deref()));
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)
 }

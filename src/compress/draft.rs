@@ -1,10 +1,12 @@
 //! The request while it is being planned: every message with what can be cut in it, and what was cut so far.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
+use crate::conversation::spoken;
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
-use crate::text::elision;
+use crate::text::elision::{self, Marks};
+use crate::text::language::Language;
 use crate::tokens::{REPLY, TokenCounter};
 
 use super::notes::{Item, LeftOut, Notes};
@@ -93,6 +95,7 @@ pub struct Draft<'v, 'a> {
     /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
     parsed: RefCell<(Option<usize>, serde_json::Value)>,
     before: u64,
+    language: OnceCell<Language>,
 }
 
 impl<'v, 'a> Draft<'v, 'a> {
@@ -100,7 +103,7 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
-        Self { view, counter, entries, overhead_tokens, parsed: RefCell::default(), before }
+        Self { view, counter, entries, overhead_tokens, parsed: RefCell::default(), before, language: OnceCell::new() }
     }
 
     /// Returns the tokens of the request now, without what is said of messages left out.
@@ -109,9 +112,19 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
     }
 
+    /// Returns the language that marks are written in: the user's.
+    pub fn language(&self) -> Language {
+        *self.language.get_or_init(|| spoken(self.view, Role::User).unwrap_or_default())
+    }
+
+    /// Returns how the marks in a text are written, all of which can be read at `origin`.
+    pub fn marks<'o>(&self, origin: Option<&'o str>) -> Marks<'o> {
+        Marks { language: self.language(), origin }
+    }
+
     /// Returns the tokens of a note for a few messages left out.
     pub fn note_tokens(&self) -> u64 {
-        self.tokens_of(Role::User, &elision::note(99, true))
+        self.tokens_of(Role::User, &elision::note(99, true, self.language()))
     }
 
     /// Returns the tokens of a message of nothing but text.

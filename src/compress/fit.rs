@@ -331,7 +331,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             (Kept::Some, Some(analysis)) => {
                 let origin = self.origins.path(self.draft, entry, piece);
                 let source = self.before(block);
-                let short = analysis.excerpt(source, &|part| selector.stays(block, part), origin.as_deref());
+                let short =
+                    analysis.excerpt(source, &|part| selector.stays(block, part), self.draft.marks(origin.as_deref()));
                 let tokens = u64::from(self.draft.counter.variant(&short, &mut self.recount));
                 if tokens < before.tokens {
                     (Some(short), tokens, Reason::Budget)
@@ -379,7 +380,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 (before.text.clone(), before.tokens)
             } else {
                 let origin = self.origins.path(self.draft, entry, piece);
-                let short = within(self.before(block), may_have, self.draft.counter, origin.as_deref());
+                let marks = self.draft.marks(origin.as_deref());
+                let short = within(self.before(block), may_have, self.draft.counter, marks);
                 let Some((text, tokens)) = short.filter(|(_, tokens)| *tokens > now.tokens) else { continue };
                 (Some(text), tokens)
             };

@@ -6,9 +6,9 @@ use std::ops::Range;
 use crate::conversation::last_user_index;
 use crate::message::Role;
 use crate::select::within::json_within_chars;
+use crate::text::language::Language;
 use crate::text::rules::{self, Claim};
 use crate::text::{elision, excerpt};
-use crate::tokens::TokenCounter;
 
 use super::candidates::{placeholder, thoughts};
 use super::draft::{Draft, Slot};
@@ -93,7 +93,7 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
             let is_old = draft.entries[entry].index().is_some_and(|index| index < last_user);
             let text = draft.text(entry, piece);
             if is_old && longer_than(text, max_chars) {
-                let short = long_message(text, max_chars, role, draft.counter);
+                let short = long_message(text, max_chars, role, draft);
                 let tokens = u64::from(draft.counter.text(&short));
                 draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
@@ -102,20 +102,20 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
 }
 
 /// Returns `text` cut to what is kept of a message of more than `max_chars` characters; JSON comes out as JSON.
-fn long_message(text: &str, max_chars: usize, role: Role, counter: TokenCounter) -> String {
+fn long_message(text: &str, max_chars: usize, role: Role, draft: &Draft<'_, '_>) -> String {
     let tenth = max_chars / 10;
     let standing = |between: Range<usize>| match role {
-        Role::User => standing(text, between, tenth * 2),
+        Role::User => standing(text, between, tenth * 2, draft.language()),
         _ => Vec::new(),
     };
-    json_within_chars(text, tenth * 8, counter)
-        .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, standing))
+    json_within_chars(text, tenth * 8, draft.counter, draft.marks(None))
+        .unwrap_or_else(|| excerpt::head_and_tail_chars(text, tenth * 6, tenth * 2, draft.language(), standing))
 }
 
 /// Returns the sentences of the user `between` the two ends of `text` that hold for good, in order, each once: rules before facts
 /// and then the newest, as far as they have at most `max_chars` together with the marks around them.
-fn standing(text: &str, between: Range<usize>, max_chars: usize) -> Vec<Range<usize>> {
-    let mark_chars = elision::gap(&text[between.clone()]).chars().count() + excerpt::FENCE.len();
+fn standing(text: &str, between: Range<usize>, max_chars: usize, language: Language) -> Vec<Range<usize>> {
+    let mark_chars = elision::gap(&text[between.clone()], language).chars().count() + excerpt::FENCE.len();
     let claims = rules::said(text).claims;
     let (mut seen, mut kept) = (HashSet::new(), Vec::new());
     let mut room = max_chars.saturating_sub(mark_chars);

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use crate::conversation::{groups, last_user_index, noted};
 use crate::message::{Content, Field, Message, Role, Text};
 use crate::text::elision;
+use crate::text::language::Language;
 
 use super::draft::{Draft, Slot};
 use super::plan::{NewMessage, Reason};
@@ -108,7 +109,7 @@ impl<'l> Notes<'l> {
     pub fn tokens(&self, draft: &Draft<'_, '_>) -> u64 {
         let framing = draft.tokens_of(Role::User, "") - JOINT;
         let of_notes = self.notes.iter().filter_map(|note| {
-            let text = note.text()?;
+            let text = note.text(draft.language())?;
             Some(match note.place {
                 Place::Alone(role) if !self.left_out.notes_apart => {
                     draft.counter.message(&self.message(role, text).view())
@@ -137,7 +138,7 @@ impl<'l> Notes<'l> {
         let mut tokens = draft.overhead_tokens;
         for position in 0..=draft.entries.len() {
             while let Some(note) = notes.next_if(|note| note.at == position) {
-                let text: Vec<String> = note.text().into_iter().chain(ledger.take()).collect();
+                let text: Vec<String> = note.text(draft.language()).into_iter().chain(ledger.take()).collect();
                 let text = text.join(BETWEEN);
                 let head = |entry| self.merged.get(&entry).copied().unwrap_or(entry);
                 match note.place {
@@ -197,7 +198,7 @@ impl<'l> Notes<'l> {
                 items.extend(ledger.take().map(|ledger| Item::New(self.message(Role::User, ledger))));
             }
             while let Some(note) = notes.next_if(|note| note.at == position) {
-                let Some(text) = note.text() else { continue };
+                let Some(text) = note.text(draft.language()) else { continue };
                 let more = draft.tokens_of(Role::User, &text);
                 if tokens + more <= max_tokens {
                     tokens += more;
@@ -217,8 +218,8 @@ const BETWEEN: &str = "\n\n";
 const JOINT: u64 = 1;
 
 impl Note {
-    fn text(&self) -> Option<String> {
-        (self.messages > 0).then(|| elision::note(self.messages, self.is_scattered))
+    fn text(&self, language: Language) -> Option<String> {
+        (self.messages > 0).then(|| elision::note(self.messages, self.is_scattered, language))
     }
 }
 

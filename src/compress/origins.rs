@@ -59,7 +59,8 @@ impl<'r> Origins<'r> {
     /// Cuts a text to at most `max_tokens` as [`within`] does, with its origin in the first mark where it has one.
     pub fn within(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: u64) -> Option<(String, u64)> {
         let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
-        within(source, max_tokens, draft.counter, self.path(draft, entry, piece).as_deref())
+        let origin = self.path(draft, entry, piece);
+        within(source, max_tokens, draft.counter, draft.marks(origin.as_deref()))
     }
 
     fn archived_text(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<Archived> {

@@ -90,7 +90,7 @@ mod tests {
         let expected = [None, Some(Tier::Older), Some(Tier::Older), None, Some(Tier::LastRound), Some(Tier::Newest)];
         assert_eq!(tiers(&messages), expected);
         // A note is nobody's message.
-        let note = elision::note(3, false);
+        let note = elision::note(3, false, crate::text::language::Language::Other);
         let mut with_note = messages;
         with_note[5] = (User, note.as_str());
         assert_eq!(tiers(&with_note), expected);

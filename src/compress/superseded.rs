@@ -30,6 +30,15 @@ impl Superseded {
             Self::Repeated(_) => "same as below",
         }
     }
+
+    /// Returns the same in Chinese.
+    pub fn chinese(self) -> &'static str {
+        match self {
+            Self::AskedAgain => "下文有更新的结果",
+            Self::Stale => "此后已改动",
+            Self::Repeated(_) => "与下文相同",
+        }
+    }
 }
 
 /// Returns for each entry of the draft whether it is a superseded result.

@@ -7,9 +7,10 @@ use std::sync::{Arc, LazyLock};
 
 use crate::cache::{Allowance, SHORTENED};
 use crate::text::analysis::{Analysis, Form};
+use crate::text::elision::{self, Marks};
 use crate::text::estimate::float;
+use crate::text::excerpt;
 use crate::text::segments::Kind;
-use crate::text::{elision, excerpt};
 use crate::tokens::{ContentMemory, Recount, TokenCounter};
 
 use super::Ablation;
@@ -22,12 +23,12 @@ pub static MEMORY: LazyLock<ContentMemory<Option<(String, u64)>>> =
 
 /// Returns `text` cut to at most `max_tokens`, and its tokens; `None` where that is too little for any of it.
 ///
-/// `origin`, where all of it can be read, is named in the first mark. JSON comes out as JSON. O(n), remembered by content.
-pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option<&str>) -> Option<(String, u64)> {
-    let salt = max_tokens << 8 | u64::from(counter.family().id);
-    let key = origin.map(|origin| [text, "\0", origin].concat());
+/// The origin of `marks` is named in the first of them. JSON comes out as JSON. O(n), remembered by content.
+pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, u64)> {
+    let salt = max_tokens << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
+    let key = marks.origin.map(|origin| [text, "\0", origin].concat());
     let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
-        let made = make(text, max_tokens, counter, origin);
+        let made = make(text, max_tokens, counter, marks);
         let bytes = made.as_ref().map_or(0, |(text, _)| text.capacity());
         (made, bytes)
     });
@@ -37,7 +38,7 @@ pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option
 /// Returns JSON cut to at most `max_chars` characters, more than its marks alone have; `None` for what is not JSON.
 ///
 /// What cannot be cut that far comes out as marks alone. O(n), remembered by content.
-pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter) -> Option<String> {
+pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, marks: Marks<'_>) -> Option<String> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
@@ -48,27 +49,27 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter) ->
     let share = |tokens: u64, chars: usize| tokens.saturating_mul(max_chars as u64) / chars.max(1) as u64;
     let mut max_tokens = share(u64::from(counter.text(text)), text.chars().count());
     // Some parts have more characters a token than others: what comes out too long is cut further.
-    while let Some((short, tokens)) = within(text, max_tokens, counter, None) {
+    while let Some((short, tokens)) = within(text, max_tokens, counter, marks) {
         let chars = short.chars().count();
         if chars <= max_chars {
             return Some(short);
         }
         max_tokens = share(tokens, chars);
     }
-    Some(analysis.excerpt(text, &|_| false, None))
+    Some(analysis.excerpt(text, &|_| false, marks))
 }
 
-fn make(text: &str, max_tokens: u64, counter: TokenCounter, origin: Option<&str>) -> Option<(String, u64)> {
+fn make(text: &str, max_tokens: u64, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, u64)> {
     let analysis = Analysis::of(text, Form::Outlined);
-    let by_content = chosen(text, &analysis, max_tokens, counter, origin);
+    let by_content = chosen(text, &analysis, max_tokens, counter, marks);
     // Parts that are few and large may leave much of the room; then the start and the end say more.
     let fills = by_content.as_ref().is_some_and(|(_, tokens)| tokens * 10 >= max_tokens * 8);
     if fills || analysis.kind() == Some(Kind::Json) {
         return by_content;
     }
     // It knows no origins, and would cut through the marks of an earlier cut.
-    let by_place = (origin.is_none() && elision::find_gap(text).is_none())
-        .then(|| excerpt::to_tokens(text, max_tokens, counter))
+    let by_place = (marks.origin.is_none() && elision::find_gap(text).is_none())
+        .then(|| excerpt::to_tokens(text, max_tokens, counter, marks.language))
         .flatten();
     [by_content, by_place].into_iter().flatten().max_by_key(|(_, tokens)| *tokens)
 }
@@ -79,7 +80,7 @@ fn chosen(
     analysis: &Arc<Analysis>,
     max_tokens: u64,
     counter: TokenCounter,
-    origin: Option<&str>,
+    marks: Marks<'_>,
 ) -> Option<(String, u64)> {
     let document = Document {
         message: 0,
@@ -90,14 +91,14 @@ fn chosen(
         analysis: Arc::clone(analysis),
     };
     let mut scoring = Scoring::new(vec![document], 1, None, Ablation::default());
-    let mark = FIRST_MARK + origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
+    let mark = FIRST_MARK + marks.origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
     let full = float(u64::from(counter.text(text)));
     let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
     selector.grow(float(max_tokens), |_| true);
     let (mut steps, mut recount) = (shrink_steps(), Recount::default());
     while selector.kept(0) != Kept::Nothing {
-        let short = analysis.excerpt(text, &|part| selector.stays(0, part), origin);
+        let short = analysis.excerpt(text, &|part| selector.stays(0, part), marks);
         let tokens = u64::from(counter.variant(&short, &mut recount));
         if tokens <= max_tokens {
             return Some((short, tokens));
@@ -131,7 +132,7 @@ mod tests {
     fn what_comes_out_is_within_the_tokens_and_uses_them() {
         for text in [log(), rows(), "One sentence of a long text. ".repeat(400)] {
             for max_tokens in [60, 150, 700, 1_500] {
-                let (short, tokens) = within(&text, max_tokens, counter(), None).unwrap();
+                let (short, tokens) = within(&text, max_tokens, counter(), Marks::default()).unwrap();
                 assert_eq!(tokens, u64::from(counter().text(&short)));
                 assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 7, "{tokens} of {max_tokens}: {short}");
             }
@@ -141,28 +142,30 @@ mod tests {
     #[test]
     fn the_same_text_comes_out_the_same() {
         let text = log();
-        let short = within(&text, 300, counter(), None);
-        assert_eq!(within(&text.clone(), 300, counter(), None), short);
+        let short = within(&text, 300, counter(), Marks::default());
+        assert_eq!(within(&text.clone(), 300, counter(), Marks::default()), short);
         // What is remembered decides nothing.
         let analysis = Analysis::of(&text, Form::Outlined);
-        assert_eq!(chosen(&text, &analysis, 300, counter(), None), short);
+        assert_eq!(chosen(&text, &analysis, 300, counter(), Marks::default()), short);
     }
 
     #[test]
     fn another_limit_model_or_origin_is_not_answered_from_memory() {
         let text = log();
-        let short = |max_tokens, model, origin| within(&text, max_tokens, TokenCounter::new(model), origin).unwrap().0;
+        let short = |max_tokens, model, origin| {
+            within(&text, max_tokens, TokenCounter::new(model), Marks { origin, ..Marks::default() }).unwrap().0
+        };
         let first = short(300, None, None);
         assert_ne!(short(200, None, None), first);
         assert!(short(300, None, Some("results/a.txt")).contains("all of it: results/a.txt"));
         assert!(short(300, None, Some("results/b.txt")).contains("all of it: results/b.txt"));
-        let (glm, tokens) = within(&text, 300, TokenCounter::new(Some("glm-4.6")), None).unwrap();
+        let (glm, tokens) = within(&text, 300, TokenCounter::new(Some("glm-4.6")), Marks::default()).unwrap();
         assert_eq!(tokens, u64::from(TokenCounter::new(Some("glm-4.6")).text(&glm)));
     }
 
     #[test]
     fn a_log_keeps_its_ends_and_its_errors() {
-        let (short, _) = within(&log(), 200, counter(), None).unwrap();
+        let (short, _) = within(&log(), 200, counter(), Marks::default()).unwrap();
         assert!(short.starts_with("$ ./serve --port 8080\n"), "{short}");
         assert!(short.ends_with("ERROR: out of memory at request 600\nExit code: 137\n"), "{short}");
     }
@@ -170,11 +173,11 @@ mod tests {
     #[test]
     fn json_stays_json() {
         for max_tokens in [80, 200, 400] {
-            let (short, _) = within(&rows(), max_tokens, counter(), Some(r"C:\results\a.txt")).unwrap();
+            let (short, _) = within(&rows(), max_tokens, counter(), Marks::at(r"C:\results\a.txt")).unwrap();
             let rows: serde_json::Value = serde_json::from_str(&short).unwrap();
             assert!(rows.as_array().is_some_and(|rows| rows.len() > 1), "{short}");
         }
-        assert_eq!(within(&rows(), 5, counter(), None), None, "too few tokens for any of it");
+        assert_eq!(within(&rows(), 5, counter(), Marks::default()), None, "too few tokens for any of it");
     }
 
     #[test]
@@ -182,12 +185,14 @@ mod tests {
         let long = format!(r#"{{"a": "{}", "b": [{}]}}"#, "日志".repeat(3_000), "1, ".repeat(3_000) + "1");
         for text in [rows(), long, format!("[{}]", "1".repeat(9_000))] {
             for max_chars in [320, 2_000, 6_000] {
-                let short = json_within_chars(&text, max_chars, counter()).unwrap();
+                let short = json_within_chars(&text, max_chars, counter(), Marks::default()).unwrap();
                 serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
                 assert!(short.chars().count() <= max_chars, "{max_chars}: {short}");
             }
         }
-        assert!(json_within_chars(&rows(), 6_000, counter()).is_some_and(|short| short.len() > 4_000));
-        assert_eq!(json_within_chars(&log(), 2_000, counter()), None);
+        assert!(
+            json_within_chars(&rows(), 6_000, counter(), Marks::default()).is_some_and(|short| short.len() > 4_000)
+        );
+        assert_eq!(json_within_chars(&log(), 2_000, counter(), Marks::default()), None);
     }
 }

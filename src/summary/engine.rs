@@ -3,9 +3,10 @@
 //! What is too long for the model is summarised in chunks, what the model refuses in halves, and the summaries of the parts
 //! are merged in pairs. A text is cut only where that cannot go on, and says so.
 
-use crate::conversation::is_note;
+use crate::conversation::spoken;
 use crate::message::{Message, Role};
 use crate::select::within::within;
+use crate::text::elision::Marks;
 use crate::text::language::Language;
 use crate::tokens::TokenCounter;
 
@@ -67,8 +68,8 @@ const MAX_TEXT_FACTOR: u64 = 2;
 /// Share of the target, in percent, and least tokens for what the model dropped and what is added back.
 const ADDED_PERCENT: u64 = 40;
 const MIN_ADDED_TOKENS: u64 = 150;
-/// What stands between a model's text and what it dropped.
-const ADDED: &str = "\n\nAlso said:\n";
+/// What stands between a model's text and what it dropped, by [`Language`].
+const ADDED: [&str; 4] = ["\n\n另有：\n", "\n\nその他：\n", "\n\n그 밖에:\n", "\n\nAlso said:\n"];
 /// Why no model wrote a summary of which every part was cut by force.
 const ALL_REFUSED: &str = "the model refused every call as too long: its text was cut by force";
 /// Tokens of a text that is cut by force. Source: document 003, `force_truncated_summary`.
@@ -315,7 +316,11 @@ impl Run {
         let data = told.within(max_tokens, self.counter);
         let room = (target.saturating_mul(ADDED_PERCENT) / 100).max(MIN_ADDED_TOKENS);
         let missing = data.missing_in(&part.text).within(room, self.counter);
-        let added = if missing == Structured::default() { String::new() } else { format!("{ADDED}{missing}") };
+        let added = if missing == Structured::default() {
+            String::new()
+        } else {
+            format!("{}{missing}", ADDED[missing.language() as usize])
+        };
         (data, format!("{}{added}", part.text))
     }
 
@@ -324,7 +329,8 @@ impl Run {
         let target = self.options.policy.target_tokens.max(MIN_FORCED_TOKENS);
         let previous = &self.previous;
         // Rules and names that were added to it stand in its fields.
-        let written = previous.text.split(ADDED).next().filter(|_| previous.text != previous.data.to_string());
+        let end = ADDED.iter().find_map(|added| previous.text.find(added)).unwrap_or(previous.text.len());
+        let written = Some(&previous.text[..end]).filter(|_| previous.text != previous.data.to_string());
         let parts = self.parts.iter().map(|part| part.text.as_str());
         let texts: Vec<&str> = written.into_iter().chain(parts).filter(|text| !text.is_empty()).collect();
         if !texts.is_empty() {
@@ -431,7 +437,7 @@ impl Run {
         if u64::from(self.counter.text(text)) <= max_tokens {
             return (text.to_owned(), false);
         }
-        (within(text, max_tokens, self.counter, None).map_or_else(String::new, |(text, _)| text), true)
+        (within(text, max_tokens, self.counter, Marks::default()).map_or_else(String::new, |(text, _)| text), true)
     }
 
     fn limit(&self) -> Limit {
@@ -458,11 +464,8 @@ impl Run {
 ///
 /// Where the user says nothing, that of the previous summary, else of the assistant.
 fn language(view: &[Message<'_>], previous: &str) -> Language {
-    let of = |role| {
-        let messages = view.iter().rev().filter(|message| message.role == role && !is_note(message));
-        Language::of(messages.map(transcript::said))
-    };
-    of(Role::User).or_else(|| Language::of([previous])).or_else(|| of(Role::Assistant)).unwrap_or(Language::Other)
+    let before = || Language::of([previous]);
+    spoken(view, Role::User).or_else(before).or_else(|| spoken(view, Role::Assistant)).unwrap_or_default()
 }
 
 /// Returns the fields of a summary that a model wrote: rules, files, calls and errors as they were told by rules, the rest in

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::language::Language;
 use crate::text::ledger::on_one_line;
 use crate::text::rules::normal;
 use crate::tokens::TokenCounter;
@@ -45,21 +46,76 @@ const MAX_CONTEXT_CHARS: usize = 2_000;
 /// is no room for all of them.
 struct List {
     name: &'static str,
-    heading: &'static str,
+    /// By language.
+    heading: Headings,
     max_entries: usize,
     worth: u64,
     get: fn(&mut Structured) -> &mut Vec<String>,
 }
 
+/// What a field is called in the text, by [`Language`].
+type Headings = [&'static str; 4];
+
+const GOAL: Headings = ["目标", "目標", "목표", "Goal"];
+const CONTEXT: Headings = ["背景", "背景", "배경", "Context"];
+
 const LISTS: [List; 8] = [
-    List { name: "constraints", heading: "Rules of the user", max_entries: 24, worth: 16, get: |s| &mut s.constraints },
-    List { name: "decisions", heading: "Decisions", max_entries: 24, worth: 4, get: |s| &mut s.decisions },
-    List { name: "file_changes", heading: "Files changed", max_entries: 32, worth: 4, get: |s| &mut s.file_changes },
-    List { name: "commands", heading: "Done", max_entries: 24, worth: 2, get: |s| &mut s.commands },
-    List { name: "open_questions", heading: "Open", max_entries: 12, worth: 4, get: |s| &mut s.open_questions },
-    List { name: "errors", heading: "Errors seen", max_entries: 12, worth: 2, get: |s| &mut s.errors },
-    List { name: "requests", heading: "Asked by the user", max_entries: 12, worth: 2, get: |s| &mut s.requests },
-    List { name: "names", heading: "Names", max_entries: 40, worth: 2, get: |s| &mut s.names },
+    List {
+        name: "constraints",
+        heading: ["用户的规则", "ユーザーのルール", "사용자의 규칙", "Rules of the user"],
+        max_entries: 24,
+        worth: 16,
+        get: |s| &mut s.constraints,
+    },
+    List {
+        name: "decisions",
+        heading: ["决定", "決定", "결정", "Decisions"],
+        max_entries: 24,
+        worth: 4,
+        get: |s| &mut s.decisions,
+    },
+    List {
+        name: "file_changes",
+        heading: ["改动的文件", "変更したファイル", "변경한 파일", "Files changed"],
+        max_entries: 32,
+        worth: 4,
+        get: |s| &mut s.file_changes,
+    },
+    List {
+        name: "commands",
+        heading: ["已执行", "実行済み", "실행함", "Done"],
+        max_entries: 24,
+        worth: 2,
+        get: |s| &mut s.commands,
+    },
+    List {
+        name: "open_questions",
+        heading: ["未解决", "未解決", "미해결", "Open"],
+        max_entries: 12,
+        worth: 4,
+        get: |s| &mut s.open_questions,
+    },
+    List {
+        name: "errors",
+        heading: ["出现的错误", "発生したエラー", "발생한 오류", "Errors seen"],
+        max_entries: 12,
+        worth: 2,
+        get: |s| &mut s.errors,
+    },
+    List {
+        name: "requests",
+        heading: ["用户的要求", "ユーザーの依頼", "사용자의 요청", "Asked by the user"],
+        max_entries: 12,
+        worth: 2,
+        get: |s| &mut s.requests,
+    },
+    List {
+        name: "names",
+        heading: ["名称", "名前", "이름", "Names"],
+        max_entries: 40,
+        worth: 2,
+        get: |s| &mut s.names,
+    },
 ];
 
 impl Structured {
@@ -190,6 +246,13 @@ impl Structured {
         self
     }
 
+    /// Returns the language of its headings: that of the user's words in it, else of what was written about them.
+    pub fn language(&self) -> Language {
+        let of_user = self.requests.iter().rev().chain([&self.goal]).chain(self.constraints.iter().rev());
+        let written = self.decisions.iter().rev().chain([&self.context]).chain(&self.open_questions);
+        Language::of(of_user).or_else(|| Language::of(written)).unwrap_or_default()
+    }
+
     /// Returns what `text` does not say of what has to stay: rules that are not in it to the letter, and exact names.
     #[must_use]
     pub fn missing_in(&self, text: &str) -> Self {
@@ -205,21 +268,22 @@ impl Structured {
 impl std::fmt::Display for Structured {
     /// Writes the summary for a model: document 001's `format_summary_for_context`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let language = self.language() as usize;
         let mut blocks: Vec<String> = Vec::new();
         if !self.goal.is_empty() {
-            blocks.push(format!("Goal: {}", self.goal));
+            blocks.push(format!("{}: {}", GOAL[language], self.goal));
         }
         let mut copy = self.clone();
         for list in &LISTS {
             let entries = (list.get)(&mut copy);
             if list.name == "names" && !entries.is_empty() {
-                blocks.push(format!("{}: {}", list.heading, entries.join(", ")));
+                blocks.push(format!("{}: {}", list.heading[language], entries.join(", ")));
             } else if !entries.is_empty() {
-                blocks.push(format!("{}:\n- {}", list.heading, entries.join("\n- ")));
+                blocks.push(format!("{}:\n- {}", list.heading[language], entries.join("\n- ")));
             }
         }
         if !self.context.is_empty() {
-            blocks.push(format!("Context: {}", self.context));
+            blocks.push(format!("{}: {}", CONTEXT[language], self.context));
         }
         f.write_str(&blocks.join("\n"))
     }

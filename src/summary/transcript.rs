@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use crate::message::{Content, Media, Message, Part, Text, ToolCall};
 use crate::select::within::within;
+use crate::text::elision::Marks;
 use crate::tokens::TokenCounter;
 
 use super::cut::is_result;
@@ -75,7 +76,7 @@ impl Item {
             shortened.push_str(&self.text[at..range.start]);
             let long = &self.text[range.clone()];
             let is_short = u64::from(limit.counter.text(long)) <= limit.tokens;
-            match within(long, limit.tokens, limit.counter, None).filter(|_| !is_short) {
+            match within(long, limit.tokens, limit.counter, Marks::default()).filter(|_| !is_short) {
                 Some((text, _)) => shortened.push_str(&text),
                 None => shortened.push_str(long),
             }

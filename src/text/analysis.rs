@@ -9,6 +9,7 @@ use crate::tokens::ContentMemory;
 use crate::tools::SUBJECT_KEYS;
 
 use super::bytes::has_time;
+use super::elision::Marks;
 use super::segments::{Class, Kind, Segments};
 use super::terms::{self, ShortTerm, Terms};
 
@@ -134,9 +135,9 @@ impl Analysis {
     }
 
     /// Puts together the parts that `keep` names; a mark stands for each gap.
-    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         match &self.segments {
-            Some(segments) => segments.excerpt(text, keep, origin),
+            Some(segments) => segments.excerpt(text, keep, marks),
             None => text.to_owned(),
         }
     }
@@ -177,7 +178,7 @@ mod tests {
         let text = "one line\nand another one\n".repeat(20);
         let analysis = Analysis::of(&text, Form::Whole);
         assert_eq!((analysis.parts.len(), analysis.kind()), (1, None));
-        assert_eq!(analysis.excerpt(&text, &|_| true, None), text);
+        assert_eq!(analysis.excerpt(&text, &|_| true, Marks::default()), text);
     }
 
     #[test]
@@ -186,7 +187,9 @@ mod tests {
         let lines: String = (0..30).map(line).collect();
         let text = format!(r#"{{"path": "a.py", "content": "{lines}", "mode": "w"}}"#);
         let analysis = Analysis::of(&text, Form::Arguments);
-        let fixed = |kept: &dyn Fn(bool) -> bool| analysis.excerpt(&text, &|i| kept(analysis.parts[i].is_fixed), None);
+        let fixed = |kept: &dyn Fn(bool) -> bool| {
+            analysis.excerpt(&text, &|i| kept(analysis.parts[i].is_fixed), Marks::default())
+        };
         let short: serde_json::Value = serde_json::from_str(&fixed(&|is_fixed| is_fixed)).unwrap();
         assert_eq!((&short["path"], &short["mode"]), (&"a.py".into(), &"w".into()));
         assert!(short["content"].as_str().is_some_and(|content| content.len() < lines.len() / 4), "{short}");
@@ -200,7 +203,7 @@ mod tests {
             "word ".repeat(200)
         );
         let analysis = Analysis::of(&text, Form::Arguments);
-        let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed, None);
+        let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed, Marks::default());
         let short: serde_json::Value = serde_json::from_str(&short).unwrap();
         assert!(
             short["input"].as_str().is_some_and(|input| input.starts_with("[... ") && input.contains("15,7")),
@@ -215,7 +218,7 @@ mod tests {
         let text = format!(r#"{{"dry_run": false, "edits": [{}], "path": "src/a.py"}}"#, edits.join(", "));
         let analysis = Analysis::of(&text, Form::Members);
         let kept = |keep: &dyn Fn(usize) -> bool| {
-            let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed || keep(part), None);
+            let short = analysis.excerpt(&text, &|part| analysis.parts[part].is_fixed || keep(part), Marks::default());
             serde_json::from_str::<serde_json::Value>(&short).unwrap()
         };
         assert_eq!(kept(&|_| false), serde_json::json!({"…": "2 of 3 keys left out", "path": "src/a.py"}));

@@ -1,18 +1,56 @@
 //! What stands in the place of something that was cut.
 //!
-//! Every mark says how much is gone. Marks are English whatever the conversation's language: they are for the model, and
-//! one form is one to recognise.
+//! Every mark says how much is gone, in Chinese where the conversation is, else in English. Marks of either language are
+//! recognised in any conversation: it may have changed its language since.
+
+use super::language::Language;
+
+/// How the marks in a text are written.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Marks<'o> {
+    pub language: Language,
+    /// Where the whole text can be read.
+    pub origin: Option<&'o str>,
+}
+
+#[cfg(test)]
+impl<'o> Marks<'o> {
+    /// Returns English ones that name `origin`.
+    pub fn at(origin: &'o str) -> Self {
+        Self { origin: Some(origin), ..Self::default() }
+    }
+}
+
+/// The languages that marks are written in.
+const LANGUAGES: [Language; 2] = [Language::Other, Language::Chinese];
+
+const fn is_chinese(language: Language) -> bool {
+    matches!(language, Language::Chinese)
+}
+
+/// Returns the words of a language.
+const fn words(language: Language, english: &'static str, chinese: &'static str) -> &'static str {
+    if is_chinese(language) { chinese } else { english }
+}
 
 /// What takes the place of a result that was never given.
 pub const MISSING_RESULT: &str = "[no result was recorded for this call]";
 
 /// Returns the note for `messages` messages that were left out: nine tokens with its framing, or a few more where they are
 /// scattered among those that follow.
-pub fn note(messages: usize, is_scattered: bool) -> String {
+pub fn note(messages: usize, is_scattered: bool, language: Language) -> String {
     let plural = if messages == 1 { "" } else { "s" };
-    let where_else = if is_scattered { SCATTERED } else { "" };
-    format!("[{} message{plural} left out{where_else}]", grouped(messages as u64))
+    let where_else = if is_scattered { words(language, SCATTERED, "，在此处及后面几条之间") } else { "" };
+    let messages = grouped(messages as u64);
+    if is_chinese(language) {
+        format!("[{OMITTED}{messages} 条消息{where_else}]")
+    } else {
+        format!("[{messages} message{plural} left out{where_else}]")
+    }
 }
+
+/// What begins the measure of a Chinese mark, as in documents 001 and 004.
+const OMITTED: &str = "已省略 ";
 
 /// Messages between two gaps that share a note, at most.
 pub const NEAR_GAPS: usize = 8;
@@ -28,16 +66,20 @@ pub fn is_note(text: &str) -> bool {
 
 /// Returns how many messages a [`note`] stands for, and whether they are scattered; `None` for any other text.
 pub fn read_note(text: &str) -> Option<(usize, bool)> {
-    let digits = text.strip_prefix('[')?.split(' ').next()?;
+    let digits = text.strip_prefix('[')?.trim_start_matches(OMITTED).split(' ').next()?;
     let messages = digits.replace(',', "").parse().ok()?;
-    [false, true].into_iter().find(|&is_scattered| note(messages, is_scattered) == text).map(|is| (messages, is))
+    let is_of = |is_scattered| LANGUAGES.iter().any(|&language| note(messages, is_scattered, language) == text);
+    [false, true].into_iter().find(|&is_scattered| is_of(is_scattered)).map(|is| (messages, is))
 }
 
 /// Returns the mark for a middle part that was cut out of a text.
-pub fn gap(omitted: &str) -> String {
+pub fn gap(omitted: &str, language: Language) -> String {
     let chars = omitted.chars().count() as u64;
     let lines = omitted.bytes().filter(|&b| b == b'\n').count() as u64;
-    if lines > 1 {
+    if is_chinese(language) {
+        let gone = Gone { lines: if lines > 1 { lines } else { 0 }, chars, similar: false };
+        ["\n", &first_gap(gone, Marks { language, origin: None }), "\n"].concat()
+    } else if lines > 1 {
         format!("\n[... {} lines, {} characters left out ...]\n", grouped(lines), grouped(chars))
     } else {
         format!("\n[... {} characters left out ...]\n", grouped(chars))
@@ -65,7 +107,12 @@ impl Gone {
         }
     }
 
-    fn measure(self) -> String {
+    fn measure(self, language: Language) -> String {
+        if is_chinese(language) {
+            let lines = (self.lines > 0).then(|| [&grouped(self.lines), " 行"].concat());
+            let chars = (self.lines == 0 || self.chars > 0).then(|| [&grouped(self.chars), " 个字符"].concat());
+            return lines.into_iter().chain(chars).collect::<Vec<_>>().join("，");
+        }
         let plural = |n: u64| if n == 1 { "" } else { "s" };
         match (self.lines, self.chars) {
             (0, chars) => format!("{} character{}", grouped(chars), plural(chars)),
@@ -80,13 +127,35 @@ impl Gone {
 const GAP_OPEN: &str = "[... ";
 const GAP_CLOSE: &str = " ...]";
 /// What stands behind the measure of a mark that explains itself.
-pub const LEFT_OUT: &str = " left out";
+const LEFT_OUT: &str = " left out";
 /// What stands before the path of the original.
-pub const ALL_OF_IT: &str = "; all of it: ";
+const ALL_OF_IT: [&str; 2] = ["; all of it: ", "；全文见："];
+
+const fn all_of_it(language: Language) -> &'static str {
+    words(language, ALL_OF_IT[0], ALL_OF_IT[1])
+}
+
+/// Returns what stands before the origin in the inside of a mark, and the origin.
+fn split_origin(inner: &str) -> (&str, Option<&str>) {
+    let found = ALL_OF_IT.iter().find_map(|before| inner.split_once(before));
+    found.map_or((inner, None), |(measure, origin)| (measure, Some(origin)))
+}
 
 /// Returns whether marks can name `path` and be read again.
 pub fn can_name(path: &str) -> bool {
-    ![GAP_CLOSE, ALL_OF_IT, LEFT_OUT].iter().any(|part| path.contains(part))
+    ![GAP_CLOSE, ALL_OF_IT[0], ALL_OF_IT[1], LEFT_OUT].iter().any(|part| path.contains(part))
+}
+
+/// Iterates over the places in `text` where a mark goes on with a path in `directory`, behind that.
+pub fn named_in<'t>(text: &'t str, directory: &str) -> impl Iterator<Item = &'t str> {
+    const ENDS: [&str; 6] = [LEFT_OUT, TOKENS, " 行", " 个字符", " 项", " 个键"];
+    let is_mark = |before: &str| ENDS.iter().any(|end| before.ends_with(end));
+    let find = move |opens: &str| {
+        let opens = [opens, directory, "/"].concat();
+        let ends = text.match_indices(&opens).filter(|&(at, _)| is_mark(&text[..at]));
+        ends.map(|(at, opens)| &text[at + opens.len()..]).collect::<Vec<_>>()
+    };
+    ALL_OF_IT.into_iter().flat_map(find)
 }
 
 /// Returns whether a mark can show `text`, which may come from anywhere: it must neither end the mark nor begin a line.
@@ -95,17 +164,19 @@ pub fn can_show(text: &str) -> bool {
 }
 
 /// Returns the mark for the first gap of a text, which explains itself; `origin` is where the whole text can be read.
-pub fn first_gap(gone: Gone, origin: Option<&str>) -> String {
-    let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
-    [GAP_OPEN, &gone.measure(), LEFT_OUT, before, origin, GAP_CLOSE].concat()
+pub fn first_gap(gone: Gone, Marks { language, origin }: Marks<'_>) -> String {
+    let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
+    let (opens, ends) = if is_chinese(language) { (OMITTED, "") } else { ("", LEFT_OUT) };
+    [GAP_OPEN, opens, &gone.measure(language), ends, before, origin, GAP_CLOSE].concat()
 }
 
 /// Returns the mark for a later gap: six tokens or so.
-pub fn later_gap(gone: Gone) -> String {
+pub fn later_gap(gone: Gone, language: Language) -> String {
+    let similar = words(language, " similar lines", " 行相似内容");
     match gone.lines {
-        0 => [GAP_OPEN, &gone.measure(), GAP_CLOSE].concat(),
-        lines if gone.similar && lines > 1 => [GAP_OPEN, &grouped(lines), " similar lines", GAP_CLOSE].concat(),
-        _ => [GAP_OPEN, &Gone { chars: 0, ..gone }.measure(), GAP_CLOSE].concat(),
+        0 => [GAP_OPEN, &gone.measure(language), GAP_CLOSE].concat(),
+        lines if gone.similar && lines > 1 => [GAP_OPEN, &grouped(lines), similar, GAP_CLOSE].concat(),
+        _ => [GAP_OPEN, &Gone { chars: 0, ..gone }.measure(language), GAP_CLOSE].concat(),
     }
 }
 
@@ -122,15 +193,16 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
         return None;
     }
     let inner = text.trim_end().strip_prefix(GAP_OPEN)?.strip_suffix(GAP_CLOSE)?;
-    let (measure, origin) =
-        inner.split_once(ALL_OF_IT).map_or((inner, None), |(measure, origin)| (measure, Some(origin)));
-    let mut gone = Gone { similar: measure.contains(" similar"), ..Gone::default() };
-    for part in measure.strip_suffix(LEFT_OUT).unwrap_or(measure).split(", ") {
+    let (measure, origin) = split_origin(inner);
+    let measure = measure.strip_suffix(LEFT_OUT).or(measure.strip_prefix(OMITTED)).unwrap_or(measure);
+    let mut gone = Gone::default();
+    for part in measure.split(", ").flat_map(|part| part.split('，')) {
         let (number, unit) = part.split_once(' ')?;
         let number = ungrouped(number)?;
+        gone.similar |= matches!(unit, "similar lines" | "行相似内容");
         match unit {
-            "line" | "lines" | "similar lines" => gone.lines = number,
-            "character" | "characters" => gone.chars = number,
+            "line" | "lines" | "similar lines" | "行" | "行相似内容" => gone.lines = number,
+            "character" | "characters" | "个字符" => gone.chars = number,
             _ => return None,
         }
     }
@@ -161,12 +233,30 @@ pub fn find_gap(line: &str) -> Option<(usize, usize)> {
 /// The key of the member that stands for members left out.
 pub const GAP_KEY: &str = "…";
 
-/// Returns what stands for `gone` of the `total` rows, items or keys (`what`) of a JSON container.
+/// What a mark calls the elements of a JSON container.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Elements {
+    Rows,
+    Items,
+    Keys,
+}
+
+/// Returns what stands for `gone` of the `total` elements of a JSON container.
 ///
 /// The body of a string literal; an array has it between ellipses, an object behind [`GAP_KEY`]. The origin is [`escaped`].
-pub fn json_gap(gone: u64, total: u64, what: &str, origin: Option<&str>) -> String {
-    let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
-    format!("{} of {} {what}{LEFT_OUT}{before}{origin}", grouped(gone), grouped(total))
+pub fn json_gap(gone: u64, total: u64, what: Elements, Marks { language, origin }: Marks<'_>) -> String {
+    let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
+    let (gone, total) = (grouped(gone), grouped(total));
+    let what = match what {
+        Elements::Rows => words(language, "rows", "行"),
+        Elements::Items => words(language, "items", "项"),
+        Elements::Keys => words(language, "keys", "个键"),
+    };
+    if is_chinese(language) {
+        format!("共 {total} {what}，{OMITTED}{gone} {what}{before}{origin}")
+    } else {
+        format!("{gone} of {total} {what}{LEFT_OUT}{before}{origin}")
+    }
 }
 
 /// Returns an origin as it stands in the body of a JSON string.
@@ -181,6 +271,10 @@ pub fn read_json_gap(source: &str) -> Option<(u64, u64)> {
     // The key of a member may have a number: see `free_key`.
     let value = body.split_once('"').filter(|(key, _)| key.bytes().all(|byte| byte.is_ascii_digit()));
     let body = value.map_or(body, |(_, value)| value).trim_start_matches(|c: char| !c.is_ascii_digit());
+    if let Some((total, gone)) = body.split_once(OMITTED) {
+        let number = |text: &str| ungrouped(text.split_once(' ')?.0);
+        return Some((number(gone)?, number(total)?));
+    }
     let (gone, rest) = body.split_once(" of ")?;
     let (total, rest) = rest.split_once(' ')?;
     rest.contains(LEFT_OUT).then_some((ungrouped(gone)?, ungrouped(total)?))
@@ -194,14 +288,20 @@ pub fn json_gap_body(source: &str) -> Option<&str> {
 
 /// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`, and `origin` is where it
 /// can be read.
-pub fn whole(what: &str, tokens: u64, origin: Option<&str>) -> String {
-    let (before, origin) = origin.map_or(("", ""), |origin| (ALL_OF_IT, origin));
-    format!("[{what}{WHOLE}{}{TOKENS}{before}{origin}]", grouped(tokens))
+pub fn whole(what: &str, tokens: u64, Marks { language, origin }: Marks<'_>) -> String {
+    let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
+    format!("[{what}{}{}{TOKENS}{before}{origin}]", words(language, WHOLE[0], WHOLE[1]), grouped(tokens))
 }
 
-const WHOLE: &str = " left out: ";
+const WHOLE: [&str; 2] = [" left out: ", "已省略："];
 /// What ends the measure of a [`whole`].
-pub const TOKENS: &str = " tokens";
+const TOKENS: &str = " tokens";
+
+/// Returns what a [`whole`] calls the result of a tool that was called with `path`.
+pub fn result_of(tool: &str, path: Option<&str>, language: Language) -> String {
+    let (before, path) = path.map_or(("", ""), |path| (" ", path));
+    [tool, before, path, words(language, " result", " 的结果")].concat()
+}
 
 /// Longest text that is looked at for being a mark: its words, the path of a call and that of the original.
 const MAX_WHOLE_BYTES: usize = 1024;
@@ -210,8 +310,8 @@ const MAX_WHOLE_BYTES: usize = 1024;
 pub fn is_whole(text: &str) -> bool {
     let measure = |text: &str| {
         let inner = text.strip_prefix('[')?.strip_suffix(']')?;
-        let measure = inner.split_once(ALL_OF_IT).map_or(inner, |(before, _)| before);
-        let (_, number) = measure.strip_suffix(TOKENS)?.rsplit_once(WHOLE)?;
+        let measure = split_origin(inner).0.strip_suffix(TOKENS)?;
+        let (_, number) = WHOLE.iter().find_map(|words| measure.rsplit_once(words))?;
         Some(!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b','))
     };
     text.len() <= MAX_WHOLE_BYTES && measure(text) == Some(true)
@@ -265,44 +365,76 @@ mod tests {
 
     #[test]
     fn marks_say_how_much_is_gone() {
-        assert_eq!(note(1, false), "[1 message left out]");
-        assert_eq!(note(1200, true), "[1,200 messages left out here and between the next ones]");
-        assert!(is_note(&note(1, false)) && is_note(&note(2, true)));
-        assert_eq!(read_note(&note(1200, false)), Some((1200, false)));
-        assert_eq!(read_note(&note(1200, true)), Some((1200, true)));
+        assert_eq!(note(1, false, Language::Other), "[1 message left out]");
+        assert_eq!(note(1200, true, Language::Other), "[1,200 messages left out here and between the next ones]");
+        assert!(is_note(&note(1, false, Language::Other)) && is_note(&note(2, true, Language::Other)));
+        assert_eq!(read_note(&note(1200, false, Language::Other)), Some((1200, false)));
+        assert_eq!(read_note(&note(1200, true, Language::Other)), Some((1200, true)));
         assert_eq!(read_note("[1 messages left out]"), None);
         assert_eq!(read_note("[1 message left out] and so on"), None);
-        assert_eq!(gap("a\nb\nc\n"), "\n[... 3 lines, 6 characters left out ...]\n");
+        assert_eq!(gap("a\nb\nc\n", Language::Other), "\n[... 3 lines, 6 characters left out ...]\n");
         let gone = Gone { lines: 120, chars: 5400, similar: false };
-        assert_eq!(first_gap(gone, None), "[... 120 lines, 5,400 characters left out ...]");
-        assert_eq!(first_gap(gone, Some("a.txt")), "[... 120 lines, 5,400 characters left out; all of it: a.txt ...]");
-        assert_eq!(later_gap(gone), "[... 120 lines ...]");
-        assert_eq!(later_gap(Gone { similar: true, ..gone }), "[... 120 similar lines ...]");
-        assert_eq!(later_gap(Gone { lines: 0, ..gone }), "[... 5,400 characters ...]");
-        assert_eq!(read_gap(&first_gap(gone, Some("a.txt"))), Some((gone, Some("a.txt"))));
-        assert_eq!(read_gap(&later_gap(gone)), Some((Gone { chars: 0, ..gone }, None)));
+        assert_eq!(first_gap(gone, Marks::default()), "[... 120 lines, 5,400 characters left out ...]");
+        assert_eq!(
+            first_gap(gone, Marks::at("a.txt")),
+            "[... 120 lines, 5,400 characters left out; all of it: a.txt ...]"
+        );
+        assert_eq!(later_gap(gone, Language::Other), "[... 120 lines ...]");
+        assert_eq!(later_gap(Gone { similar: true, ..gone }, Language::Other), "[... 120 similar lines ...]");
+        assert_eq!(later_gap(Gone { lines: 0, ..gone }, Language::Other), "[... 5,400 characters ...]");
+        assert_eq!(read_gap(&first_gap(gone, Marks::at("a.txt"))), Some((gone, Some("a.txt"))));
+        assert_eq!(read_gap(&later_gap(gone, Language::Other)), Some((Gone { chars: 0, ..gone }, None)));
         assert_eq!(read_gap("[... and so on ...]"), None);
         assert_eq!(find_gap("ab [... 7 characters ...] c"), Some((3, 25)));
         assert_eq!(
-            json_gap(46, 60, "rows", Some(&escaped(r#"C:\"a""#))),
+            json_gap(46, 60, Elements::Rows, Marks::at(&escaped(r#"C:\"a""#))),
             r#"46 of 60 rows left out; all of it: C:\\\"a\""#
         );
         assert_eq!(read_json_gap(r#""… 1,046 of 1,060 rows left out …""#), Some((1046, 1060)));
         assert_eq!(read_json_gap(r#""\u2026": "3 of 12 keys left out""#), Some((3, 12)));
         assert_eq!(read_json_gap(r#""…2": "3 of 12 keys left out""#), Some((3, 12)));
         assert_eq!(read_json_gap(r#""…2": "3 of them""#), None);
-        assert_eq!(whole("exec result", 5400, None), "[exec result left out: 5,400 tokens]");
-        let named = whole("read_file a.py result", 9, Some(".nanobot-context/results/0123456789abcdef.txt"));
+        assert_eq!(whole("exec result", 5400, Marks::default()), "[exec result left out: 5,400 tokens]");
+        let named = whole("read_file a.py result", 9, Marks::at(".nanobot-context/results/0123456789abcdef.txt"));
         let expected =
             "[read_file a.py result left out: 9 tokens; all of it: .nanobot-context/results/0123456789abcdef.txt]";
         assert_eq!(named, expected);
-        assert!(is_whole(&whole("exec result", 5400, None)) && is_whole(&named));
+        assert!(is_whole(&whole("exec result", 5400, Marks::default())) && is_whole(&named));
         assert!(!is_whole("[exec result left out: many tokens]") && !is_whole(&format!("{named} and more")));
         assert!(can_name("~/a b/results") && !can_name("a ...]/results"));
         assert!(can_show("app/[id]/page.tsx") && can_show("工作 1.txt"));
         for hidden in ["a\nb", "a\u{2028}b", "a\u{1b}[2J", "a ...]", "a left out: 1 tokens]", "a; all of it: b"] {
             assert!(!can_show(hidden), "{hidden:?}");
         }
-        assert_eq!(gap("日本語"), "\n[... 3 characters left out ...]\n");
+        assert_eq!(gap("日本語", Language::Other), "\n[... 3 characters left out ...]\n");
+    }
+
+    #[test]
+    fn marks_in_chinese_say_the_same_and_are_read_again() {
+        let language = Language::Chinese;
+        let (marks, at) = (Marks { language, origin: None }, Marks { language, origin: Some("a.txt") });
+        assert_eq!(note(1200, false, language), "[已省略 1,200 条消息]");
+        assert_eq!(note(2, true, language), "[已省略 2 条消息，在此处及后面几条之间]");
+        for is_scattered in [false, true] {
+            assert_eq!(read_note(&note(1200, is_scattered, language)), Some((1200, is_scattered)));
+        }
+        assert_eq!(read_note("[已省略 2 条消息] 还有"), None);
+        assert_eq!(gap("a\nb\nc\n", language), "\n[... 已省略 3 行，6 个字符 ...]\n");
+        assert_eq!(gap("日本語", language), "\n[... 已省略 3 个字符 ...]\n");
+        let gone = Gone { lines: 120, chars: 5400, similar: false };
+        assert_eq!(first_gap(gone, at), "[... 已省略 120 行，5,400 个字符；全文见：a.txt ...]");
+        assert_eq!(read_gap(&first_gap(gone, at)), Some((gone, Some("a.txt"))));
+        assert_eq!(read_gap(&first_gap(gone, marks)), Some((gone, None)));
+        let similar = Gone { similar: true, chars: 0, ..gone };
+        for gone in [similar, Gone { chars: 0, ..gone }, Gone { lines: 0, ..gone }] {
+            assert_eq!(read_gap(&later_gap(gone, language)), Some((gone, None)));
+        }
+        assert_eq!(json_gap(1046, 1060, Elements::Rows, at), "共 1,060 行，已省略 1,046 行；全文见：a.txt");
+        assert_eq!(read_json_gap(r#""… 共 1,060 行，已省略 1,046 行 …""#), Some((1046, 1060)));
+        assert_eq!(read_json_gap(r#""…2": "共 12 个键，已省略 3 个键""#), Some((3, 12)));
+        let named = whole(&result_of("read_file", Some("a.py"), language), 9, at);
+        assert_eq!(named, "[read_file a.py 的结果已省略：9 tokens；全文见：a.txt]");
+        assert!(is_whole(&named) && !is_whole(&format!("{named} 还有")) && !is_whole("[结果已省略：很多 tokens]"));
+        assert!(!can_name("a；全文见：b"));
     }
 }

@@ -7,6 +7,7 @@ use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
 use crate::tools::LOCATOR_KEYS;
 
 use super::elision;
+use super::language::Language;
 
 /// Lines kept by [`trim_tool_result`] from the start and from the end.
 ///
@@ -23,22 +24,24 @@ pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -
     if result.len() <= max_chars || result.chars().count() <= max_chars {
         return Cow::Borrowed(result);
     }
-    let by_lines = head_and_tail_lines(result, lines);
+    // Nobody says here which language the conversation is in.
+    let language = Language::of([result]).unwrap_or_default();
+    let by_lines = head_and_tail_lines(result, lines, language);
     if let Some(trimmed) = by_lines.filter(|trimmed| trimmed.chars().count() <= max_chars) {
         return Cow::Owned(trimmed);
     }
     // The mark's own length changes with the number in it, by a digit at most.
-    let room = max_chars.saturating_sub(elision::gap(result).chars().count());
+    let room = max_chars.saturating_sub(elision::gap(result, language).chars().count());
     if room == 0 {
         return Cow::Owned(result.chars().take(max_chars).collect());
     }
-    Cow::Owned(head_and_tail_chars(result, room - room / 3, room / 3, |_| Vec::new()))
+    Cow::Owned(head_and_tail_chars(result, room - room / 3, room / 3, language, |_| Vec::new()))
 }
 
-fn head_and_tail_lines(text: &str, (head, tail): (usize, usize)) -> Option<String> {
+fn head_and_tail_lines(text: &str, (head, tail): (usize, usize), language: Language) -> Option<String> {
     let head_end = text.match_indices('\n').nth(head.checked_sub(1)?)?.0;
     let tail_start = text.rmatch_indices('\n').nth(tail.checked_sub(1)?)?.0 + 1;
-    (head_end < tail_start).then(|| join(text, head_end, tail_start))
+    (head_end < tail_start).then(|| join(text, head_end, tail_start, language))
 }
 
 /// Returns the first `head` and last `tail` characters of `text`, and what `kept` picks between them, with a mark for each gap.
@@ -48,6 +51,7 @@ pub fn head_and_tail_chars(
     text: &str,
     head: usize,
     tail: usize,
+    language: Language,
     kept: impl FnOnce(Range<usize>) -> Vec<Range<usize>>,
 ) -> String {
     let head_end = text.char_indices().nth(head).map_or(text.len(), |(at, _)| at);
@@ -56,7 +60,7 @@ pub fn head_and_tail_chars(
     let tail_start = tail_start.max(head_end);
     let kept = kept(head_end..tail_start);
     if kept.is_empty() {
-        return join(text, head_end, tail_start);
+        return join(text, head_end, tail_start, language);
     }
     let (mut out, mut end) = (text[..head_end].to_owned(), head_end);
     for range in kept.into_iter().chain(std::iter::once(tail_start..text.len())) {
@@ -64,7 +68,7 @@ pub fn head_and_tail_chars(
         if gap.trim().is_empty() {
             out.push_str(gap);
         } else {
-            out.push_str(&elision::gap(gap));
+            out.push_str(&elision::gap(gap, language));
             // What is kept behind a gap is code where it was code, and not where it was not.
             if gap.lines().filter(|line| is_fence(line)).count() % 2 == 1 {
                 out.push_str(FENCE);
@@ -85,8 +89,8 @@ pub fn is_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-fn join(text: &str, head_end: usize, tail_start: usize) -> String {
-    let gap = elision::gap(&text[head_end..tail_start]);
+fn join(text: &str, head_end: usize, tail_start: usize, language: Language) -> String {
+    let gap = elision::gap(&text[head_end..tail_start], language);
     [&text[..head_end], &gap, &text[tail_start..]].concat()
 }
 
@@ -94,18 +98,22 @@ fn join(text: &str, head_end: usize, tail_start: usize) -> String {
 ///
 /// Returns the tokens of what comes out, too; `None` when `max_tokens` is too small to keep anything beside the mark.
 /// Counts O(`max_tokens`), not O(n); the lines and characters that the mark names cost O(n). The cut is cached by content.
-pub fn to_tokens(text: &str, max_tokens: u64, counter: TokenCounter) -> Option<(String, u64)> {
+pub fn to_tokens(text: &str, max_tokens: u64, counter: TokenCounter, language: Language) -> Option<(String, u64)> {
     let find = || {
-        let cut = find_cut(text, usize::try_from(max_tokens).unwrap_or(usize::MAX), counter);
+        let cut = find_cut(text, usize::try_from(max_tokens).unwrap_or(usize::MAX), counter, language);
         cut.map_or([0; 3], |(head_end, tail_start, tokens)| [head_end as u64, tail_start as u64, tokens as u64])
     };
-    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.family().id, find);
+    let salt = if language == Language::Chinese { CHINESE } else { 0 };
+    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.family().id | salt, find);
     let (head_end, tail_start) = (usize::try_from(head_end).ok()?, usize::try_from(tail_start).ok()?);
-    (tokens > 0).then(|| (join(text, head_end, tail_start), tokens))
+    (tokens > 0).then(|| (join(text, head_end, tail_start, language), tokens))
 }
 
+/// Tells what is cached apart where the mark is in Chinese; families are below.
+const CHINESE: u8 = 0x80;
+
 /// Returns the end of the head, the start of the tail, and the tokens that they and the mark have together.
-fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter) -> Option<(usize, usize, usize)> {
+fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter, language: Language) -> Option<(usize, usize, usize)> {
     let vocabulary = counter.vocabulary();
     // What is cut here is counted by the bare vocabulary, what comes out by the counter. For an estimate the two differ
     // by a factor, which jumps where the mark makes the text one of another class: so the room is found by attempts, and
@@ -117,8 +125,11 @@ fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter) -> Option<(usi
         let head_end = prefix_within(text, body - body / 3, vocabulary);
         let tail_start = head_end + suffix_within(&text[head_end..], body / 3, vocabulary);
         let (head_end, tail_start) = at_lines(text, head_end, tail_start);
-        let tokens =
-            if head_end < tail_start { counter.text(&join(text, head_end, tail_start)) as usize } else { usize::MAX };
+        let tokens = if head_end < tail_start {
+            counter.text(&join(text, head_end, tail_start, language)) as usize
+        } else {
+            usize::MAX
+        };
         if tokens > max_tokens {
             too_much = Some(room);
             let by_share = if tokens == usize::MAX { room / 8 * 7 } else { room * max_tokens / tokens };
@@ -294,13 +305,13 @@ mod tests {
             let counter = TokenCounter::new(model);
             for text in [&lines, &dense, &chinese] {
                 for max_tokens in [60, 200, 1000, 9000] {
-                    let (short, tokens) = to_tokens(text, max_tokens, counter).unwrap();
+                    let (short, tokens) = to_tokens(text, max_tokens, counter, Language::Other).unwrap();
                     assert_eq!(tokens, u64::from(counter.text(&short)));
                     assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 6, "{model:?} {tokens} {max_tokens}");
                     assert!(short.contains("left out"));
                 }
             }
-            assert_eq!(to_tokens(&lines, 10, counter), None);
+            assert_eq!(to_tokens(&lines, 10, counter, Language::Other), None);
         }
     }
 

@@ -1,7 +1,9 @@
 //! Which language somebody writes in, as far as that decides the language of an answer.
 
+use std::borrow::Cow;
+
 /// The languages that have texts of their own here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
     /// Chinese
     Chinese,
@@ -10,6 +12,7 @@ pub enum Language {
     /// Korean
     Korean,
     /// English, and every language that has no texts of its own.
+    #[default]
     Other,
 }
 
@@ -43,6 +46,7 @@ impl Language {
     }
 
     fn of_text(text: &str) -> Option<Self> {
+        let text = &*without_runtime_context(text);
         let [mut han, mut kana, mut hangul, mut words, mut letters] = [0; 5];
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
@@ -71,4 +75,13 @@ impl Language {
             _ => Self::Chinese,
         })
     }
+}
+
+/// Returns a text without the block in English that nanobot puts before or behind what the user wrote.
+///
+/// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; the closing line stands there from 0.1.5.post2 on.
+fn without_runtime_context(text: &str) -> Cow<'_, str> {
+    let Some((before, block)) = text.split_once("[Runtime Context") else { return Cow::Borrowed(text) };
+    let end = ["[/Runtime Context]", "\n\n"].iter().find_map(|end| block.split_once(end));
+    Cow::Owned([before, end.map_or("", |(_, after)| after)].concat())
 }

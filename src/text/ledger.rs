@@ -7,6 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::tools::{Effect, SUBJECT_KEYS, exit_code, has_failed};
 
+use super::language::Language;
+
 /// Arguments that say whom or what a call was for, where none of [`SUBJECT_KEYS`] does.
 const ADDRESSEE_KEYS: [&str; 4] = ["to", "chat_id", "channel", "id"];
 
@@ -65,26 +67,30 @@ pub fn on_one_line(text: &str, max_chars: usize) -> String {
     }
 }
 
-const OPEN: &str = "[earlier parts left out, ledger ";
-const DONE: &str = "Done in them:\n- ";
+/// By language: what the first line says before its checksum, and what stands before names and before calls.
+const WORDS: [[&str; 3]; 2] = [
+    ["[earlier parts left out, ledger ", "Names in them: ", "Done in them:\n- "],
+    ["[前文已省略部分的要点，编号 ", "其中出现的名称：", "其中做过的操作：\n- "],
+];
 
 /// Returns the message that keeps `names` and the lines of `calls`; nothing for neither.
 ///
 /// A checksum in its first line tells it from anything that people write.
-pub fn message(names: &[&str], calls: &[String]) -> Option<String> {
+pub fn message(names: &[&str], calls: &[String], language: Language) -> Option<String> {
     if names.is_empty() && calls.is_empty() {
         return None;
     }
-    let names = if names.is_empty() { String::new() } else { format!("Names in them: {}\n", names.join(", ")) };
-    let calls = if calls.is_empty() { String::new() } else { format!("{DONE}{}\n", calls.join("\n- ")) };
+    let [open, listing, done] = WORDS[usize::from(language == Language::Chinese)];
+    let names = if names.is_empty() { String::new() } else { format!("{listing}{}\n", names.join(", ")) };
+    let calls = if calls.is_empty() { String::new() } else { format!("{done}{}\n", calls.join("\n- ")) };
     let body = format!("{names}{calls}");
     let body = body.trim_end();
-    Some(format!("{OPEN}{}]\n{body}", checksum(body)))
+    Some(format!("{open}{}]\n{body}", checksum(body)))
 }
 
 /// Returns whether `text` is such a message.
 pub fn is_ledger(text: &str) -> bool {
-    let rest = text.strip_prefix(OPEN).and_then(|rest| rest.split_once("]\n"));
+    let rest = WORDS.iter().find_map(|[open, ..]| text.strip_prefix(open)?.split_once("]\n"));
     rest.is_some_and(|(sum, body)| sum == checksum(body))
 }
 
@@ -98,10 +104,17 @@ mod tests {
 
     #[test]
     fn a_ledger_is_told_from_what_people_write() {
-        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()]).unwrap();
+        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()], Language::Other).unwrap();
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} and more")) && !is_ledger("Names: a"));
         assert!(text.ends_with("Names in them: src/a.py\nDone in them:\n- exec make (exit code 1)"), "{text}");
-        assert_eq!(message(&[], &[]), None);
+        assert_eq!(message(&[], &[], Language::Other), None);
+    }
+
+    #[test]
+    fn a_ledger_in_chinese_is_one() {
+        let text = message(&["src/a.py"], &["exec make".to_owned()], Language::Chinese).unwrap();
+        assert!(text.ends_with("]\n其中出现的名称：src/a.py\n其中做过的操作：\n- exec make"), "{text}");
+        assert!(is_ledger(&text) && !is_ledger(&format!("{text} 还有")));
     }
 
     #[test]
@@ -149,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_was_changed_is_no_ledger() {
-        let text = message(&["src/a.py", "4711"], &[]).unwrap();
+        let text = message(&["src/a.py", "4711"], &[], Language::Other).unwrap();
         let changed = [text.replace("4711", "4712"), text.trim_end_matches("4711").to_owned(), text.replace('[', "")];
         assert!(is_ledger(&text) && !changed.iter().any(|text| is_ledger(text)));
     }

@@ -4,7 +4,7 @@ use nanobot_context::Role;
 use nanobot_context::compress::Request;
 use nanobot_context::conversation::{is_note, last_user_index};
 
-use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, tokens};
+use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::owned::{Owned, paragraphs, view};
 
 /// Many builds that end in different ways, and a look at a file.
@@ -111,5 +111,27 @@ fn what_a_user_writes_is_the_users_however_much_it_looks_like_a_ledger() {
             let short = fit(&messages, 12);
             assert_eq!(said(&short, short.len() - 1), text);
         }
+    }
+}
+
+#[test]
+fn what_a_chinese_conversation_has_lost_is_said_in_chinese() {
+    let printed = |i: usize| lines(80, |k| format!("built part_{i:03}x{k:03} of it in {} ms", 7 * k + i));
+    let mut steps: Vec<(&str, String, String)> =
+        (0..40).map(|i| ("exec", format!(r#"{{"command": "make target-{i}"}}"#), printed(i))).collect();
+    steps.insert(35, ("read_file", r#"{"path": "src/lookup.rs"}"#.to_owned(), printed(999)));
+    let steps: Vec<_> = steps.iter().map(|(tool, arguments, printed)| (*tool, &**arguments, &**printed)).collect();
+    let (chinese, english) = (conversation(&steps, "现在怎么样了？请继续构建"), conversation(&steps, "And now?"));
+    for percent in [8, 20, 40] {
+        let short = fit(&chinese, percent);
+        let said = text(&short);
+        assert!(said.contains("已省略"), "{said}");
+        for words in [" left out", "; all of it", "earlier parts", "Names in them"] {
+            assert!(!said.contains(words), "{words}: {said}");
+        }
+        assert!(said.contains("其中出现的名称：") || said.contains("其中做过的操作："), "{said}");
+        let again = fit_by(&short, &Request::new(None, None, 0), tokens(&short));
+        assert_eq!(text(&again), said, "a second time changes nothing");
+        assert!(!text(&fit(&english, percent)).contains("已省略"));
     }
 }

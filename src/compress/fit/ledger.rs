@@ -7,6 +7,7 @@ use crate::select::scoring::{Author, LostName};
 use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
+use crate::text::language::Language;
 use crate::text::ledger;
 use crate::text::names::names;
 use crate::text::segments::Kind;
@@ -85,7 +86,7 @@ pub(super) struct Name {
 
 impl Listed {
     /// Returns the message where the groups stay that `is_open` names.
-    fn message(&self, is_open: impl Fn(usize) -> bool) -> Option<String> {
+    fn message(&self, language: Language, is_open: impl Fn(usize) -> bool) -> Option<String> {
         let mut names: Vec<&Name> = self.names.iter().collect();
         names.sort_by_key(|name| (name.document, name.at));
         let names: Vec<&str> = names.into_iter().map(|name| &*name.text).collect();
@@ -102,7 +103,7 @@ impl Listed {
                 calls.push(line.text.clone());
             }
         }
-        ledger::message(&names, &calls)
+        ledger::message(&names, &calls, language)
     }
 }
 
@@ -115,7 +116,7 @@ impl Fit<'_, '_, '_> {
 
     /// Writes the ledger for what is left out now.
     pub(super) fn write_ledger(&mut self, selector: &Selector<'_>) {
-        self.left_out.ledger = self.listed.message(|group| selector.is_open(group));
+        self.left_out.ledger = self.listed.message(self.draft.language(), |group| selector.is_open(group));
     }
 
     /// Returns the tokens of the lines for the calls of a tier.

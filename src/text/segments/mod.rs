@@ -23,6 +23,7 @@ use std::ops::Range;
 
 use json::Tree;
 
+use super::elision::Marks;
 use super::terms::Terms;
 
 /// What a piece is, by its form alone; the fit turns this into weight.
@@ -192,13 +193,13 @@ impl Segments {
 
     /// Puts together what stays: the pieces that `keep` names, byte for byte, and a mark for each gap.
     ///
-    /// `text` is the text that was taken apart. `origin`, where all of it can be read, is named once, in the first mark.
+    /// `text` is the text that was taken apart. The origin of `marks` is named once, in the first of them.
     /// A mark of an earlier call beside a gap becomes part of that gap's mark. JSON comes out as JSON. O(n) at most.
-    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+    pub fn excerpt(&self, text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
         let covered = addressable(text);
         let mut excerpt = match &self.tree {
-            Some(tree) => json::render(tree, &self.pieces, covered, keep, origin),
-            None => render::render(&self.pieces, covered, keep, origin),
+            Some(tree) => json::render(tree, &self.pieces, covered, keep, marks),
+            None => render::render(&self.pieces, covered, keep, marks),
         };
         excerpt.push_str(&text[covered.len()..]);
         excerpt

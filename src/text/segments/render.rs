@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::text::elision::{self, Gone};
+use crate::text::elision::{self, Gone, Marks};
+use crate::text::language::Language;
 
 use super::{Class, Piece};
 
@@ -30,9 +31,9 @@ impl LineEnd {
 const SHOWN_GAP_BYTES: usize = 8;
 
 /// Puts together the pieces of a flat text.
-pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+pub fn render(pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
-    let mut run = Run::new(text, LineEnd::Feed, origin);
+    let mut run = Run::new(text, LineEnd::Feed, marks);
     absorb_marks(pieces, text, &(0..text.len()), &mut kept);
     run.push(pieces, &kept, 0..text.len());
     run.out
@@ -64,6 +65,7 @@ fn read_mark(source: &str) -> Option<(Gone, Option<&str>)> {
 pub struct Run<'t> {
     text: &'t str,
     line_end: LineEnd,
+    language: Language,
     /// Where the whole text is; named once.
     origin: Option<&'t str>,
     /// The mark that explains itself was given.
@@ -72,8 +74,8 @@ pub struct Run<'t> {
 }
 
 impl<'t> Run<'t> {
-    pub fn new(text: &'t str, line_end: LineEnd, origin: Option<&'t str>) -> Self {
-        Self { text, line_end, origin, is_explained: false, out: String::new() }
+    pub fn new(text: &'t str, line_end: LineEnd, Marks { language, origin }: Marks<'t>) -> Self {
+        Self { text, line_end, language, origin, is_explained: false, out: String::new() }
     }
 
     /// Goes on with the output of another: its marks count as given.
@@ -108,10 +110,11 @@ impl<'t> Run<'t> {
     fn push_gap(&mut self, pieces: &[Piece], gap: Range<usize>, span: &Range<usize>) {
         let (gone, earlier) = self.gone(pieces, gap.clone(), span);
         let origin = self.origin.or(earlier);
-        let mark = match origin {
-            Some(_) if !self.is_explained || self.origin.is_none() => elision::first_gap(gone, origin),
-            None if !self.is_explained => elision::first_gap(gone, None),
-            _ => elision::later_gap(gone),
+        let explains = !self.is_explained || (origin.is_some() && self.origin.is_none());
+        let mark = if explains {
+            elision::first_gap(gone, Marks { language: self.language, origin })
+        } else {
+            elision::later_gap(gone, self.language)
         };
         self.is_explained = true;
         let before = &self.text[span.start..gap.start];

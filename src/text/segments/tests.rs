@@ -107,13 +107,13 @@ fn check_pieces(text: &str, segments: &Segments) -> Result<(), TestCaseError> {
         end = piece.end as usize;
     }
     prop_assert_eq!(end, text.len());
-    prop_assert_eq!(segments.excerpt(text, &|_| true, Some("a/b")), text);
+    prop_assert_eq!(segments.excerpt(text, &|_| true, Marks::at("a/b")), text);
     Ok(())
 }
 
 fn check_kept(text: &str, segments: &Segments, seed: u64) -> Result<String, TestCaseError> {
     let keep = keep(seed);
-    let out = segments.excerpt(text, &keep, Some("a/\"b"));
+    let out = segments.excerpt(text, &keep, Marks::at("a/\"b"));
     let mut rest = out.as_str();
     for (i, piece) in segments.pieces().iter().enumerate() {
         let source = &text[piece.range()];
@@ -144,8 +144,8 @@ proptest! {
 
     #[test]
     fn shortening_again_adds_no_second_mark(text in lines(), seed: u64, again: u64) {
-        let once = Segments::of(&text).excerpt(&text, &keep(seed), None);
-        let twice = Segments::of(&once).excerpt(&once, &keep(again), None);
+        let once = Segments::of(&text).excerpt(&text, &keep(seed), Marks::default());
+        let twice = Segments::of(&once).excerpt(&once, &keep(again), Marks::default());
         let is_mark = |line: &str| elision::read_gap(line).is_some();
         let chain = |text: &str| {
             let lines: Vec<&str> = text.lines().collect();
@@ -191,7 +191,7 @@ proptest! {
         let keep = keep(seed);
         check_kept(&text, &segments, seed)?;
         let last = segments.pieces().len() - 1;
-        let out = segments.excerpt(&text, &|i| i == 0 || i == last || keep(i), None);
+        let out = segments.excerpt(&text, &|i| i == 0 || i == last || keep(i), Marks::default());
         let json = out.strip_prefix("Process exited with code 0\nOutput:\n");
         let json = json.and_then(|json| json.strip_suffix(". Please go on.\n"));
         prop_assert!(json.is_some_and(|json| serde_json::from_str::<Value>(json).is_ok()), "{out}");
@@ -199,7 +199,7 @@ proptest! {
 
     #[test]
     fn nothing_is_a_mark(text in prop_oneof![text(), json()]) {
-        let out = Segments::of(&text).excerpt(&text, &|_| false, None);
+        let out = Segments::of(&text).excerpt(&text, &|_| false, Marks::default());
         prop_assert!(out.len() < 300, "{out}");
         prop_assert!(text.is_empty() || !out.is_empty());
     }
@@ -242,10 +242,10 @@ fn the_largest_and_strangest_texts_are_taken_apart() {
         let segments = Segments::of(&text);
         let name: String = text.chars().take(12).collect();
         assert!(segments.pieces().len() <= text.len() / 24 + 8, "{name}: {}", segments.pieces().len());
-        assert_eq!(segments.excerpt(&text, &|_| true, None), text, "{name}");
-        let none = segments.excerpt(&text, &|_| false, Some("origin.txt"));
+        assert_eq!(segments.excerpt(&text, &|_| true, Marks::default()), text, "{name}");
+        let none = segments.excerpt(&text, &|_| false, Marks::at("origin.txt"));
         assert!(none.len() < 300, "{name}: {} {}", none.len(), &none[..80]);
-        let some = segments.excerpt(&text, &|i| i % 3 == 0, None);
+        let some = segments.excerpt(&text, &|i| i % 3 == 0, Marks::default());
         assert!(some.len() <= text.len() + 300, "{name}: {}", some.len());
     }
 }
@@ -267,7 +267,7 @@ fn class_of(text: &str, part: &str) -> Class {
 
 fn with_classes(text: &str, classes: &[Class], origin: Option<&str>) -> String {
     let segments = Segments::of(text);
-    segments.excerpt(text, &|i| classes.contains(&segments.pieces()[i].class), origin)
+    segments.excerpt(text, &|i| classes.contains(&segments.pieces()[i].class), Marks { origin, ..Marks::default() })
 }
 
 #[test]
@@ -287,18 +287,18 @@ fn a_log_keeps_its_error_and_says_what_repeats() {
     assert!(out.contains(" characters left out; all of it: out/1.txt ...]\n"), "{out}");
     assert!(out.ends_with("E123456: assertion failed in step 7\nexit code 1"), "{out}");
     assert!(out.len() < 1_500, "{out}");
-    let later = Segments::of(&log).excerpt(&log, &|i| i == 1 || i == 100, None);
+    let later = Segments::of(&log).excerpt(&log, &|i| i == 1 || i == 100, Marks::default());
     assert_eq!(later.lines().filter(|line| line.ends_with(" similar lines ...]")).count(), 1, "{later}");
 }
 
 #[test]
 fn marks_beside_a_gap_become_one() {
     let log: String = numbered(0..40, |i| format!("line of the log with the number {i} and words {}\n", "x".repeat(i)));
-    let once = Segments::of(&log).excerpt(&log, &|i| !(10..20).contains(&i), Some("a.txt"));
+    let once = Segments::of(&log).excerpt(&log, &|i| !(10..20).contains(&i), Marks::at("a.txt"));
     assert_eq!(once.matches("[... 10 lines, ").count(), 1, "{once}");
     let segments = Segments::of(&once);
     let mark = segments.pieces().iter().position(|piece| once[piece.range()].starts_with("[... ")).unwrap();
-    let twice = segments.excerpt(&once, &|i| !(mark + 1..mark + 4).contains(&i), None);
+    let twice = segments.excerpt(&once, &|i| !(mark + 1..mark + 4).contains(&i), Marks::default());
     assert_eq!(twice.matches("[... ").count(), 1, "{twice}");
     assert!(twice.contains("[... 13 lines, ") && twice.contains("all of it: a.txt ...]"), "{twice}");
 }
@@ -306,7 +306,7 @@ fn marks_beside_a_gap_become_one() {
 #[test]
 fn a_gap_within_a_line_is_counted_in_characters() {
     let text = "One sentence of the text stands here. ".repeat(60);
-    let out = Segments::of(&text).excerpt(&text, &|i| i != 2 && i != 4, None);
+    let out = Segments::of(&text).excerpt(&text, &|i| i != 2 && i != 4, Marks::default());
     assert!(out.contains(" characters left out ...] One") && out.contains(" characters ...] One"), "{out}");
 }
 
@@ -352,7 +352,7 @@ fn members_left_out_are_counted_under_a_free_key() {
     let members: Vec<String> = (0..12).map(|i| format!("\"key {i}\": \"{}\"", "value ".repeat(9))).collect();
     let text = format!("{{\"…\": \"mine {}\", {}}}", "x".repeat(60), members.join(", "));
     let segments = Segments::of(&text);
-    let out = segments.excerpt(&text, &|i| i == 0 || i == 5, None);
+    let out = segments.excerpt(&text, &|i| i == 0 || i == 5, Marks::default());
     let value: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["…2"], "11 of 13 keys left out", "{out}");
 }
@@ -426,7 +426,7 @@ fn json_is_opened_however_deep_it_lies() {
         let segments = Segments::of(&text);
         let is_opened = (0..segments.pieces().len()).any(|piece| segments.is_within_string(piece));
         assert_eq!(is_opened, depth < 500, "{depth}");
-        let short = segments.excerpt(&text, &|piece| piece < segments.pieces().len() / 2, None);
+        let short = segments.excerpt(&text, &|piece| piece < segments.pieces().len() / 2, Marks::default());
         serde_json::from_str::<serde::de::IgnoredAny>(&short).unwrap();
         assert!(short.len() < text.len() && short.contains("left out"), "{depth}");
     }

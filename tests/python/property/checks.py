@@ -16,12 +16,17 @@ from nanobot_context import ContextOverflowError, count_tokens
 
 from .histories import MODELS, Message, histories, tools
 
-NOTE = re.compile(r"\[([\d,]+) messages? left out(?: here and between the next ones)?\]")
+NOTE = re.compile(
+    r"\[(?:已省略 )?([\d,]+) "
+    r"(?:messages? left out(?: here and between the next ones)?"
+    r"|条消息(?:，在此处及后面几条之间)?)\]"
+)
 GAP = re.compile(
-    r"\[\.\.\. (?:([\d,]+) (?:similar )?lines?)?(?:, )?(?:([\d,]+) characters?)?"
+    r"\[\.\.\. (?:已省略 )?(?:([\d,]+) (?:(?:similar )?lines?|行(?:相似内容)?))?(?:, |，)?"
+    r"(?:([\d,]+) (?:characters?|个字符))?"
     r"(?: left out)? \.\.\.\]"
 )
-WHOLE = re.compile(r"\[(.+) left out: ([\d,]+) tokens\]")
+WHOLE = re.compile(r"\[(.+)(?: left out: |已省略：)([\d,]+) tokens\]")
 
 
 @dataclass
@@ -194,7 +199,7 @@ def may_be_joined(before: list[Message], sent: list[Message], message: Message) 
     content = message.get("content")
     if not isinstance(content, str):
         return False
-    if NOTE.search(content) or "[earlier parts left out, ledger " in content:
+    if NOTE.search(content) or re.search(r"\[earlier parts left out, |\[前文已省略部分", content):
         return True
     later = [other["n"] for other in sent if other.get("n", -1) > message["n"]]
     behind = before[message["n"] + 1 : min(later, default=len(before))]

@@ -2,6 +2,7 @@
 
 use nanobot_context::TokenCounter;
 use nanobot_context::summary::Structured;
+use serde_json::json;
 
 fn list(entries: &[&str]) -> Vec<String> {
     entries.iter().map(|&entry| entry.to_owned()).collect()
@@ -116,4 +117,14 @@ fn what_a_text_does_not_say_is_named() {
     assert_eq!(missing.constraints, list(&["Always test."]));
     assert_eq!(missing.names, list(&["run_77"]));
     assert_eq!(missing.to_string(), "Rules of the user:\n- Always test.\nNames: run_77");
+}
+
+#[test]
+fn headings_are_in_the_language_of_the_user() {
+    let of = |fields: serde_json::Value| Structured::from_json(&fields).unwrap().to_string();
+    let chinese = of(json!({"goal": "迁移数据库", "constraints": ["不要推送 main"], "commands": ["exec make"]}));
+    assert_eq!(chinese, "目标: 迁移数据库\n用户的规则:\n- 不要推送 main\n已执行:\n- exec make");
+    assert!(of(json!({"goal": "データベースを移行する"})).starts_with("目標: "));
+    assert!(of(json!({"goal": "데이터베이스를 옮겨 주세요"})).starts_with("목표: "));
+    assert!(of(json!({"goal": "Move the database", "context": "迁移数据库"})).starts_with("Goal: "));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::text::elision;
+use crate::text::elision::{self, Elements, Marks};
 use crate::text::segments::Piece;
 use crate::text::segments::render::{LineEnd, Run, absorb_marks};
 
@@ -13,14 +13,11 @@ use super::{Node, Shape, Tree};
 /// Spaces between two elements, beside a gap; more would be paid for nothing.
 const MAX_SPACES: usize = 80;
 
-/// What members are called in a mark.
-const KEYS: &str = "keys";
-
 /// A gap this short is shown: its mark would be longer.
 const SHOWN_GAP_BYTES: usize = 24;
 
 /// Puts the kept pieces together with what JSON needs around them: brackets, keys, commas.
-pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, origin: Option<&str>) -> String {
+pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) -> bool, marks: Marks<'_>) -> String {
     let mut kept: Vec<bool> = (0..pieces.len()).map(keep).collect();
     if kept.iter().all(|kept| *kept) {
         return text.to_owned();
@@ -28,18 +25,18 @@ pub fn render(tree: &Tree, pieces: &[Piece], text: &str, keep: &dyn Fn(usize) ->
     let (last, end) = tree.behind;
     let mut kept_behind = kept.split_off(last);
     let (pieces, behind) = pieces.split_at(last);
-    let (mut out, is_explained) = render_json(tree, pieces, &text[..end], kept, origin);
+    let (mut out, is_explained) = render_json(tree, pieces, &text[..end], kept, marks);
     if kept_behind.first() == Some(&false) {
         out.push('\n');
     }
     absorb_marks(behind, text, &(end..text.len()), &mut kept_behind);
-    let mut run = Run::new(text, LineEnd::Feed, origin).after(out, is_explained);
+    let mut run = Run::new(text, LineEnd::Feed, marks).after(out, is_explained);
     run.push(behind, &kept_behind, end..text.len());
     run.out
 }
 
 /// Renders the JSON and the lines before it; also returns whether a mark was given.
-fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, origin: Option<&str>) -> (String, bool) {
+fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, marks: Marks<'_>) -> (String, bool) {
     let Some(&root) = tree.nodes.first() else { return (text.to_owned(), false) };
     // Before marks are absorbed: a string of which nothing but a mark stays is a mark, and no member less.
     let mut until = Vec::with_capacity(kept.len() + 1);
@@ -56,13 +53,13 @@ fn render_json(tree: &Tree, pieces: &[Piece], text: &str, mut kept: Vec<bool>, o
             absorb_marks(&pieces[range.clone()], text, &span, &mut kept[range]);
         }
     }
-    let escaped = origin.map(elision::escaped);
-    let mut writer = Writer { tree, pieces, text, kept, until, origin, is_explained: false, out: String::new() };
+    let escaped = marks.origin.map(elision::escaped);
+    let mut writer = Writer { tree, pieces, text, kept, until, marks, is_explained: false, out: String::new() };
     let ends = |at: usize| writer.until.get(at).copied().unwrap_or(0);
     let is_first = ends(tree.before + 1) > ends(tree.before);
     let is_last = ends(pieces.len()) > ends(pieces.len().saturating_sub(1));
     let lines = writer.before();
-    writer.origin = escaped.as_deref();
+    writer.marks.origin = escaped.as_deref();
     writer.spaces(lines, root.start as usize, is_first);
     if root.shape == Shape::Leaf && !is_first {
         // An empty container, maybe with much space in it.
@@ -88,7 +85,7 @@ struct Writer<'t> {
     kept: Vec<bool>,
     /// By piece: how many before it are kept.
     until: Vec<u32>,
-    origin: Option<&'t str>,
+    marks: Marks<'t>,
     is_explained: bool,
     out: String,
 }
@@ -100,7 +97,7 @@ impl<'t> Writer<'t> {
         let Some(last) = pieces.last() else { return 0 };
         let end = last.end as usize;
         absorb_marks(pieces, self.text, &(0..end), &mut self.kept[..pieces.len()]);
-        let mut run = Run::new(self.text, LineEnd::Feed, self.origin);
+        let mut run = Run::new(self.text, LineEnd::Feed, self.marks);
         run.push(pieces, &self.kept[..pieces.len()], 0..end);
         self.is_explained = run.is_explained();
         self.out = run.out;
@@ -154,7 +151,7 @@ impl<'t> Writer<'t> {
         let range = node.piece as usize..self.tree.pieces_end(index, self.pieces.len());
         self.out.push_str(self.source(node.start as usize, body.start));
         let mut run =
-            Run::new(self.text, LineEnd::Escape, self.origin).after(std::mem::take(&mut self.out), self.is_explained);
+            Run::new(self.text, LineEnd::Escape, self.marks).after(std::mem::take(&mut self.out), self.is_explained);
         run.push(&self.pieces[range.clone()], &self.kept[range], body);
         self.is_explained = run.is_explained();
         self.out = run.out;
@@ -167,9 +164,9 @@ impl<'t> Writer<'t> {
         let bytes = self.text.as_bytes();
         let is_row = |child: &Child| matches!(bytes[self.tree.nodes[child.index].start as usize], b'{' | b'[');
         let what = match node.shape {
-            Shape::Object => KEYS,
-            _ if children.iter().any(is_row) => "rows",
-            _ => "items",
+            Shape::Object => Elements::Keys,
+            _ if children.iter().any(is_row) => Elements::Rows,
+            _ => Elements::Items,
         };
         let total = children.iter().map(|child| child.stands_for).sum();
         let has_any = children.iter().any(|child| child.is_kept);
@@ -246,13 +243,13 @@ impl<'t> Writer<'t> {
     }
 
     /// Adds the mark for `gone` of `total` elements.
-    fn gap(&mut self, children: &[Child], what: &str, gone: u64, total: u64) {
-        let origin = self.origin.filter(|_| !self.is_explained);
+    fn gap(&mut self, children: &[Child], what: Elements, gone: u64, total: u64) {
+        let origin = self.marks.origin.filter(|_| !self.is_explained);
         self.is_explained = true;
-        let mark = elision::json_gap(gone, total, what, origin);
+        let mark = elision::json_gap(gone, total, what, Marks { origin, ..self.marks });
         let ellipsis = elision::GAP_KEY;
         let literal = match what {
-            KEYS => format!("\"{}\": \"{mark}\"", self.free_key(children)),
+            Elements::Keys => format!("\"{}\": \"{mark}\"", self.free_key(children)),
             _ => format!("\"{ellipsis} {mark} {ellipsis}\""),
         };
         self.out.push_str(&literal);
@@ -286,7 +283,7 @@ struct Open {
     /// Where its opening bracket ends.
     behind: usize,
     /// What a mark calls its children, and how many there are.
-    what: &'static str,
+    what: Elements,
     total: u64,
     /// Whether any child stays.
     has_any: bool,
