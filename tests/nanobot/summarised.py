@@ -30,7 +30,7 @@ FEW_TURNS = 8
 ENGLISH = "in kilograms. " + "Tell me of it, please. " * 4
 CHINESE = "这批货有多重？请用公斤告诉我，并且看看日志里有没有报错。"
 NUMBERED = re.compile(r"\b(Question|Answer) (\d{3})\b")
-MARK = re.compile(r"messages? left out")
+MARK = re.compile(r"messages? left out|已省略 [\d,]+ 条消息")
 SECTION = "## Conversation Summary"
 SWITCHED_ON = {"enableHistorySummarization": True, "summaryModel": f"openai/{SUMMARIES}"}
 
