@@ -25,7 +25,7 @@ const CALLS_OF_MORE: f32 = 0.25;
 /// Share of what the newest group leaves of the room that the ledger of names and calls may have, what calls that changed
 /// something may make of it, and its most tokens.
 const LEDGER_SHARE: f32 = 0.08;
-const CHANGES_SHARE: f32 = 0.2;
+const CHANGES_SHARE: f32 = 0.12;
 const MAX_LEDGER: f32 = 500.0;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
