@@ -83,6 +83,27 @@ def test_the_list_is_as_long_as_its_messages_and_has_the_rows_that_are_seen(
     assert elements(page) < MOST_ELEMENTS
 
 
+def test_a_click_opens_what_it_fell_on_while_the_list_moves(
+    open_page: Opener, large_page: Path
+) -> None:
+    page = open_page(large_page)
+    box = page.get_by_role("listbox")
+    box.scroll_into_view_if_needed()
+    for n, height in enumerate((900, 840, 880)):
+        place = 1_001 + 500 * n
+        frame = "new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve)))"
+        box.evaluate("(node, place) => { node.scrollTop = place * list.rowHeight - 1; }", place)
+        page.evaluate(frame)
+        page.locator(f"#row-{place + 2}").hover()
+        page.mouse.down()
+        # One pixel on each side of where another row begins to be seen.
+        box.evaluate("node => { node.scrollTop += 2; }")
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.evaluate(frame)
+        page.mouse.up()
+        expect(page.locator("#detail h2")).to_have_text(f"Message {place + 2 - place // 5:,}")
+
+
 def test_looking_at_requests_makes_no_chart_anew(open_page: Opener, large_page: Path) -> None:
     page = open_page(large_page)
     page.evaluate(

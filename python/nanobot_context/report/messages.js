@@ -83,18 +83,27 @@ function listMessages({ isMove = false } = {}) {
   }
 }
 
-/** Puts the rows that are seen into the list; all of them anew where `isOther`. */
+/**
+ * Puts the rows that are seen into the list; all of them anew where `isOther`. Those that stay are not touched: an element that
+ * is taken away under a pressed button gets no click.
+ */
 function drawRows(isOther = false) {
   const box = byId("list");
   const rows = byId("rows");
   rows.style.height = `${list.shown.length * list.rowHeight}px`;
   const first = Math.max(Math.floor(box.scrollTop / list.rowHeight) - outside, 0);
   const last = Math.min(Math.ceil((box.scrollTop + box.clientHeight) / list.rowHeight) + outside, list.shown.length);
-  if (!isOther && first === list.first && last === list.last) {
-    return;
+  const [begin, end] = isOther || first >= list.last || last <= list.first ? [first, first] : [list.first, list.last];
+  for (const node of [...rows.children]) {
+    const place = Number(node.dataset.place);
+    if (isOther || place < first || place >= last) {
+      node.remove();
+    }
   }
+  const made = (from, to) => list.shown.slice(from, to).map((one, offset) => row(one, from + offset));
+  rows.prepend(...made(first, begin));
+  rows.append(...made(end, last));
   [list.first, list.last] = [first, last];
-  rows.replaceChildren(...list.shown.slice(first, last).map((one, offset) => row(one, first + offset)));
   setActiveRow();
 }
 
@@ -224,7 +233,8 @@ function startMessages(onOpen, onMove) {
     }
   });
   new ResizeObserver(() => {
+    const before = list.rowHeight;
     list.rowHeight = matchMedia("(max-width: 40rem)").matches ? 60 : 52;
-    drawRows(true);
+    drawRows(list.rowHeight !== before);
   }).observe(box);
 }
