@@ -162,9 +162,17 @@ def test_most_requests_begin_as_the_one_before(way: str) -> None:
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_a_framework_takes_what_an_example_makes_of_its_messages(check: str) -> None:
+def test_a_framework_takes_what_an_example_makes_of_its_messages(
+    check: str, tmp_path: Path
+) -> None:
     command = [str(HOSTS), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, str(HERE / f"{check}.py")], cwd=ROOT, capture_output=True, text=True, check=False
+        [*command, str(HERE / f"{check}.py")],
+        cwd=ROOT,
+        # What was learned of a model is kept in the home directory.
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
