@@ -40,20 +40,49 @@ pub fn last_user_index(messages: &[Message<'_>]) -> Option<usize> {
 
 /// Returns whether `message` stands for messages that were left out.
 pub fn is_note(message: &Message<'_>) -> bool {
-    noted(message).is_some()
+    let Content::Text(text) = &message.content else { return false };
+    message.role == Role::User && is_notes(text.as_str())
 }
 
-/// Returns how many messages a note stands for, and whether they are scattered; `None` for any other message. A ledger, which
-/// may stand behind a note, stands for none.
-pub fn noted(message: &Message<'_>) -> Option<(usize, bool)> {
-    let Content::Text(text) = &message.content else { return None };
-    let text = text.as_str();
-    if message.role != Role::User || !text.starts_with('[') {
-        return None;
+/// Returns whether a text says only what was left out.
+pub fn is_notes(text: &str) -> bool {
+    text.starts_with('[') && paragraphs(text).all(|paragraph| paragraph != Paragraph::Own)
+}
+
+/// Returns how many messages are gone where `message` is left out, and whether they are scattered: itself, unless it is a note,
+/// and those of the notes that were joined to it.
+pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
+    let Content::Text(text) = &message.content else { return (1, false) };
+    let mut gone = (0_usize, false);
+    let mut is_own = !message.tool_calls.is_empty();
+    for paragraph in paragraphs(text.as_str()) {
+        match paragraph {
+            Paragraph::Note(messages, is_scattered) => gone = (gone.0.saturating_add(messages), gone.1 | is_scattered),
+            Paragraph::Ledger => {}
+            Paragraph::Own => is_own = true,
+        }
     }
-    let (note, ledger) = text.split_once("\n\n").unwrap_or((text, ""));
-    let noted = elision::read_note(note).filter(|_| ledger.is_empty() || ledger::is_ledger(ledger));
-    noted.or_else(|| ledger::is_ledger(text).then_some((0, false)))
+    (gone.0.saturating_add(usize::from(is_own)), gone.1)
+}
+
+/// A paragraph of a message.
+#[derive(PartialEq)]
+enum Paragraph {
+    /// A note for so many messages, scattered or not.
+    Note(usize, bool),
+    /// What may stand behind a note, and stands for no message itself.
+    Ledger,
+    Own,
+}
+
+fn paragraphs(text: &str) -> impl Iterator<Item = Paragraph> {
+    text.split("\n\n").map(|paragraph| paragraph.trim_matches('\n')).map(|paragraph| {
+        match elision::read_note(paragraph) {
+            Some((messages, is_scattered)) => Paragraph::Note(messages, is_scattered),
+            None if ledger::is_ledger(paragraph) => Paragraph::Ledger,
+            None => Paragraph::Own,
+        }
+    })
 }
 
 /// Returns the language that those of `role` speak, notes left out; `None` where they say nothing.

@@ -1,5 +1,6 @@
 //! What may be cut, what it weighs, and its shortest form.
 
+use crate::conversation::is_notes;
 use crate::message::{Field, Role, Text};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{self, Marks};
@@ -92,7 +93,7 @@ fn candidate(
     Of { group, tier, priority, superseded }: Of,
 ) -> Option<Candidate> {
     let text = draft.text(entry, piece);
-    if elision::is_whole(text) || elision::is_note(text) {
+    if elision::is_whole(text) || is_notes(text) {
         return None;
     }
     let (slot, tokens) = (draft.entries[entry].pieces[piece].slot, draft.entries[entry].pieces[piece].tokens);

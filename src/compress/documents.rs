@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::elision::is_note;
 use crate::text::estimate::{count, float};
 use crate::text::rules::{Claim, Said, said};
 use crate::tools::Effect;
@@ -93,7 +93,7 @@ impl Documents {
                     frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
                     let text = draft.text(index, i);
                     let author = author(piece, entry);
-                    let may_claim = tier.is_some() && author == Some(Author::User) && !is_note(text);
+                    let may_claim = tier.is_some() && author == Some(Author::User) && !is_notes(text);
                     let Said { claims, typed_bytes } = if may_claim { said(text) } else { Said::default() };
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeMap;
 
-use crate::conversation::spoken;
+use crate::conversation::{spoken, stands_for};
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
@@ -96,6 +96,8 @@ pub struct Draft<'v, 'a> {
     parsed: RefCell<(Option<usize>, serde_json::Value)>,
     before: u64,
     language: OnceCell<Language>,
+    /// By message of the view: see [`Self::stands_for`].
+    stands_for: OnceCell<Vec<(usize, bool)>>,
 }
 
 impl<'v, 'a> Draft<'v, 'a> {
@@ -103,7 +105,8 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
-        Self { view, counter, entries, overhead_tokens, parsed: RefCell::default(), before, language: OnceCell::new() }
+        let (parsed, language, stands_for) = Default::default();
+        Self { view, counter, entries, overhead_tokens, parsed, before, language, stands_for }
     }
 
     /// Returns the tokens of the request now, without what is said of messages left out.
@@ -115,6 +118,11 @@ impl<'v, 'a> Draft<'v, 'a> {
     /// Returns the language that marks are written in: the user's.
     pub fn language(&self) -> Language {
         *self.language.get_or_init(|| spoken(self.view, Role::User).unwrap_or_default())
+    }
+
+    /// Returns how many messages are gone where a message of the view is left out, and whether they are scattered.
+    pub fn stands_for(&self, index: usize) -> (usize, bool) {
+        self.stands_for.get_or_init(|| self.view.iter().map(stands_for).collect())[index]
     }
 
     /// Returns how the marks in a text are written, all of which can be read at `origin`.

@@ -209,13 +209,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Holds the budget, whatever was settled: that was estimated, too. Names and what was done in earlier rounds give way
     /// first, then notes, then what was settled, and the oldest calls of the last round at the end.
     fn hold(&mut self, selector: &mut Selector<'_>) {
-        if self.tokens() > self.budget_tokens {
-            self.listed.names.clear();
-            self.listed.older.clear();
+        loop {
+            let over = self.tokens().saturating_sub(self.budget_tokens);
+            if over == 0 {
+                return;
+            }
+            if !self.listed.give_up(float(over)) {
+                break;
+            }
             self.write_ledger(selector);
-        }
-        if self.tokens() <= self.budget_tokens {
-            return;
         }
         if self.draft.tokens() + self.left_out.ledger_tokens(self.draft) <= self.budget_tokens {
             self.left_out.notes_apart = true;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::conversation::{groups, last_user_index, noted};
+use crate::conversation::{groups, last_user_index, stands_for};
 use crate::message::{Content, Field, Message, Role, Text};
 use crate::text::elision;
 use crate::text::language::Language;
@@ -53,7 +53,7 @@ pub struct Notes<'l> {
 struct Note {
     /// Where it belongs: behind the entries before this one.
     at: usize,
-    /// 0 where the ledger has no note to stand behind.
+    /// 0 where there is only the ledger, or was an older one.
     messages: usize,
     /// Whether others lie between them.
     is_scattered: bool,
@@ -78,7 +78,7 @@ enum Side {
     User(Option<usize>),
     Assistant(Option<usize>),
     /// The last result of a call.
-    Result,
+    Result(Option<usize>),
 }
 
 /// What a request is made of.
@@ -139,6 +139,9 @@ impl<'l> Notes<'l> {
         for position in 0..=draft.entries.len() {
             while let Some(note) = notes.next_if(|note| note.at == position) {
                 let text: Vec<String> = note.text(draft.language()).into_iter().chain(ledger.take()).collect();
+                if text.is_empty() {
+                    continue;
+                }
                 let text = text.join(BETWEEN);
                 let head = |entry| self.merged.get(&entry).copied().unwrap_or(entry);
                 match note.place {
@@ -274,9 +277,12 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
     fn pass(&mut self, position: usize) {
         let entry = &self.draft.entries[position];
         match (entry.dropped, entry.index()) {
-            (Some(Reason::Budget), Some(index)) => self.leave_out(position, &self.draft.view[index]),
+            (Some(Reason::Budget), Some(index)) => self.leave_out(position, index),
             (Some(_), _) => {}
-            (None, _) => {
+            (None, index) => {
+                if let Some(index) = index {
+                    self.say_again(position, index);
+                }
                 let side = self.side(position);
                 self.close(side);
                 if matches!(side, Side::User(None)) {
@@ -288,17 +294,36 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         }
     }
 
-    /// Adds a message; a note stands for the messages that it was made for.
-    fn leave_out(&mut self, at: usize, message: &Message<'_>) {
-        let (messages, is_scattered) = noted(message).unwrap_or((1, false));
-        let gap = self.open.get_or_insert(Gap { at, messages: 0, is_scattered: false, is_of_user: false });
+    /// Adds a message, and what notes in it stand for.
+    fn leave_out(&mut self, at: usize, index: usize) {
+        let (messages, is_scattered) = self.draft.stands_for(index);
+        let is_of_user = self.draft.view[index].role == Role::User;
+        let gap = self.gap(at);
         gap.messages = gap.messages.saturating_add(messages);
         gap.is_scattered |= is_scattered;
-        gap.is_of_user = message.role == Role::User;
+        gap.is_of_user = is_of_user;
+    }
+
+    /// Adds what was said by notes that were cut out of a message that stays.
+    fn say_again(&mut self, at: usize, index: usize) {
+        let (messages, _) = self.draft.stands_for(index);
+        if messages > 1 {
+            let text = content(self.draft, at).map_or("", |(_, text)| text);
+            let (still, _) = stands_for(&Message::new(Role::User, text));
+            if still < messages {
+                let gap = self.gap(at);
+                gap.messages = gap.messages.saturating_add(messages - still);
+            }
+        }
+    }
+
+    fn gap(&mut self, at: usize) -> &mut Gap {
+        self.open.get_or_insert(Gap { at, messages: 0, is_scattered: false, is_of_user: false })
     }
 
     fn side(&self, position: usize) -> Side {
-        let Some(message) = self.draft.message(position) else { return Side::Result };
+        let Some(message) = self.draft.message(position) else { return Side::Result(None) };
+        let takes_text = matches!(&message.content, Content::Text(text) if !is_json(text));
         let is_plain = message.name.is_none() && matches!(message.content, Content::Text(_));
         match message.role {
             Role::System => Side::Edge,
@@ -307,24 +332,19 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
                 Side::User((is_plain && !is_last).then_some(position))
             }
             Role::Assistant => {
-                let takes_text = match &message.content {
-                    Content::Text(text) => !is_json(text),
-                    Content::Empty => !message.tool_calls.is_empty(),
-                    Content::Parts(_) => false,
-                };
-                // A signature may be of the text.
-                let is_signed = message.fields.iter().any(|(field, _)| field.is_signature());
-                Side::Assistant((takes_text && !is_signed && position < self.newest).then_some(position))
+                // A signature may be of the text; clients take the text away that stands beside calls, as nanobot does
+                // since 0.1.5.
+                let is_free =
+                    message.tool_calls.is_empty() && !message.fields.iter().any(|(field, _)| field.is_signature());
+                Side::Assistant((takes_text && is_free && position < self.newest).then_some(position))
             }
-            Role::Tool | Role::Function => Side::Result,
+            Role::Tool | Role::Function => Side::Result(takes_text.then_some(position)),
         }
     }
 
     /// Ends the gap that is open, if one is: `after` stands behind it.
     fn close(&mut self, after: Side) {
         let Some(Gap { at, messages, is_scattered, is_of_user }) = self.open.take() else { return };
-        // An older ledger stands for no message, and is one itself.
-        let messages = messages.max(1);
         let is_near = self.since <= elision::NEAR_GAPS;
         self.since = 0;
         if let (Side::User(Some(before)), Side::User(Some(after))) = (self.before, after) {
@@ -336,6 +356,8 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         let (at, before) = if is_moved { self.fixed } else { (at, self.before) };
         let after = if is_moved { Side::User(None) } else { after };
         let (place, is_turn) = place(before, after);
+        // An older ledger stands for no message; its turn is one.
+        let messages = messages.max(usize::from(is_turn));
         let note = |messages, place| Note { at, messages, is_scattered, place };
         match (self.notes.last_mut(), before, after) {
             (Some(last), ..) if is_moved || (is_near && !is_turn) => {
@@ -374,15 +396,18 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
 fn place(before: Side, after: Side) -> (Place, bool) {
     use Side::{Assistant, Edge, Result, User};
     match (before, after) {
-        (Edge | User(Some(_)) | Assistant(_), User(Some(after))) | (User(None) | Result, Assistant(Some(after))) => {
+        (Edge | User(Some(_)) | Assistant(_), User(Some(after))) | (User(None) | Result(_), Assistant(Some(after))) => {
             (Place::Before(after), false)
         }
-        (User(_) | Result, User(_)) => (Place::Alone(Role::Assistant), true),
+        (User(_) | Result(_), User(_)) => (Place::Alone(Role::Assistant), true),
         (Assistant(_), Assistant(_)) => (Place::Alone(Role::User), true),
-        (User(Some(before)), Assistant(_)) | (Assistant(Some(before)), User(None)) => (Place::Behind(before), false),
-        (Edge, _) | (_, Edge | Result) | (User(None) | Result, Assistant(None)) | (Assistant(None), User(None)) => {
-            (Place::Alone(Role::User), false)
+        (User(Some(before)) | Result(Some(before)), Assistant(_)) | (Assistant(Some(before)), User(None)) => {
+            (Place::Behind(before), false)
         }
+        (Edge, _)
+        | (_, Edge | Result(_))
+        | (User(None) | Result(None), Assistant(None))
+        | (Assistant(None), User(None)) => (Place::Alone(Role::User), false),
     }
 }
 

@@ -57,14 +57,9 @@ pub const NEAR_GAPS: usize = 8;
 
 const SCATTERED: &str = " here and between the next ones";
 
-/// Returns whether `text` is a [`note`].
+/// Returns how many messages a [`note`] stands for, and whether they are scattered; `None` for any other text.
 ///
 /// Only the whole of it, to the letter, so that nothing a user writes behind such a beginning is taken for one.
-pub fn is_note(text: &str) -> bool {
-    read_note(text).is_some()
-}
-
-/// Returns how many messages a [`note`] stands for, and whether they are scattered; `None` for any other text.
 pub fn read_note(text: &str) -> Option<(usize, bool)> {
     let digits = text.strip_prefix('[')?.trim_start_matches(OMITTED).split(' ').next()?;
     let messages = digits.replace(',', "").parse().ok()?;
@@ -354,6 +349,10 @@ fn grouped(n: u64) -> String {
 mod tests {
     use super::*;
 
+    fn is_noted(text: &str) -> bool {
+        read_note(text).is_some()
+    }
+
     #[test]
     fn a_number_that_no_mark_has_is_not_read() {
         for number in ["18446744073709551615", "18,446,744,073,709,551,615", "4294967296"] {
@@ -367,7 +366,7 @@ mod tests {
     fn marks_say_how_much_is_gone() {
         assert_eq!(note(1, false, Language::Other), "[1 message left out]");
         assert_eq!(note(1200, true, Language::Other), "[1,200 messages left out here and between the next ones]");
-        assert!(is_note(&note(1, false, Language::Other)) && is_note(&note(2, true, Language::Other)));
+        assert!(is_noted(&note(1, false, Language::Other)) && is_noted(&note(2, true, Language::Other)));
         assert_eq!(read_note(&note(1200, false, Language::Other)), Some((1200, false)));
         assert_eq!(read_note(&note(1200, true, Language::Other)), Some((1200, true)));
         assert_eq!(read_note("[1 messages left out]"), None);

@@ -94,6 +94,15 @@ pub fn is_ledger(text: &str) -> bool {
     rest.is_some_and(|(sum, body)| sum == checksum(body))
 }
 
+/// Returns whether `at` stands in the first line of such a message, which names nothing.
+pub fn is_heading(text: &str, at: usize) -> bool {
+    let near = &text[text.floor_char_boundary(at.saturating_sub(MAX_HEADING_BYTES))..at];
+    let line = &near[near.rfind('\n').map_or(0, |end| end + 1)..];
+    !line.is_empty() && WORDS.iter().any(|[open, ..]| open.starts_with(line) || line.starts_with(open))
+}
+
+const MAX_HEADING_BYTES: usize = 64;
+
 fn checksum(body: &str) -> String {
     format!("{:04x}", xxh3_64(body.as_bytes()) & 0xffff)
 }
@@ -115,6 +124,9 @@ mod tests {
         let text = message(&["src/a.py"], &["exec make".to_owned()], Language::Chinese).unwrap();
         assert!(text.ends_with("]\n其中出现的名称：src/a.py\n其中做过的操作：\n- exec make"), "{text}");
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} 还有")));
+        let end = text.find('\n').unwrap();
+        let heading: Vec<usize> = text.char_indices().map(|(at, _)| at).filter(|&at| is_heading(&text, at)).collect();
+        assert_eq!(heading.len(), text[..end].chars().count());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Roles alternate in what is left of a conversation in which they did: chat templates of Mistral, Gemma and others refuse
 //! anything else.
 
-use nanobot_context::compress::{self, Request};
-use nanobot_context::{Role, TokenCounter};
+use nanobot_context::compress::{self, Output, Request};
+use nanobot_context::{Role, TokenCounter, conversation};
 
 use crate::owned::{Owned, apply, messages_in, paragraphs, view};
 use crate::texts::Kind;
@@ -115,4 +115,39 @@ fn messages_of_the_user_that_become_one_keep_their_words_and_the_last_is_left_al
     let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == 0).count();
     assert_eq!(notes, gone, "every message that is gone is counted");
     assert!(short.len() < messages.len() - gone, "{} of {} - {gone}", short.len(), messages.len());
+}
+
+#[test]
+fn no_note_stands_beside_calls() {
+    // Clients take the text away that stands there.
+    for messages in conversations() {
+        let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+        for percent in [6, 10, 17, 25, 40, 60, 80, 95] {
+            let plan = compress::fit(&view(&messages), &Request::new(None, None, 0), all * percent / 100).unwrap();
+            let short = apply(&messages, &plan);
+            let beside = short.iter().filter(|message| !message.calls.is_empty()).flat_map(Owned::texts);
+            assert_eq!(beside.collect::<Vec<_>>(), Vec::<&str>::new(), "{percent} %");
+        }
+    }
+}
+
+#[test]
+fn what_was_fitted_and_is_fitted_again_says_all_that_is_gone() {
+    for (number, messages) in conversations().iter().enumerate() {
+        let all = TokenCounter::new(None).prompt(&view(messages), None).tokens;
+        let mut list = messages.clone();
+        // Messages of the user that became one are one from then on.
+        let mut merged = 0;
+        for percent in [60, 40, 25, 17, 10] {
+            let plan = compress::fit(&view(&list), &Request::new(None, None, 0), all * percent / 100).unwrap();
+            let short = apply(&list, &plan);
+            let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == 0).count();
+            let new = plan.outputs.iter().filter(|output| matches!(output, Output::New(_))).count();
+            merged += list.len() - gone - (short.len() - new);
+            list = short;
+            let said: usize = view(&list).iter().map(|message| conversation::stands_for(message).0).sum();
+            let least = messages.len() - merged;
+            assert!((least..=messages.len()).contains(&said), "{number}, {percent} %: {said} of {least}");
+        }
+    }
 }

@@ -196,7 +196,7 @@ pub fn paragraphs(messages: &[Owned]) -> impl Iterator<Item = &str> {
 
 /// Returns how many messages a paragraph says to be left out; `None` where it is no note.
 pub fn messages_in(paragraph: &str) -> Option<usize> {
-    conversation::noted(&Message::new(Role::User, paragraph))
-        .map(|(messages, _)| messages)
-        .filter(|messages| *messages > 0)
+    let message = Message::new(Role::User, paragraph);
+    let messages = conversation::is_note(&message).then(|| conversation::stands_for(&message).0);
+    messages.filter(|messages| *messages > 0)
 }

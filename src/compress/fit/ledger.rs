@@ -25,7 +25,7 @@ const CALLS_OF_MORE: f32 = 0.25;
 /// Share of what the newest group leaves of the room that the ledger of names and calls may have, what calls that changed
 /// something may make of it, and its most tokens.
 const LEDGER_SHARE: f32 = 0.08;
-const CHANGES_SHARE: f32 = 0.12;
+const CHANGES_SHARE: f32 = 0.2;
 const MAX_LEDGER: f32 = 500.0;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
@@ -85,6 +85,28 @@ pub(super) struct Name {
 }
 
 impl Listed {
+    /// Gives up `tokens`, or all there are, of names and of calls before the last round: names before calls, what was looked at
+    /// before what was changed, the oldest first. Returns whether there was anything.
+    pub(super) fn give_up(&mut self, tokens: f32) -> bool {
+        if self.names.is_empty() && self.older.is_empty() {
+            return false;
+        }
+        let mut over = tokens;
+        while over > 0.0
+            && let Some(name) = self.names.pop()
+        {
+            over -= name.tokens;
+        }
+        for is_shared in [true, false] {
+            self.older.retain(|line| {
+                let stays = over <= 0.0 || line.shared.is_some() != is_shared;
+                over -= if stays { 0.0 } else { line.tokens };
+                stays
+            });
+        }
+        true
+    }
+
     /// Returns the message where the groups stay that `is_open` names.
     fn message(&self, language: Language, is_open: impl Fn(usize) -> bool) -> Option<String> {
         let mut names: Vec<&Name> = self.names.iter().collect();
@@ -133,17 +155,17 @@ impl Fit<'_, '_, '_> {
             }
         }
         let mut listed = Listed { left: tokens - LEDGER_FRAME, ..std::mem::take(&mut self.listed) };
-        self.list_calls(selector, &mut listed, tokens);
+        self.list_calls(selector, &mut listed, tokens, f32::INFINITY);
         self.list_all_names(selector, &mut listed);
         self.listed = listed;
     }
 
-    /// Lists the calls before the last round, the newest first, and what was changed before what was looked at. Names give
-    /// way to them, the last listed first, down to their share of `tokens`.
-    fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32) {
+    /// Lists the calls before the last round in at most `room`, the newest first, and what was changed before what was looked
+    /// at. Names give way to them, the last listed first, down to their share of `tokens`.
+    fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32, room: f32) {
         let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
-        let mut may_have = listed.left + names_tokens - tokens * NAMES_SHARE;
-        let mut beyond = (self.rest() * CHANGES_SHARE).min(MAX_LEDGER) - tokens;
+        let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
+        let mut beyond = ((self.rest() * CHANGES_SHARE).min(MAX_LEDGER) - tokens).min(room - may_have);
         for is_changing in [true, false] {
             let mut too_long = 0;
             for (position, group) in self.protection.tier(Tier::Older).rev() {
@@ -276,6 +298,7 @@ impl Fit<'_, '_, '_> {
                 }
                 let (at, name) = (name.start, &text[name]);
                 let is_known = name.len() > MAX_NAME_BYTES
+                    || ledger::is_heading(text, at)
                     || (is_open && block.is_some_and(|block| selector.stays(block, part)))
                     || selector.is_text_covered(name)
                     || listed.names.iter().any(|listed| listed.text.contains(name));
@@ -329,6 +352,9 @@ impl Fit<'_, '_, '_> {
             let analysis = &selector.document(document).analysis;
             let Some(name) = analysis.name(text, nth, term) else { continue };
             let at = name.as_ptr().addr() - text.as_ptr().addr();
+            if ledger::is_heading(text, at) {
+                continue;
+            }
             let name = if is_prose(analysis) { as_written(text, at).unwrap_or(name) } else { name };
             let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
             if tokens > listed.left {
@@ -341,8 +367,8 @@ impl Fit<'_, '_, '_> {
         }
     }
 
-    /// Lists anew: without names that stay after all, with the calls and names of what was given up since. What calls take
-    /// is given up for them, too.
+    /// Lists anew, in what the budget leaves: without names that stay after all, with the calls and names of what was given up
+    /// since.
     pub(super) fn list_again(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
@@ -354,12 +380,13 @@ impl Fit<'_, '_, '_> {
         listed.older.clear();
         listed.beyond = 0.0;
         listed.left = tokens - LEDGER_FRAME - listed.names.iter().map(|name| name.tokens).sum::<f32>();
-        self.list_calls(selector, &mut listed, tokens);
+        self.listed = listed.clone();
+        self.write_ledger(selector);
+        let frame = if self.left_out.ledger.is_none() { LEDGER_FRAME } else { 0.0 };
+        let room = float(self.budget_tokens.saturating_sub(self.tokens())) - frame;
+        self.list_calls(selector, &mut listed, tokens, room);
         self.listed = listed;
         self.write_ledger(selector);
-        if self.tokens() > self.budget_tokens {
-            self.shrink(selector);
-        }
         let mut listed = std::mem::take(&mut self.listed);
         listed.left = listed.left.min(float(self.budget_tokens.saturating_sub(self.tokens())));
         let names = listed.names.clone();
