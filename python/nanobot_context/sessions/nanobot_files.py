@@ -68,7 +68,7 @@ class SessionFile:
 
     @classmethod
     def parse(cls, name: str, content: bytes) -> SessionFile:
-        """Take a file apart.
+        """Take a file apart; a byte order mark before it is left out.
 
         Raises:
             InvalidArgumentError: A line is not valid JSON; says which one, and where in it.

@@ -6,6 +6,7 @@ and nested, and JSON of any shape in the places where these files have theirs.
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -225,20 +226,23 @@ def test_a_file_that_cannot_be_read_hides_no_session(home: Path, content: bytes)
 
 @every_nesting
 @given(content=contents())
+@example(content=codecs.BOM_UTF8)
 def test_a_session_file_is_stored_byte_for_byte_or_refused(home: Path, content: bytes) -> None:
+    # Editors on Windows put a byte order mark before it, which says nothing.
+    said = content.removeprefix(codecs.BOM_UTF8)
     path = put(home / "any.jsonl", content)
     try:
         file = SessionFile.parse(path.name, content)
     except InvalidArgumentError:
         return
-    assert file.render() == content
+    assert file.render() == said
     with SessionService("memory:") as service:
         try:
             session = import_nanobot_file(service, path)
         except InvalidArgumentError:
             return
         export_nanobot_file(service, session, home / "out.jsonl")
-    assert (home / "out.jsonl").read_bytes() == content
+    assert (home / "out.jsonl").read_bytes() == said
 
 
 @every_nesting
