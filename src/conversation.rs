@@ -46,7 +46,7 @@ pub fn is_note(message: &Message<'_>) -> bool {
 
 /// Returns whether a text says only what was left out.
 pub fn is_notes(text: &str) -> bool {
-    text.starts_with('[') && paragraphs(text).all(|paragraph| paragraph != Paragraph::Own)
+    text.starts_with('[') && parts(text).all(|part| part != Said::Own)
 }
 
 /// Returns how many messages are gone where `message` is left out, and whether they are scattered: itself, unless it is a note,
@@ -55,19 +55,19 @@ pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
     let Content::Text(text) = &message.content else { return (1, false) };
     let mut gone = (0_usize, false);
     let mut is_own = !message.tool_calls.is_empty();
-    for paragraph in paragraphs(text.as_str()) {
-        match paragraph {
-            Paragraph::Note(messages, is_scattered) => gone = (gone.0.saturating_add(messages), gone.1 | is_scattered),
-            Paragraph::Ledger => {}
-            Paragraph::Own => is_own = true,
+    for part in parts(text.as_str()) {
+        match part {
+            Said::Note(messages, is_scattered) => gone = (gone.0.saturating_add(messages), gone.1 | is_scattered),
+            Said::Ledger => {}
+            Said::Own => is_own = true,
         }
     }
     (gone.0.saturating_add(usize::from(is_own)), gone.1)
 }
 
-/// A paragraph of a message.
+/// A part of a text.
 #[derive(PartialEq)]
-enum Paragraph {
+enum Said {
     /// A note for so many messages, scattered or not.
     Note(usize, bool),
     /// What may stand behind a note, and stands for no message itself.
@@ -75,13 +75,16 @@ enum Paragraph {
     Own,
 }
 
-fn paragraphs(text: &str) -> impl Iterator<Item = Paragraph> {
-    text.split("\n\n").map(|paragraph| paragraph.trim_matches('\n')).map(|paragraph| {
-        match elision::read_note(paragraph) {
-            Some((messages, is_scattered)) => Paragraph::Note(messages, is_scattered),
-            None if ledger::is_ledger(paragraph) => Paragraph::Ledger,
-            None => Paragraph::Own,
-        }
+fn parts(text: &str) -> impl Iterator<Item = Said> {
+    text.split("\n\n").map(|paragraph| paragraph.trim_matches('\n')).flat_map(|paragraph| {
+        let is_ledger = ledger::is_ledger(paragraph);
+        // A cut may have taken the blank line between a note and what stands beside it.
+        let lines = paragraph.split('\n').take(if is_ledger { 1 } else { usize::MAX });
+        lines.map(move |line| match elision::read_note(line) {
+            _ if is_ledger => Said::Ledger,
+            Some((messages, is_scattered)) => Said::Note(messages, is_scattered),
+            None => Said::Own,
+        })
     })
 }
 

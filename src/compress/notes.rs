@@ -280,16 +280,22 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             (Some(Reason::Budget), Some(index)) => self.leave_out(position, index),
             (Some(_), _) => {}
             (None, index) => {
-                if let Some(index) = index {
-                    self.say_again(position, index);
-                }
+                let lost = index.map_or(0, |index| self.lost(position, index));
                 let side = self.side(position);
+                let is_result = matches!(side, Side::Result(_));
+                if !is_result {
+                    self.say_again(position, lost);
+                }
                 self.close(side);
                 if matches!(side, Side::User(None)) {
                     self.fixed = (position, self.before);
                 }
                 self.before = side;
                 self.since += 1;
+                // Nothing stands between a call and its results.
+                if is_result {
+                    self.say_again(position + 1, lost);
+                }
             }
         }
     }
@@ -304,16 +310,20 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
         gap.is_of_user = is_of_user;
     }
 
-    /// Adds what was said by notes that were cut out of a message that stays.
-    fn say_again(&mut self, at: usize, index: usize) {
+    /// Returns how many messages notes stood for that were cut out of a message that stays.
+    fn lost(&self, position: usize, index: usize) -> usize {
         let (messages, _) = self.draft.stands_for(index);
-        if messages > 1 {
-            let text = content(self.draft, at).map_or("", |(_, text)| text);
-            let (still, _) = stands_for(&Message::new(Role::User, text));
-            if still < messages {
-                let gap = self.gap(at);
-                gap.messages = gap.messages.saturating_add(messages - still);
-            }
+        if messages < 2 {
+            return 0;
+        }
+        let text = content(self.draft, position).map_or("", |(_, text)| text);
+        messages.saturating_sub(stands_for(&Message::new(Role::User, text)).0)
+    }
+
+    fn say_again(&mut self, at: usize, messages: usize) {
+        if messages > 0 {
+            let gap = self.gap(at);
+            gap.messages = gap.messages.saturating_add(messages);
         }
     }
 
@@ -382,11 +392,18 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
             let entry = &self.draft.entries[position];
             entry.dropped.is_none() && entry.role != Role::System
         };
-        let mut all = (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
-        let (at, place) = match (all.next(), all.next()) {
-            (Some((at, Side::User(Some(_)))), _)
-            | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_))))) => (at, Place::Before(at)),
-            (first, _) => (first.map_or(0, |(at, _)| at), Place::Alone(Role::User)),
+        let all = || (0..self.draft.entries.len()).filter(stays).map(|position| (position, self.side(position)));
+        // JSON is better than nothing: where there is no other place, a message of its own would be a second turn.
+        let takes_text = |&(position, side): &(usize, Side)| {
+            let is_free = matches!(side, Side::Result(_)) && position < self.newest;
+            is_free && self.draft.message(position).is_some() && content(self.draft, position).is_some()
+        };
+        let first = all().next();
+        let (at, place) = match (first, all().nth(1), all().find(takes_text)) {
+            (Some((at, Side::User(Some(_)))), ..)
+            | (Some((_, Side::User(None))), Some((at, Side::Assistant(Some(_)))), _) => (at, Place::Before(at)),
+            (Some((_, Side::User(_))), _, Some((at, _))) => (at + 1, Place::Behind(at)),
+            _ => (first.map_or(0, |(at, _)| at), Place::Alone(Role::User)),
         };
         self.notes.push(Note { at, messages: 0, is_scattered: false, place });
     }
@@ -401,9 +418,9 @@ fn place(before: Side, after: Side) -> (Place, bool) {
         }
         (User(_) | Result(_), User(_)) => (Place::Alone(Role::Assistant), true),
         (Assistant(_), Assistant(_)) => (Place::Alone(Role::User), true),
-        (User(Some(before)) | Result(Some(before)), Assistant(_)) | (Assistant(Some(before)), User(None)) => {
-            (Place::Behind(before), false)
-        }
+        (User(Some(before)), Assistant(_))
+        | (Result(Some(before)), Assistant(_) | Result(_))
+        | (Assistant(Some(before)), User(None)) => (Place::Behind(before), false),
         (Edge, _)
         | (_, Edge | Result(_))
         | (User(None) | Result(None), Assistant(None))

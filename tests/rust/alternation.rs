@@ -145,6 +145,7 @@ fn what_was_fitted_and_is_fitted_again_says_all_that_is_gone() {
             let new = plan.outputs.iter().filter(|output| matches!(output, Output::New(_))).count();
             merged += list.len() - gone - (short.len() - new);
             list = short;
+            assert_eq!(refused(&list), None, "{number}, {percent} %");
             let said: usize = view(&list).iter().map(|message| conversation::stands_for(message).0).sum();
             let least = messages.len() - merged;
             assert!((least..=messages.len()).contains(&said), "{number}, {percent} %: {said} of {least}");
