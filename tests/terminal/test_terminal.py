@@ -53,7 +53,12 @@ class Screen:
     def run(self, command: str) -> str:
         """Type a command on a clean screen, and return what it has printed when it has ended."""
         self.press("C-l")
-        self._tmux("clear-history")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while re.search(r"^ended \d+\n", shown := self.text(), re.MULTILINE):
+            assert time.monotonic() < deadline, f"waited for a clean screen, got:\n{shown}"
+            # What is cleared may go out at the top.
+            self._tmux("clear-history")
+            time.sleep(0.02)
         self.type(f"clear; {command}; echo ended $?")
         self.wait_for(r"^ended \d+\n")
         return self.text()
