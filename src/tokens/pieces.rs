@@ -5,6 +5,8 @@
 //! here, alternative by alternative; a comment shows each as the vocabulary's own file has it.
 //!
 //! Words of ASCII are found 16 bytes at once, since a loop over bytes is mispredicted where each word ends.
+//!
+//! Tried and dropped: the same for numbers and symbols of ASCII (logs, code as fast as before, JSON slower by a tenth).
 
 #![allow(clippy::cast_possible_truncation)] // the first byte of a block
 
