@@ -1,7 +1,7 @@
 //! Counts pieces, and remembers the tokens of words.
 //!
-//! Most pieces have been there before. Each thread has room for 65,536 words and 4,096 longer ones: 1.2 MB at most. A word has one place,
-//! and the last one stays.
+//! Most pieces have been there before. Each thread has room for 65,536 words and 4,096 longer ones: 1.2 MB at most. A word
+//! has one place, and the last one stays.
 //!
 //! Tried and dropped: 4,096 words (prose half as fast), 32,768 (prose and code slower by a twentieth), 131,072 (no faster).
 #![allow(clippy::cast_possible_truncation)] // keys
