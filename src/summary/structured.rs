@@ -207,7 +207,7 @@ impl Structured {
     }
 
     /// Returns this summary with at most `max_tokens` as text: the oldest entries of the lists that take most room go, rules
-    /// last.
+    /// last, and the last of them is cut.
     #[must_use]
     pub fn within(mut self, max_tokens: u64, counter: TokenCounter) -> Self {
         let cost = |entry: &str| u64::from(counter.text(entry)) + 2;
@@ -237,6 +237,10 @@ impl Structured {
                 self.context = halved(&self.context);
             } else if !self.goal.is_empty() {
                 self.goal = halved(&self.goal);
+            } else if let [rule] = &mut self.constraints[..] {
+                // Half of a rule says more than none.
+                *rule = halved(rule);
+                self.constraints.retain(|rule| !rule.is_empty());
             } else if self.constraints.is_empty() {
                 break;
             } else {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,23 +60,33 @@ class Counted:
         known = zip(messages, self._hashes(messages), strict=True)
         return [message for message, one in known if one not in self._seen]
 
-    def was_cut(self, messages: list[Any], ours: int, theirs: int) -> bool:
+    def was_cut(
+        self, messages: list[Any], ours: int, theirs: int, tools: list[Any] | None = None
+    ) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
 
         It was if it goes on from the last one and was read as hardly longer, though as much as
         before: what a cache held back would make it much shorter. Reasoning may have been left out
-        by the server's template.
+        by the server's template, and a server that goes by length counts what is new as it counted
+        what was there.
         """
         before = self._before(messages)
         if before is None or any(_REASONING & message.keys() for message in messages):
             return False
         grown = ours - before.ours
         expected = before.theirs + int(grown * _LEAST_SHARE * before.theirs / before.ours)
-        return (
-            grown < before.ours
-            and theirs >= before.theirs * _AS_BEFORE
-            and theirs < expected - max(theirs // 100, _FEW_TOKENS)
+        if (
+            grown >= before.ours
+            or theirs < before.theirs * _AS_BEFORE
+            or theirs >= expected - max(theirs // 100, _FEW_TOKENS)
+        ):
+            return False
+        length, known = (
+            sum(map(_characters, part)) for part in (messages, messages[: len(before.messages)])
         )
+        rest = len(json.dumps(tools, default=str)) if tools else 0
+        by_length = before.theirs * (length - known) / max(known + rest, 1)
+        return theirs - before.theirs < by_length * _AS_BEFORE
 
     def _hashes(self, messages: list[Any]) -> list[int]:
         """Return what `messages` are known by: calls are long, and most are those of the last."""

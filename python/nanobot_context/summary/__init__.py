@@ -84,7 +84,7 @@ def merge_structured_summaries(
     """Return two summaries as one: what both say stands once, in the newer one's words.
 
     With `max_tokens` its text has no more than that: the oldest entries of the longest lists go
-    first, the user's rules last.
+    first, the user's rules last, and of the last of these the beginning stays.
 
     Raises:
         InvalidArgumentError: One of them holds something else.

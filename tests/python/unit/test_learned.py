@@ -209,6 +209,19 @@ def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(
     assert not windows.was_cut("m", thought, ours, theirs), "a template may leave it out"
 
 
+@pytest.mark.parametrize("share", [1.0, 0.6], ids=["whole", "cut by four tenths of what is new"])
+def test_a_server_that_goes_by_length_cuts_nothing(share: float) -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message("Please think about the organisation of the migration. " * 400)]
+    longer = [*talk, message("2026-11-25T01:48:06Z 10.0.0.17 GET /a/8812 200 41ms 0x7f3a\n" * 40)]
+    tools = [{"type": "function", "function": {"name": f"tool_{n}"}} for n in range(20)]
+    ours, longer_ours = (count_tokens(part, "gpt-4o", tools=tools) for part in (talk, longer))
+    theirs, longer_theirs = (len(json.dumps([part, tools])) / 3.6 for part in (talk, longer))
+    windows.counted("m", talk, ours, int(theirs))
+    read = int(theirs + (longer_theirs - theirs) * share)
+    assert windows.was_cut("m", longer, longer_ours, read, tools=tools) is (share < 1)
+
+
 def test_small_prompts_and_empty_counts_say_nothing() -> None:
     learned = ProviderLimits()
     for ours, theirs in [(999, 1_998), (10_000, 0), (10_000, -1)] * 3:

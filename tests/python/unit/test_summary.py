@@ -684,3 +684,11 @@ def test_a_summary_far_above_its_size_keeps_the_newest_rule() -> None:
     assert count_tokens([{"role": "user", "content": text}]) <= 130
     assert "never do 2" in text
     assert "never do 0" not in text
+
+
+def test_a_rule_that_alone_is_too_long_keeps_its_beginning() -> None:
+    rule = "Always write dates as 2026-11-25, " + "and nothing else, " * 200
+    merged = merge_structured_summaries({"constraints": [rule]}, {}, max_tokens=60)
+    assert merged["constraints"][0].startswith("Always write dates as 2026-11-25")
+    text = format_summary_for_context(merged)
+    assert count_tokens([{"role": "user", "content": text}]) <= 70
