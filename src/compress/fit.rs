@@ -192,8 +192,18 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             self.list_again(&mut selector, ledger);
         }
         self.hold(&mut selector);
-        if self.counted() > self.budget_tokens {
-            // Joined texts were estimated by their parts.
+        // Joined texts were estimated by their parts.
+        let budget_tokens = self.budget_tokens;
+        for _ in 0..ROUNDS {
+            let over = self.counted().saturating_sub(budget_tokens);
+            if over == 0 {
+                break;
+            }
+            self.budget_tokens = self.budget_tokens.saturating_sub(over);
+            self.hold(&mut selector);
+        }
+        self.budget_tokens = budget_tokens;
+        if self.counted() > budget_tokens {
             self.left_out.notes_apart = true;
             self.hold(&mut selector);
         }
@@ -207,7 +217,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Holds the budget, whatever was settled: that was estimated, too. Names and what was done in earlier rounds give way
-    /// first, then notes, then what was settled, and the oldest calls of the last round at the end.
+    /// first, then what was not settled, then notes, then what was settled, and the oldest calls of the last round at the end.
     fn hold(&mut self, selector: &mut Selector<'_>) {
         loop {
             let over = self.tokens().saturating_sub(self.budget_tokens);
@@ -218,6 +228,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 break;
             }
             self.write_ledger(selector);
+        }
+        if self.shrink(selector) <= self.budget_tokens {
+            return;
         }
         if self.draft.tokens() + self.left_out.ledger_tokens(self.draft) <= self.budget_tokens {
             self.left_out.notes_apart = true;
