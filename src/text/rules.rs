@@ -48,6 +48,8 @@ enum Place {
     Anywhere,
     /// Where a sentence starts.
     Start,
+    /// Where it ends.
+    End,
     /// Where a part of a sentence starts, in a script without spaces.
     Clause,
 }
@@ -89,7 +91,11 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
                     }
                 }
                 _ => {
-                    let place = if place == "start" { Place::Start } else { Place::Anywhere };
+                    let place = match place {
+                        "start" => Place::Start,
+                        "end" => Place::End,
+                        _ => Place::Anywhere,
+                    };
                     let mut words = words(phrase).map(|(_, word)| word);
                     if let Some(first) = words.next() {
                         lexicon.spaced.entry(first).or_default().push((words.collect(), sign, place));
@@ -314,11 +320,16 @@ fn claim(sentence: &str) -> Option<Claim> {
                 rest.iter().zip(&words[i + 1..]).filter(|(want, (_, word))| *want == word).count() == rest.len();
             if !follows
                 || (*place == Place::Start && !is_start)
+                || (*place == Place::End && i + rest.len() + 1 < words.len())
                 || (matches!(sign, Sign::Bound | Sign::Hint) && is_start)
             {
                 continue;
             }
-            if *sign == Sign::Claims(Claim::Rule) && *place == Place::Anywhere && is_told(&said[..at]) {
+            let is_rule = *sign == Sign::Claims(Claim::Rule);
+            if is_rule && *place == Place::End && PRONOUNS.contains(&words[0].1.trim_end_matches('\'')) {
+                continue;
+            }
+            if is_rule && *place == Place::Anywhere && is_told(&said[..at]) {
                 // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
                 if !matches!(words[0].1, "i" | "i'" | "ich" | "we") {
                     return None;
