@@ -155,7 +155,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
         let note = float(self.draft.note_tokens());
         let ledger = self.ledger_tokens();
-        self.listed.lines = self.lines();
+        self.list_lines();
         for line in &self.listed.lines {
             frames[line.group].line_tokens += line.tokens;
         }
@@ -176,7 +176,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut room = self.room;
         if ledger > 0.0 {
             self.list(&mut selector, ledger);
-            room -= ledger - self.listed.left + self.listed.beyond;
+            room -= ledger - self.listed.left;
         }
         for _ in 0..ROUNDS {
             selector.grow_all(room);
@@ -254,9 +254,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// Takes the newest group where it fits beside the `rules` and what is said of the calls before it; rather no notes than a
     /// cut in it.
     fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
-        let lines = self.lines_tokens(Tier::LastRound);
+        let lines = self.lines_tokens(Tier::LastRound) + self.lines_tokens(Tier::Older);
         let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * float(self.draft.note_tokens()) } else { 0.0 };
-        if self.tier_tokens(Tier::Newest) + said + rules <= self.room {
+        let is_sure = said + rules == 0.0 || self.rest() < self.room;
+        if is_sure && self.tier_tokens(Tier::Newest) + said + rules <= self.room {
             self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
             selector.settle();
         }
@@ -272,7 +273,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             // What stays needs no line.
             let used = selector.used() - self.lines_tokens(tier);
-            let share = (self.rest() * 0.75).max(self.rest() - others).min(self.room - used);
+            let rest = if tier == Tier::Newest { self.room } else { self.rest() };
+            let share = (rest * 0.75).max(rest - others).min(self.room - used);
             if self.tier_tokens(tier) <= share {
                 self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
             } else {
@@ -281,10 +283,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Returns the room that the newest group leaves, where it fits.
+    /// Returns the room that the newest group leaves, where it surely fits.
     fn rest(&self) -> f32 {
         let newest = self.tier_tokens(Tier::Newest);
-        if newest <= self.room { self.room - newest } else { self.room }
+        if newest <= self.room * SURE { self.room - newest } else { self.room }
     }
 
     fn tier_tokens(&self, tier: Tier) -> f32 {

@@ -98,8 +98,6 @@ pub struct Selector<'s> {
     used: f32,
     /// What was taken, in order, with its tokens.
     log: Vec<(Item, f32)>,
-    /// By group: whether it stays out, come what may.
-    is_shut: Vec<bool>,
     /// By group: whether what stays of it is not what it was when [`Selector::changed`] was last asked.
     is_changed: Vec<bool>,
     /// What [`Selector::grow_all`] goes on from, and what did not fit or was given up since.
@@ -159,7 +157,6 @@ impl<'s> Selector<'s> {
         let runs = is_open.chunk_by(|a, b| a == b).filter(|run| !run[0]).count();
         let mut this = Self {
             taken: vec![0; blocks.len()],
-            is_shut: vec![false; frames.len()],
             used: count(runs) * note
                 + frames.iter().filter(|frame| frame.may_go).map(|frame| frame.line_tokens).sum::<f32>(),
             scoring,
@@ -236,11 +233,6 @@ impl<'s> Selector<'s> {
     /// Returns whether nothing can be given up.
     pub fn is_settled(&self) -> bool {
         self.log.len() == self.settled
-    }
-
-    /// Keeps a group out that does not stay now.
-    pub fn shut(&mut self, group: usize) {
-        self.is_shut[group] = true;
     }
 
     /// Returns whether a group stays.
@@ -333,7 +325,7 @@ impl<'s> Selector<'s> {
     fn take_from(&mut self, queue: &mut Queue, room: f32) {
         while let Some((item, step)) = queue.pop() {
             checkpoint::reached();
-            if self.is_taken(item) || self.is_shut[self.group_of(item)] {
+            if self.is_taken(item) {
                 continue;
             }
             let (worth, tokens) = self.rate(item);
@@ -448,13 +440,6 @@ impl<'s> Selector<'s> {
 
     fn push(&self, item: Item, queue: &mut Queue) {
         queue.push(item, Queue::step(self.rate(item).0));
-    }
-
-    fn group_of(&self, item: Item) -> usize {
-        match item {
-            Item::Group(group) => group as usize,
-            Item::Unit(unit) => self.blocks[self.units[unit as usize].block as usize].group,
-        }
     }
 
     fn is_taken(&self, item: Item) -> bool {

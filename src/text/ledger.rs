@@ -73,14 +73,21 @@ const WORDS: [[&str; 3]; 2] = [
     ["[前文已省略部分的要点，编号 ", "其中出现的名称：", "其中做过的操作：\n- "],
 ];
 
-/// Returns the message that keeps `names` and the lines of `calls`; nothing for neither.
+/// Returns the message that keeps `names` and the lines of `calls`, before which `unlisted` others were made; nothing for none.
 ///
 /// A checksum in its first line tells it from anything that people write.
-pub fn message(names: &[&str], calls: &[String], language: Language) -> Option<String> {
-    if names.is_empty() && calls.is_empty() {
+pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Language) -> Option<String> {
+    if names.is_empty() && calls.is_empty() && unlisted == 0 {
         return None;
     }
     let [open, listing, done] = WORDS[usize::from(language == Language::Chinese)];
+    let before = match (unlisted, language) {
+        (0, _) => None,
+        (_, Language::Chinese) => Some(format!("（此前还有 {unlisted} 次操作）")),
+        (1, _) => Some("(1 call before these)".to_owned()),
+        _ => Some(format!("({unlisted} calls before these)")),
+    };
+    let calls: Vec<&str> = before.iter().chain(calls).map(String::as_str).collect();
     let names = if names.is_empty() { String::new() } else { format!("{listing}{}\n", names.join(", ")) };
     let calls = if calls.is_empty() { String::new() } else { format!("{done}{}\n", calls.join("\n- ")) };
     let body = format!("{names}{calls}");
@@ -113,16 +120,19 @@ mod tests {
 
     #[test]
     fn a_ledger_is_told_from_what_people_write() {
-        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()], Language::Other).unwrap();
+        let text = message(&["src/a.py"], &["exec make (exit code 1)".to_owned()], 0, Language::Other).unwrap();
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} and more")) && !is_ledger("Names: a"));
         assert!(text.ends_with("Names in them: src/a.py\nDone in them:\n- exec make (exit code 1)"), "{text}");
-        assert_eq!(message(&[], &[], Language::Other), None);
+        assert_eq!(message(&[], &[], 0, Language::Other), None);
     }
 
     #[test]
     fn a_ledger_in_chinese_is_one() {
-        let text = message(&["src/a.py"], &["exec make".to_owned()], Language::Chinese).unwrap();
-        assert!(text.ends_with("]\n其中出现的名称：src/a.py\n其中做过的操作：\n- exec make"), "{text}");
+        let text = message(&["src/a.py"], &["exec make".to_owned()], 2, Language::Chinese).unwrap();
+        assert!(
+            text.ends_with("]\n其中出现的名称：src/a.py\n其中做过的操作：\n- （此前还有 2 次操作）\n- exec make"),
+            "{text}"
+        );
         assert!(is_ledger(&text) && !is_ledger(&format!("{text} 还有")));
         let end = text.find('\n').unwrap();
         let heading: Vec<usize> = text.char_indices().map(|(at, _)| at).filter(|&at| is_heading(&text, at)).collect();
@@ -174,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_ledger_that_was_changed_is_no_ledger() {
-        let text = message(&["src/a.py", "4711"], &[], Language::Other).unwrap();
+        let text = message(&["src/a.py", "4711"], &[], 0, Language::Other).unwrap();
         let changed = [text.replace("4711", "4712"), text.trim_end_matches("4711").to_owned(), text.replace('[', "")];
         assert!(is_ledger(&text) && !changed.iter().any(|text| is_ledger(text)));
     }

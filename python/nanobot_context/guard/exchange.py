@@ -218,6 +218,10 @@ class Exchange:
             else:
                 self._refused_tokens = theirs
                 windows.assume(model, theirs, endpoint)
+        elif overflow.kind == "request_bytes" and not _holds_media(attempt.messages):
+            # Of texts a limit in bytes is one in tokens, too, or each turn would be refused first.
+            self._refused_tokens = self.fitter.theirs(request, attempt.messages, prompt_tokens)
+            windows.assume(model, self._refused_tokens, endpoint)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens of what an attempt sends: of the messages, or of a state instead."""
@@ -317,6 +321,12 @@ class Exchange:
             return None
         # What the user has seen on the screen cannot be taken back.
         return None if request.is_shown and getattr(response, "content", None) else overflow
+
+
+def _holds_media(messages: list[Any]) -> bool:
+    contents = (message.get("content") for message in messages)
+    parts = (part for content in contents if isinstance(content, list) for part in content)
+    return any(isinstance(part, dict) and "text" not in part for part in parts)
 
 
 def _said(theirs: int | None, ours: int) -> str:

@@ -22,11 +22,12 @@ const LITTLE_ROOM: f32 = 4_096.0;
 const CALLS_OF_LITTLE: f32 = 0.6;
 const CALLS_OF_MORE: f32 = 0.25;
 
-/// Share of what the newest group leaves of the room that the ledger of names and calls may have, what calls that changed
-/// something may make of it, and its most tokens.
+/// Share of what the newest group leaves of the room that the ledger of names and of what was looked at may have, and its most
+/// tokens; and the same for calls that changed something.
 const LEDGER_SHARE: f32 = 0.08;
-const CHANGES_SHARE: f32 = 0.2;
 const MAX_LEDGER: f32 = 500.0;
+const CHANGES_SHARE: f32 = 0.2;
+const MAX_CHANGES: f32 = 2_000.0;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
 /// Below this there would be little in it beside its frame.
@@ -50,14 +51,15 @@ const AROUND: usize = 120;
 pub(super) struct Listed {
     /// In the order that they were listed in: the last are worth least.
     pub(super) names: Vec<Name>,
-    /// The calls of the rounds before the last that have room, in order; those stand there whose groups are left out.
+    /// The calls of the rounds before the last that changed nothing and have room, in order; those stand there whose groups
+    /// are left out.
     pub(super) older: Vec<Line>,
-    /// The calls of the last round, the same.
+    /// The calls of the last round and those before that changed something, the same.
     pub(super) lines: Vec<Line>,
+    /// The groups of those that changed something and have no room.
+    unlisted: Vec<usize>,
     /// Tokens that more names may have.
     pub(super) left: f32,
-    /// Tokens of calls that changed something for which there was no room among the others.
-    pub(super) beyond: f32,
 }
 
 /// A call in a ledger.
@@ -85,8 +87,8 @@ pub(super) struct Name {
 }
 
 impl Listed {
-    /// Gives up `tokens`, or all there are, of names and of calls before the last round: names before calls, what was looked at
-    /// before what was changed, the oldest first. Returns whether there was anything.
+    /// Gives up `tokens`, or all there are, of names and of what was looked at before the last round, names first, the oldest
+    /// first. Returns whether there was anything.
     pub(super) fn give_up(&mut self, tokens: f32) -> bool {
         if self.names.is_empty() && self.older.is_empty() {
             return false;
@@ -97,13 +99,11 @@ impl Listed {
         {
             over -= name.tokens;
         }
-        for is_shared in [true, false] {
-            self.older.retain(|line| {
-                let stays = over <= 0.0 || line.shared.is_some() != is_shared;
-                over -= if stays { 0.0 } else { line.tokens };
-                stays
-            });
-        }
+        self.older.retain(|line| {
+            let stays = over <= 0.0;
+            over -= if stays { 0.0 } else { line.tokens };
+            stays
+        });
         true
     }
 
@@ -125,7 +125,8 @@ impl Listed {
                 calls.push(line.text.clone());
             }
         }
-        ledger::message(&names, &calls, language)
+        let unlisted = self.unlisted.iter().filter(|&&group| !is_open(group)).count();
+        ledger::message(&names, &calls, unlisted, language)
     }
 }
 
@@ -160,62 +161,47 @@ impl Fit<'_, '_, '_> {
         self.listed = listed;
     }
 
-    /// Lists the calls before the last round in at most `room`, the newest first, and what was changed before what was looked
-    /// at. Names give way to them, the last listed first, down to their share of `tokens`.
+    /// Lists what was looked at before the last round in at most `room`, the newest first. Names give way to it, the last
+    /// listed first, down to their share of `tokens`.
     fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32, room: f32) {
         let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
         let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
-        let mut beyond = ((self.rest() * CHANGES_SHARE).min(MAX_LEDGER) - tokens).min(room - may_have);
-        for is_changing in [true, false] {
-            let mut too_long = 0;
-            for (position, group) in self.protection.tier(Tier::Older).rev() {
-                if selector.is_open(position) {
+        let mut too_long = 0;
+        for (position, group) in self.protection.tier(Tier::Older).rev() {
+            if selector.is_open(position) {
+                continue;
+            }
+            for entry in (group.start..group.end).rev() {
+                if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
+                    break;
+                }
+                let Some(line) = self.older_line(listed, position, entry) else { continue };
+                if line.tokens > may_have {
+                    too_long += 1;
                     continue;
                 }
-                for entry in (group.start..group.end).rev() {
-                    let most = if is_changing { may_have.max(beyond) } else { may_have };
-                    if most < MIN_NAME || too_long >= MAX_TOO_LONG {
-                        break;
-                    }
-                    let Some(line) = self.older_line(listed, position, entry, is_changing) else { continue };
-                    if line.tokens <= may_have {
-                        may_have -= line.tokens;
-                        listed.left -= line.tokens;
-                    } else if line.tokens <= most {
-                        beyond -= line.tokens;
-                        listed.beyond += line.tokens;
-                    } else {
-                        too_long += 1;
-                        continue;
-                    }
-                    while listed.left < 0.0
-                        && let Some(name) = listed.names.pop()
-                    {
-                        listed.left += name.tokens;
-                    }
-                    selector.cover_text(&line.text);
-                    if is_changing {
-                        selector.shut(position);
-                    }
-                    listed.older.push(line);
+                may_have -= line.tokens;
+                listed.left -= line.tokens;
+                while listed.left < 0.0
+                    && let Some(name) = listed.names.pop()
+                {
+                    listed.left += name.tokens;
                 }
+                selector.cover_text(&line.text);
+                listed.older.push(line);
             }
         }
         listed.older.sort_by_key(|line| line.entry);
     }
 
-    /// Returns what a ledger says of a call before the last round that changed something, or of one that did not and is not
-    /// said yet.
-    fn older_line(&self, listed: &Listed, group: usize, entry: usize, is_changing: bool) -> Option<Line> {
+    /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet.
+    fn older_line(&self, listed: &Listed, group: usize, entry: usize) -> Option<Line> {
         let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
-        if Effect::of(tool).is_changing() != is_changing {
+        if Effect::of(tool).is_changing() {
             return None;
         }
         let text = self.line(entry)?;
-        if is_changing {
-            return Some(Line { group, entry, tokens: self.line_tokens(&text), text, shared: None });
-        }
-        if listed.older.iter().any(|line| line.shared.is_some() && line.text == text) {
+        if listed.older.iter().any(|line| line.text == text) {
             return None;
         }
         let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
@@ -237,29 +223,40 @@ impl Fit<'_, '_, '_> {
         float(u64::from(self.draft.counter.text(line))) + 2.0
     }
 
-    /// Returns the lines of the calls of the last round: a call that ran is never invisible. The newest, as many as there is
-    /// room for; counts no others.
-    pub(super) fn lines(&self) -> Vec<Line> {
-        let mut lines = Vec::new();
+    /// Lists the calls of the last round, and those before that changed something: what was done is never invisible. The newest,
+    /// as many as there is room for.
+    pub(super) fn list_lines(&mut self) {
         if !self.by.ledger {
-            return lines;
+            return;
         }
         let little = self.room.min(LITTLE_ROOM);
-        let mut left = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
-        let groups = [Tier::Newest, Tier::LastRound].into_iter().flat_map(|tier| self.protection.tier(tier).rev());
-        for (group, entry) in
-            groups.flat_map(|(position, group)| (group.start..group.end).rev().map(move |entry| (position, entry)))
-        {
-            let Some(text) = self.line(entry) else { continue };
-            let tokens = self.line_tokens(&text);
-            left -= tokens;
-            if left < 0.0 {
-                break;
+        let last_round = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
+        let changes = (self.rest() * CHANGES_SHARE).min(MAX_CHANGES);
+        for (tiers, mut left) in [(&[Tier::Newest, Tier::LastRound][..], last_round), (&[Tier::Older], changes)] {
+            let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
+            for (group, entry) in
+                groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
+            {
+                let is_older = tiers == [Tier::Older];
+                let Some(call) = self.draft.call(entry) else { continue };
+                if is_older && !call.name.as_ref().is_some_and(|name| Effect::of(name.as_str()).is_changing()) {
+                    continue;
+                }
+                if left <= 0.0 {
+                    self.listed.unlisted.push(group);
+                    continue;
+                }
+                let Some(text) = self.line(entry) else { continue };
+                let tokens = self.line_tokens(&text);
+                left -= tokens;
+                if left < 0.0 {
+                    self.listed.unlisted.push(group);
+                } else {
+                    self.listed.lines.push(Line { group, entry, text, tokens, shared: None });
+                }
             }
-            lines.push(Line { group, entry, text, tokens, shared: None });
         }
-        lines.reverse();
-        lines
+        self.listed.lines.sort_by_key(|line| line.entry);
     }
 
     /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
@@ -378,7 +375,6 @@ impl Fit<'_, '_, '_> {
         listed.names.retain(|name| !stays(name));
         // The newest calls may be among what was given up.
         listed.older.clear();
-        listed.beyond = 0.0;
         listed.left = tokens - LEDGER_FRAME - listed.names.iter().map(|name| name.tokens).sum::<f32>();
         self.listed = listed.clone();
         self.write_ledger(selector);
