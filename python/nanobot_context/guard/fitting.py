@@ -138,6 +138,7 @@ class Fitter:
                 budget - min(reserved, ESSENTIAL_TOKENS),
                 request.model,
                 tools=request.tools,
+                settings=self.settings,
                 archive=self.archive_of(request),
             )
             request.trace.shortened(messages, lambda _: reduced.receipt)
