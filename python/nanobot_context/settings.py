@@ -165,6 +165,11 @@ _SECONDS = _Kind(
 _SHARE = _Kind(
     "a number above 0 and at most 1", lambda value: is_number(value) and 0 < value <= 1, float
 )
+_SHARE_OR_NONE = _Kind(
+    "a number above 0 and at most 1, or null",
+    lambda value: value is None or _SHARE.accepts(value),
+    lambda text: None if _parse_name(text) is None else float(text),
+)
 _RESERVE = _Kind(
     "a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1, float
 )
@@ -206,6 +211,9 @@ class Settings:
     """Share of the window that one tool result may fill before its middle goes."""
     tool_result_hard_limit: float = _setting(_SHARE, 0.5)
     """Share of the window that all tool results may fill together when a request has to be cut."""
+    tool_schema_limit: float | None = _setting(_SHARE_OR_NONE, None)
+    """Share of the window that tool schemas may fill before their descriptions are shortened and
+    tools are left out: see `shorten_tools`. `None` leaves them as they are."""
     context_reserve_ratio: float = _setting(_RESERVE, 0.15)
     """Share of the window that is kept free for the answer."""
     compression_model: str | None = _setting(_NAME, None)
