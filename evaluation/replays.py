@@ -64,7 +64,7 @@ def measure(
     result: dict[str, float] = script.replay(messages, recorded, count, window, max_steps)
     budget = int(window * 0.85)
     measures = load(tools / "future_reference.py", "future_reference")
-    return {**result, "requests": len(sent), **_recall(measures, messages, sent, count, budget)}
+    return {**result, "requests": len(sent), **find_recall(measures, messages, sent, count, budget)}
 
 
 def _make(candidate: str, window: int, count: Callable[[Message], int], tools: Path) -> Compress:
@@ -80,7 +80,7 @@ def _make(candidate: str, window: int, count: Callable[[Message], int], tools: P
     return adapters.each_request_anew(window)
 
 
-def _recall(
+def find_recall(
     measures: ModuleType,
     messages: list[Message],
     sent: list[tuple[int, list[Message]]],

@@ -1,6 +1,7 @@
 //! How many tokens a request may have.
 
 use std::ops::{Add, Sub};
+use std::sync::Arc;
 
 use crate::archive::Archive;
 use crate::error::{Error, Result};
@@ -71,6 +72,8 @@ pub struct Limits {
     pub max_assistant_message_chars: usize,
     /// Share of the window that a request has after [`emergency`], at most.
     pub emergency_ratio: f64,
+    /// Patterns of files' names whose last read stays whole.
+    pub pinned: Arc<[String]>,
 }
 
 impl Default for Limits {
@@ -84,6 +87,7 @@ impl Default for Limits {
             max_user_message_chars: 30_000,
             max_assistant_message_chars: 20_000,
             emergency_ratio: 0.6,
+            pinned: Arc::default(),
         }
     }
 }

@@ -45,8 +45,11 @@ pub struct Floor {
     pub limit_tokens: u64,
     /// The model the tokens were counted for.
     pub model: Option<String>,
-    /// Tokens of each part that cannot be cut, largest first: `system`, `tools`, `last_user`, `framing`.
+    /// Tokens of each part that cannot be cut, largest first: `system`, `tools`, `last_user`, `framing`; `kept`
+    /// for what the caller keeps.
     pub parts: Vec<(&'static str, u64)>,
+    /// The largest tools with their tokens.
+    pub largest_tools: Vec<(String, u64)>,
 }
 
 impl std::fmt::Display for Floor {
@@ -58,6 +61,10 @@ impl std::fmt::Display for Floor {
         write!(f, " but {} are allowed (", self.limit_tokens)?;
         for (i, (name, tokens)) in self.parts.iter().enumerate() {
             write!(f, "{}{name} {tokens}", if i == 0 { "" } else { ", " })?;
+            if *name == "tools" && !self.largest_tools.is_empty() {
+                let tools = self.largest_tools.iter().map(|(tool, tokens)| format!("`{tool}` {tokens}"));
+                write!(f, " with {}", tools.collect::<Vec<_>>().join(" and "))?;
+            }
         }
         write!(f, ")")
     }

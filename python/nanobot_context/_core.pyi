@@ -99,6 +99,8 @@ class _Settings(Protocol):
     def max_assistant_message_chars(self) -> int: ...
     @property
     def emergency_ratio(self) -> float: ...
+    @property
+    def pinned(self) -> Sequence[str]: ...
 
 class _Archive(Protocol):
     @property
@@ -232,7 +234,9 @@ def fit_messages(
     max_tokens: int,
     model: str | None = None,
     *,
+    above: int | None = None,
     tools: _Tools | None = None,
+    settings: _Settings | None = None,
     archive: _Archive | None = None,
 ) -> Fitted: ...
 def fits(
@@ -332,6 +336,7 @@ def reduce_messages(
     model: str | None = None,
     *,
     tools: _Tools | None = None,
+    settings: _Settings | None = None,
     archive: _Archive | None = None,
 ) -> Fitted: ...
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 __all__ = [
@@ -61,7 +62,9 @@ class ContextOverflowError(NanobotContextError):
         needed_tokens: Tokens that what must stay needs; 0 when a provider did not say.
         limit_tokens: Tokens that are allowed; 0 when a provider did not say.
         model: The model they were counted for.
-        parts: Tokens of each part that must stay: `system`, `tools`, `last_user`, `framing`.
+        parts: Tokens of each part that must stay: `system`, `tools`, `last_user`, `framing`; `kept`
+            for messages that the caller keeps.
+        largest_tools: The largest tools by name, at most three, with their tokens.
     """
 
     def __init__(
@@ -72,12 +75,14 @@ class ContextOverflowError(NanobotContextError):
         limit_tokens: int,
         model: str | None,
         parts: Mapping[str, int],
+        largest_tools: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         super().__init__(message)
         self.needed_tokens = needed_tokens
         self.limit_tokens = limit_tokens
         self.model = model
         self.parts = dict(parts)
+        self.largest_tools = dict(largest_tools)
 
 
 class InvalidInputError(NanobotContextError, ValueError):

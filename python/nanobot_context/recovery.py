@@ -385,7 +385,8 @@ def compress(
     short, budget = _enough(shorten, messages, window_tokens, model, tools, most)
     if budget is None:
         return short
-    return fit_messages(messages, budget, model, tools=tools, archive=archive).messages
+    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
+    return fitted.messages
 
 
 def receipt_of(
@@ -414,7 +415,8 @@ def receipt_of(
     _, budget = _enough(compressor.compress, messages, window_tokens, model, tools, most)
     if budget is None:
         return compressor.receipt
-    return fit_messages(messages, budget, model, tools=tools, archive=archive).receipt
+    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
+    return fitted.receipt
 
 
 def _enough(

@@ -351,6 +351,7 @@ class _Run:
                 error.needed_tokens,
                 self.model,
                 tools=self.tools,
+                settings=self.settings,
                 archive=self.archive,
             )
             messages, receipt = fitted.messages, fitted.receipt

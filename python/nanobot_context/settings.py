@@ -22,7 +22,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -93,6 +93,10 @@ def _is_store(value: Any) -> bool:
     return value.startswith(schemes) and value.partition("?")[0] != "sqlite:///:memory:"
 
 
+def _is_pattern(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
 def _is_path(value: Any) -> bool:
     return _is_name(value) and "\0" not in (value or "")
 
@@ -144,6 +148,11 @@ _WINDOWS = _Kind(
     ),
     lambda text: None if _parse_name(text) is None else json.loads(text),
 )
+_NAMES = _Kind(
+    "a list of file names or patterns of them",
+    lambda value: isinstance(value, list | tuple) and all(_is_pattern(name) for name in value),
+    lambda text: [name.strip() for name in text.split(",") if _parse_name(name)],
+)
 _FORMAT = _Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
 _PROMPT = _Kind(
     "a text with `{conversation_text}` and no unknown name in braces, or null",
@@ -155,6 +164,11 @@ _SECONDS = _Kind(
 )
 _SHARE = _Kind(
     "a number above 0 and at most 1", lambda value: is_number(value) and 0 < value <= 1, float
+)
+_SHARE_OR_NONE = _Kind(
+    "a number above 0 and at most 1, or null",
+    lambda value: value is None or _SHARE.accepts(value),
+    lambda text: None if _parse_name(text) is None else float(text),
 )
 _RESERVE = _Kind(
     "a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1, float
@@ -197,6 +211,9 @@ class Settings:
     """Share of the window that one tool result may fill before its middle goes."""
     tool_result_hard_limit: float = _setting(_SHARE, 0.5)
     """Share of the window that all tool results may fill together when a request has to be cut."""
+    tool_schema_limit: float | None = _setting(_SHARE_OR_NONE, None)
+    """Share of the window that tool schemas may fill before their descriptions are shortened and
+    tools are left out: see `shorten_tools`. `None` leaves them as they are."""
     context_reserve_ratio: float = _setting(_RESERVE, 0.15)
     """Share of the window that is kept free for the answer."""
     compression_model: str | None = _setting(_NAME, None)
@@ -209,6 +226,9 @@ class Settings:
     """The same for assistant messages."""
     emergency_ratio: float = _setting(_SHARE, 0.6)
     """Share of the window that an emergency compression stays under."""
+    pinned: Sequence[str] = _setting(_NAMES, (), hash=False)
+    """Files, by name or pattern (`AGENTS.md`, `docs/*.md`), whose last read stays whole when a
+    request has to be cut. So does a message of the user with a line that begins with `#pin`."""
     enable_history_summarization: bool = _setting(_SWITCH, False)
     """Whether evicted history may be summarised by a model call."""
     message_buffer_limit: int = _setting(_POSITIVE, 50)

@@ -35,19 +35,22 @@ def shorten_tools(
     model: str | None = None,
     *,
     messages: Sequence[Mapping[str, Any]] = (),
+    choice: Any = None,
 ) -> list[Any]:
     """Return tool schemas of at most `max_tokens`, as far as they can get so small.
 
     Descriptions shrink to their first sentence; then those of parameters go; then tools are left
-    out, from the last on, but for those that `messages` call. Names and types of parameters stay.
-    The same tools give the same schemas in each request of a conversation, so that the provider's
-    cache holds; those that fit come back as the same objects.
+    out, from the last on, but for those that `messages` call, that `choice` names, and that are the
+    provider's own and have no name. Names and types of parameters stay. The same tools give the
+    same schemas in each request of a conversation, so that the provider's cache holds; those that
+    fit come back as the same objects.
 
     Args:
         tools: Schemas as chat completions, Responses or Anthropic have them.
         max_tokens: Tokens that they may take.
         model: The model that tokens are counted for.
         messages: The conversation, in OpenAI's form.
+        choice: The request's `tool_choice`.
 
     Raises:
         InvalidArgumentError: An argument cannot be used.
@@ -55,7 +58,9 @@ def shorten_tools(
     """
     check_mappings("tools", tools)
     check_whole("max_tokens", max_tokens)
-    called = _called(check_messages("messages", messages))
+    needed = {""} | _called(check_messages("messages", messages))
+    if isinstance(choice, Mapping):
+        needed.add(_name(choice))
     shown: list[Any] = list(tools)
 
     def fits(some: list[Any]) -> bool:
@@ -72,7 +77,7 @@ def shorten_tools(
     for tool in reversed(shown):
         if fits(shown):
             break
-        if _name(tool) not in called:
+        if _name(tool) not in needed:
             shown = [one for one in shown if one is not tool]
     return shown
 

@@ -20,6 +20,7 @@ use super::draft::{Draft, Entry, Origin};
 use super::limits::{self, longer_than};
 use super::notes::LeftOut;
 use super::origins::Origins;
+use super::pins::Pins;
 use super::plan::{Output, Plan, Receipt};
 use super::{draft, fit, results};
 
@@ -39,6 +40,9 @@ const LOW: (f32, f32) = (0.45, 0.8);
 
 /// Of the same tokens, what older messages get at least where the newest group is so large that it would have all.
 const BESIDE_NEWEST: f64 = 0.1;
+
+/// Of the same tokens, what is pinned may have at most before anything else is weighed.
+const PINNED: f64 = 0.5;
 
 /// Of the window, the steps in which the size of system messages and tool schemas counts: a clock in the system prompt
 /// must not move a step.
@@ -100,6 +104,7 @@ impl Step {
         let limits = &request.limits;
         let view = &view[..self.at];
         let (mut draft, origins) = (draft(view, request), Origins::of(request.archive.as_ref()));
+        draft.pin(&limits.pinned);
         let last_user = crate::conversation::last_user_index(view).unwrap_or(view.len());
         limits::reasoning(&mut draft, last_user, limits.reasoning_keep_chars);
         limits::large_results(&mut draft, &origins, request.single_tokens());
@@ -111,7 +116,7 @@ impl Step {
             last_user,
             (limits.max_user_message_chars, limits.max_assistant_message_chars),
         );
-        let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request.model, Ablation::default())?;
+        let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request, Ablation::default())?;
         let system = system_tokens(&draft);
         let overhead = draft.overhead_tokens;
         let plan = draft.finish(&left_out, &origins);
@@ -181,6 +186,7 @@ struct Walk<'w, 'a> {
     old_reasoning: u64,
     /// Up to where reasoning has been looked at.
     reasoned: usize,
+    pins: Pins<'w, 'w>,
 }
 
 impl<'w, 'a> Walk<'w, 'a> {
@@ -201,6 +207,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             arrived_tokens: 0,
             old_reasoning: 0,
             reasoned: 0,
+            pins: Pins::new(&request.limits.pinned),
         }
     }
 
@@ -208,6 +215,7 @@ impl<'w, 'a> Walk<'w, 'a> {
     fn go_to(&mut self, at: usize) {
         for index in self.at..at {
             let (message, tokens) = (&self.view[index], self.arrived.tokens[index]);
+            self.pins.see(index, message);
             if message.role == Role::System {
                 self.system += tokens;
                 continue;
@@ -241,9 +249,10 @@ impl<'w, 'a> Walk<'w, 'a> {
         // Rounded up where there is room for that.
         let fixed = Some(self.fixed()).filter(|rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
         let free = self.budget - fixed - last_user;
-        let low = last_user + Tokens(free).share(self.low(free)).0;
-        let newest = last_user + self.newest_tokens() + Tokens(free).share(BESIDE_NEWEST).0;
-        let room = low.max(newest).min(self.budget - fixed);
+        let pinned = self.pinned_tokens().min(Tokens(free).share(PINNED).0);
+        let low = pinned + Tokens(free - pinned).share(self.low(free - pinned)).0;
+        let newest = pinned + self.newest_tokens() + Tokens(free).share(BESIDE_NEWEST).0;
+        let room = (last_user + low.max(newest)).min(self.budget - fixed);
         self.go_on_from(room);
         Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })
     }
@@ -274,6 +283,12 @@ impl<'w, 'a> Walk<'w, 'a> {
         }
         self.reasoned = self.reasoned.max(before_last_user);
         self.used = room.min(self.arrived_tokens - self.old_reasoning);
+    }
+
+    /// Returns the tokens of what is pinned before the last message of the user, and behind it.
+    fn pinned_tokens(&self) -> u64 {
+        let others = self.pins.indices().filter(|&index| Some(index) != self.last_user);
+        others.map(|index| self.arrived.tokens[index]).sum()
     }
 
     /// Returns the tokens that a step leaves of the newest group, where it is one of the last round.

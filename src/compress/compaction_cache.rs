@@ -145,6 +145,7 @@ fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     for number in [limits.reasoning_keep_chars, limits.max_user_message_chars, limits.max_assistant_message_chars] {
         hash.number(number as u64);
     }
+    limits.pinned.iter().for_each(|pattern| hash.text(pattern));
     if let Some(archive) = &request.archive {
         archive.names().for_each(|name| hash.text(name));
     }

@@ -11,6 +11,7 @@ use crate::tokens::{REPLY, TokenCounter};
 
 use super::notes::{Item, LeftOut, Notes};
 use super::origins::Origins;
+use super::pins::Pins;
 use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
 
 /// What in a message may be cut.
@@ -68,6 +69,8 @@ pub struct Entry {
     pub tool_call_id: Option<String>,
     /// For a result, the call it answers: its message's index in the view, and its position there.
     pub answers: Option<(usize, usize)>,
+    /// Whether it stays whole where there is room: see [`super::pins`].
+    pub is_pinned: bool,
 }
 
 impl Entry {
@@ -90,6 +93,8 @@ pub struct Draft<'v, 'a> {
     pub view: &'v [Message<'a>],
     pub counter: TokenCounter,
     pub entries: Vec<Entry>,
+    /// Messages from this index of the view on are never cut.
+    pub kept_from: usize,
     /// Tokens of tool schemas and of the start of the reply.
     pub overhead_tokens: u64,
     /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
@@ -106,7 +111,16 @@ impl<'v, 'a> Draft<'v, 'a> {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
         let (parsed, language, stands_for) = Default::default();
-        Self { view, counter, entries, overhead_tokens, parsed, before, language, stands_for }
+        Self { view, counter, entries, kept_from: view.len(), overhead_tokens, parsed, before, language, stands_for }
+    }
+
+    /// Marks what is pinned.
+    pub fn pin(&mut self, patterns: &[String]) {
+        let mut is_pinned = vec![false; self.view.len()];
+        Pins::of(self.view, patterns).indices().for_each(|index| is_pinned[index] = true);
+        for entry in &mut self.entries {
+            entry.is_pinned = entry.index().is_some_and(|index| is_pinned[index]);
+        }
     }
 
     /// Returns the tokens of the request now, without what is said of messages left out.
@@ -306,6 +320,7 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
         calls: Vec::new(),
         tool_call_id: None,
         answers: None,
+        is_pinned: false,
     }
 }
 

@@ -9,6 +9,7 @@ mod own_words;
 
 use std::sync::Arc;
 
+use crate::budget::Request;
 use crate::conversation::Group;
 use crate::error::{Error, Floor, Result};
 use crate::message::Field;
@@ -41,7 +42,7 @@ pub fn fit(
     draft: &mut Draft<'_, '_>,
     origins: &Origins<'_>,
     budget_tokens: u64,
-    model: Option<&str>,
+    request: &Request<'_>,
     by: Ablation,
 ) -> Result<LeftOut> {
     if draft.tokens() <= budget_tokens {
@@ -51,7 +52,7 @@ pub fn fit(
     let floor = protection.floor(draft);
     let floor_tokens: u64 = floor.iter().map(|(_, tokens)| tokens).sum();
     if floor_tokens > budget_tokens {
-        return Err(overflow(floor, budget_tokens, model));
+        return Err(overflow(floor, budget_tokens, request));
     }
     let mut left_out = Fit::new(draft, origins, &protection, (budget_tokens, floor_tokens), by).carry_out();
     // Where all goes and there is no place for the notes, they go too.
@@ -162,6 +163,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
         let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact);
         let rules: f32 = rules.map(|pin| pin.tokens + FRAMING).sum();
+        self.take_pinned(&mut selector);
         self.protect_newest(&mut selector, rules.min(FEW_TOKENS));
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
@@ -249,6 +251,26 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             });
             self.write_ledger(selector);
         }
+    }
+
+    /// Takes what is pinned, the newest first, as far as it has room.
+    fn take_pinned(&self, selector: &mut Selector<'_>) {
+        let limit = selector.used() + (self.room - selector.used()) * PINNED_SHARE;
+        let pinned = |group: &Group| (group.start..group.end).any(|entry| self.draft.entries[entry].is_pinned);
+        let groups = self.protection.groups.iter().enumerate().rev();
+        for (position, _) in
+            groups.filter(|(position, group)| self.protection.tiers[*position].is_some() && pinned(group))
+        {
+            let before = selector.taken();
+            let blocks = selector.blocks(position);
+            let is_pinned = |&block: &usize| self.draft.entries[self.candidates[block].entry].is_pinned;
+            selector.take_frame(position);
+            blocks.filter(is_pinned).for_each(|block| selector.take_block(block));
+            if selector.used() > limit {
+                selector.back_to(before);
+            }
+        }
+        selector.settle();
     }
 
     /// Takes the newest group where it fits beside the `rules` and what is said of the calls before it; rather no notes than a
@@ -412,6 +434,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 }
 
+/// Share of the room that what is pinned may have at most: a step leaves that much more where something is.
+const PINNED_SHARE: f32 = 0.7;
+
 /// Tokens of a message beside its text, about.
 const FRAMING: f32 = 8.0;
 
@@ -422,10 +447,16 @@ const SURE: f32 = 0.9;
 /// half of what they seem to where they become one: four rounds leave a sixteenth of the room.
 const ROUNDS: usize = 6;
 
-fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, model: Option<&str>) -> Error {
+/// The largest tools that an error names.
+const TOOLS_NAMED: usize = 3;
+
+fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, request: &Request<'_>) -> Error {
     parts.sort_by_key(|&(_, tokens)| std::cmp::Reverse(tokens));
     let needed_tokens = parts.iter().map(|(_, tokens)| tokens).sum();
-    Error::Overflow { floor: Box::new(Floor { needed_tokens, limit_tokens, model: model.map(str::to_owned), parts }) }
+    let largest_tools =
+        request.tools.map(|tools| request.counter().largest_tools(tools, TOOLS_NAMED)).unwrap_or_default();
+    let model = request.model.map(str::to_owned);
+    Error::Overflow { floor: Box::new(Floor { needed_tokens, limit_tokens, model, parts, largest_tools }) }
 }
 
 /// Returns the scoring of everything in a draft.

@@ -11,7 +11,7 @@ use crate::text::rules::{self, Claim};
 use crate::text::{elision, excerpt};
 
 use super::candidates::{placeholder, thoughts};
-use super::draft::{Draft, Slot};
+use super::draft::{Draft, Entry, Slot};
 use super::origins::Origins;
 use super::plan::Reason;
 use super::results::highest;
@@ -139,9 +139,10 @@ fn standing(text: &str, between: Range<usize>, max_chars: usize, language: Langu
 /// A message cut at fewer characters would be longer than that again with its mark.
 const MIN_MESSAGE_CHARS: usize = 400;
 
-/// Returns the texts that messages of a role say, as (entry, piece).
+/// Returns the texts that messages of a role say, as (entry, piece); without what is pinned.
 fn texts(draft: &Draft<'_, '_>, role: impl Fn(Role) -> bool) -> Vec<(usize, usize)> {
-    let entries = draft.entries.iter().enumerate().filter(|(_, entry)| entry.dropped.is_none() && role(entry.role));
+    let may_go = |entry: &Entry| entry.dropped.is_none() && !entry.is_pinned && role(entry.role);
+    let entries = draft.entries.iter().enumerate().filter(|(_, entry)| may_go(entry));
     entries
         .flat_map(|(index, entry)| {
             let says = |slot| matches!(slot, Slot::Content | Slot::Part(_));

@@ -20,6 +20,7 @@ mod limits;
 pub(crate) mod lost;
 mod notes;
 mod origins;
+mod pins;
 mod plan;
 mod priority;
 mod protection;
@@ -118,12 +119,24 @@ pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> R
 ///
 /// As [`emergency`].
 pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
-    fitted(draft(view, request), request, max_tokens, Ablation::default())
+    fit_above(view, request, max_tokens, view.len())
+}
+
+/// As [`fit`]; messages from index `above` on stay as they are, with the calls that they answer.
+///
+/// # Errors
+///
+/// As [`emergency`], for these messages, too.
+pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, above: usize) -> Result<Plan> {
+    let mut draft = draft(view, request);
+    draft.kept_from = above;
+    fitted(draft, request, max_tokens, Ablation::default())
 }
 
 fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64, by: Ablation) -> Result<Plan> {
+    draft.pin(&request.limits.pinned);
     let origins = Origins::of(request.archive.as_ref());
-    let left_out = fit::fit(&mut draft, &origins, max_tokens, request.model, by)?;
+    let left_out = fit::fit(&mut draft, &origins, max_tokens, request, by)?;
     Ok(draft.finish(&left_out, &origins))
 }
 

@@ -333,13 +333,15 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
 
     fn side(&self, position: usize) -> Side {
         let Some(message) = self.draft.message(position) else { return Side::Result(None) };
-        let takes_text = matches!(&message.content, Content::Text(text) if !is_json(text));
+        let index = self.draft.entries[position].index();
+        let is_kept = index.is_some_and(|index| index >= self.draft.kept_from);
+        let takes_text = !is_kept && matches!(&message.content, Content::Text(text) if !is_json(text));
         let is_plain = message.name.is_none() && matches!(message.content, Content::Text(_));
         match message.role {
             Role::System => Side::Edge,
             Role::User => {
-                let is_last = self.draft.entries[position].index() == self.last_user;
-                Side::User((is_plain && !is_last).then_some(position))
+                let is_last = index == self.last_user;
+                Side::User((is_plain && !is_last && !is_kept).then_some(position))
             }
             Role::Assistant => {
                 // A signature may be of the text; clients take the text away that stands beside calls, as nanobot does

@@ -1,6 +1,6 @@
 //! What is protected, and in which order it is given up.
 //!
-//! System messages and the last message of the user are never cut. The newest group of calls and results goes last, the
+//! System messages, the last message of the user and what the caller keeps are never cut. The newest group of calls and results goes last, the
 //! rest of the last round before it, and everything older first.
 
 use crate::conversation::{Group, groups, is_note};
@@ -33,11 +33,15 @@ impl Protection {
         };
         let last_user = (0..entries.len()).rev().find(is_user);
         let newest = groups.iter().rposition(|group| group.role != Role::System);
+        let is_kept = |group: &Group| {
+            let index = entries[group.start..group.end].iter().rev().find_map(Entry::index);
+            index.is_some_and(|index| index >= draft.kept_from)
+        };
         let tiers = groups
             .iter()
             .enumerate()
             .map(|(position, group)| {
-                if group.role == Role::System || Some(group.start) == last_user {
+                if group.role == Role::System || Some(group.start) == last_user || is_kept(group) {
                     None
                 } else if last_user.is_some_and(|last| group.start < last) {
                     Some(Tier::Older)
@@ -67,7 +71,19 @@ impl Protection {
         let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum();
         let last_user = self.last_user.map_or(0, |index| draft.entries[index].tokens());
         let reply = crate::tokens::REPLY;
-        vec![("system", system), ("last_user", last_user), ("tools", draft.overhead_tokens - reply), ("framing", reply)]
+        let mut parts = vec![
+            ("system", system),
+            ("last_user", last_user),
+            ("tools", draft.overhead_tokens - reply),
+            ("framing", reply),
+        ];
+        if draft.kept_from < draft.view.len() {
+            let stays = self.groups.iter().zip(&self.tiers).filter(|(_, tier)| tier.is_none());
+            let kept =
+                stays.map(|(group, _)| draft.entries[group.start..group.end].iter().map(Entry::tokens).sum::<u64>());
+            parts.push(("kept", kept.sum::<u64>() - system - last_user));
+        }
+        parts
     }
 }
 

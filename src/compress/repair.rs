@@ -237,6 +237,7 @@ impl<'m> Calls<'m> {
                 calls: Vec::new(),
                 tool_call_id: None,
                 answers: None,
+                is_pinned: false,
             }
         })
     }

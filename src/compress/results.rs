@@ -25,7 +25,8 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_toke
     let protection = Protection::of(draft);
     let mut candidates = candidates(draft, origins, &protection, &[]);
     candidates.retain(|candidate| {
-        draft.entries[candidate.entry].role == Role::Tool && protection.tiers[candidate.group] == Some(Tier::Older)
+        let entry = &draft.entries[candidate.entry];
+        entry.role == Role::Tool && !entry.is_pinned && protection.tiers[candidate.group] == Some(Tier::Older)
     });
     let total = result_tokens(draft);
     let may_go: u64 = candidates.iter().map(|candidate| candidate.full).sum();

@@ -1,5 +1,7 @@
 //! Arguments other than messages.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyList, PyMapping, PySequence, PyString};
@@ -128,7 +130,20 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
         max_user_message_chars: chars("max_user_message_chars")?,
         max_assistant_message_chars: chars("max_assistant_message_chars")?,
         emergency_ratio: ratio("emergency_ratio")?,
+        pinned: pinned(&attribute("pinned")?)?,
     })
+}
+
+/// Returns the patterns of the files that are pinned.
+fn pinned(value: &Bound<'_, PyAny>) -> PyResult<Arc<[String]>> {
+    let patterns = if is_sequence(value) { value.extract::<Vec<String>>().ok() } else { None };
+    patterns.map(Arc::from).map_or_else(
+        || {
+            let problem = format!("must be a list of file names or patterns, got {}", format_value(value));
+            Err(Error::argument("settings.pinned", problem)).or_raise(value.py())
+        },
+        Ok,
+    )
 }
 
 /// Return what of a store's URL may be shown: no user, no password, no options.

@@ -103,13 +103,14 @@ impl Compressor {
             max_user_message_chars,
             max_assistant_message_chars,
             emergency_ratio,
+            ref pinned,
         } = this.limits;
         let ratios = [tool_result_soft_limit, tool_result_hard_limit, context_reserve_ratio, emergency_ratio];
         let chars = [reasoning_keep_chars, max_user_message_chars, max_assistant_message_chars];
         let archive = this.archive.as_ref().map(|archive| archive.object.clone_ref(py));
         let receipt = this.receipt(py);
         let kept = (this.context_window, this.model.clone(), this.tools.clone(), this.max_output_tokens);
-        reduced(slf, (kept, ratios, chars, archive, receipt))
+        reduced(slf, (kept, ratios, chars, pinned.to_vec(), archive, receipt))
     }
 
     #[staticmethod]
@@ -117,6 +118,7 @@ impl Compressor {
         kept: (u64, Option<String>, Option<String>, Option<u64>),
         ratios: [f64; 4],
         chars: [usize; 3],
+        pinned: Vec<String>,
         archive: Option<&Bound<'_, PyAny>>,
         receipt: Option<Py<Receipt>>,
     ) -> PyResult<Self> {
@@ -130,6 +132,7 @@ impl Compressor {
             max_user_message_chars,
             max_assistant_message_chars,
             emergency_ratio,
+            pinned: pinned.into(),
         };
         let (context_window, model, tools, max_output_tokens) = kept;
         let (cache, archive, receipt) = (CompactionCache::default(), Archive::of(archive)?, Mutex::new(receipt));

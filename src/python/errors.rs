@@ -77,6 +77,11 @@ fn exception(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
                 parts.set_item(name, tokens)?;
             }
             fields.set_item("parts", parts)?;
+            let largest_tools = PyDict::new(py);
+            for (name, tokens) in &floor.largest_tools {
+                largest_tools.set_item(name, tokens)?;
+            }
+            fields.set_item("largest_tools", largest_tools)?;
             "ContextOverflowError"
         }
     };

@@ -283,7 +283,9 @@ pub fn emergency_compress<'py>(
 ///
 /// Calls and results are repaired; nothing else is changed where that is enough. Otherwise the older
 /// rounds are shortened first, the newest group of calls and results last, system messages and the
-/// last message of the user never. `archive` is as in `compress_messages`.
+/// last message of the user never. With `above`, only messages before that index are cut: what comes
+/// behind it stays, with the calls that it answers. Of `settings`, `pinned` counts. `archive` is as in
+/// `compress_messages`.
 ///
 /// Raises:
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
@@ -292,46 +294,53 @@ pub fn emergency_compress<'py>(
 ///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, archive=None))]
+#[pyo3(signature = (messages, max_tokens, model=None, *, above=None, tools=None, settings=None, archive=None))]
+#[allow(clippy::too_many_arguments)] // keywords, for those who call it
 pub fn fit_messages<'py>(
     messages: &Bound<'py, PyAny>,
     max_tokens: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
+    above: Any<'_, 'py>,
     tools: Any<'_, 'py>,
+    settings: Any<'_, 'py>,
     archive: Any<'_, 'py>,
 ) -> PyResult<Fitted> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
-    let request = call.request(max_tokens, compress::Limits::default());
+    let above = optional_whole(above, "above")?.and_then(|above| usize::try_from(above).ok());
+    let request = call.request(max_tokens, limits(settings)?);
     call.with_view(|view, counter| {
         if compress::is_within(&view.messages, &request, max_tokens) {
             return Fitted::whole(&call);
         }
-        call.planned_for(view, counter, &request, |view, request| compress::fit(view, request, max_tokens))
+        call.planned_for(view, counter, &request, |view, request| {
+            compress::fit_above(view, request, max_tokens, above.unwrap_or(view.len()))
+        })
     })?
 }
 
 /// Return `messages` within `max_tokens` for the next attempt after a refusal.
 ///
 /// Reasoning before the last message of the user goes, as far as the provider does not want it back;
-/// then as `fit_messages`.
+/// then as `fit_messages`. Of `settings`, `pinned` counts.
 ///
 /// Raises:
 ///     ContextOverflowError: As `fit_messages`.
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
-#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, archive=None))]
+#[pyo3(signature = (messages, max_tokens, model=None, *, tools=None, settings=None, archive=None))]
 pub fn reduce_messages<'py>(
     messages: &Bound<'py, PyAny>,
     max_tokens: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
     tools: Any<'_, 'py>,
+    settings: Any<'_, 'py>,
     archive: Any<'_, 'py>,
 ) -> PyResult<Fitted> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
-    let request = call.request(max_tokens, compress::Limits::default());
+    let request = call.request(max_tokens, limits(settings)?);
     call.planned(&request, |view, request| compress::reduce(view, request, max_tokens))
 }
 

@@ -260,21 +260,24 @@ impl<'s> Selector<'s> {
         self.used
     }
 
-    /// Takes a group with all that is in it.
-    pub fn take_whole(&mut self, group: usize) {
+    /// Takes a group with its texts at their shortest.
+    pub fn take_frame(&mut self, group: usize) {
         if !self.is_open[group] {
             self.open(group);
         }
+    }
+
+    /// Takes a group with all that is in it.
+    pub fn take_whole(&mut self, group: usize) {
+        self.take_frame(group);
         for block in self.blocks_of[group].clone() {
             self.take_block(block);
         }
     }
 
-    fn take_block(&mut self, block: usize) {
-        let group = self.blocks[block].group;
-        if !self.is_open[group] {
-            self.open(group);
-        }
+    /// Takes a block with all of its parts, and its group.
+    pub fn take_block(&mut self, block: usize) {
+        self.take_frame(self.blocks[block].group);
         for unit in self.ranges[block].clone() {
             if !self.units[unit].is_taken {
                 let tokens = self.unit_tokens(unit);
@@ -286,9 +289,7 @@ impl<'s> Selector<'s> {
     /// Takes a part of a block, and its group.
     pub fn take_part(&mut self, block: usize, part: usize) {
         let unit = self.ranges[block].start + part;
-        if !self.is_open[self.blocks[block].group] {
-            self.open(self.blocks[block].group);
-        }
+        self.take_frame(self.blocks[block].group);
         if !self.units[unit].is_taken {
             let tokens = self.unit_tokens(unit);
             self.take(unit, tokens);

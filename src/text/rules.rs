@@ -164,6 +164,17 @@ fn claimed(text: &str, claims: &[Claim]) -> impl Iterator<Item = Range<usize>> {
     said(text).claims.into_iter().filter(|(claim, _)| claims.contains(claim)).map(|(_, sentence)| sentence)
 }
 
+/// Returns whether a line of `text` begins with `#pin` or `#固定`: the user wants it to stay. O(n).
+pub fn is_pinned(text: &str) -> bool {
+    text.split('\n').any(is_pinned_line)
+}
+
+fn is_pinned_line(line: &str) -> bool {
+    let Some(word) = line.strip_prefix(['#', '＃']) else { return false };
+    let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t', '\r', ':', '：']);
+    word.starts_with("固定") || word.strip_prefix("pin").is_some_and(is_end)
+}
+
 /// What the user says in a text.
 #[derive(Debug, Default)]
 pub struct Said {
@@ -187,6 +198,10 @@ pub fn said(text: &str) -> Said {
             }
         } else {
             this.typed_bytes += line.len();
+        }
+        if is_pinned_line(&text[line.clone()]) && line.len() <= MAX_RULE_BYTES {
+            this.claims.push((Claim::Rule, line.start..line.start + text[line.clone()].trim_end().len()));
+            continue;
         }
         for sentence in sentences(&text[line.clone()]) {
             let sentence = line.start + sentence.start..line.start + sentence.end;

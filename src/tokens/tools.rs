@@ -35,6 +35,18 @@ impl TokenCounter {
             .map_or_else(|| self.by_content(schemas, TOOLS_BOUND, |text| self.text_bound(text)), u64::from)
     }
 
+    /// Returns the `most` largest of tool schemas by name, the largest first.
+    pub fn largest_tools(&self, schemas: &str, most: usize) -> Vec<(String, u64)> {
+        let Ok(Value::Array(tools)) = serde_json::from_str(schemas) else { return Vec::new() };
+        let schemas = Schemas { text: |text: &str| u64::from(self.text(text)) };
+        let name = |tool: &Value| Some(tool.get("function").unwrap_or(tool).get("name")?.as_str()?.to_owned());
+        let mut sizes: Vec<(String, u64)> =
+            tools.iter().filter_map(|tool| Some((name(tool)?, schemas.tool(tool)))).collect();
+        sizes.sort_by_key(|&(_, tokens)| std::cmp::Reverse(tokens));
+        sizes.truncate(most);
+        sizes
+    }
+
     fn by_content(&self, schemas: &str, salt: u8, text: impl Fn(&str) -> u64) -> u64 {
         let count = || u32::try_from(Schemas { text }.all(schemas)).unwrap_or(u32::MAX);
         u64::from(cache::by_content(schemas, self.family.id | salt, count))

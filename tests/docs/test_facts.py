@@ -26,7 +26,8 @@ def test_every_setting_is_listed_with_its_variable_and_default(page: Path) -> No
     listed = {key: (variable, json.loads(default)) for key, variable, default in rows}
     assert len(listed) == len(rows)
     assert listed == {
-        camel_case(item.name): (env_name(item.name), item.default) for item in fields(Settings)
+        camel_case(item.name): (env_name(item.name), json.loads(json.dumps(item.default)))
+        for item in fields(Settings)
     }
 
 

@@ -1,6 +1,6 @@
 //! Histories as providers, agents and mistakes make them.
 
-use nanobot_context::compress::{Archive, Request};
+use nanobot_context::compress::{Archive, Limits, Request};
 use nanobot_context::message::Media;
 use nanobot_context::{Field, Role};
 use proptest::collection::vec;
@@ -60,7 +60,20 @@ impl Case {
     pub fn request(&self, window_tokens: u64) -> Request<'static> {
         // Every promise holds with originals kept and without.
         let archive = (self.thousandths % 2 == 1).then(|| Archive::new(".nanobot-context/results").unwrap());
-        Request { archive, ..Request::new(self.model, self.tools, window_tokens) }
+        let pinned: &[String] = if self.pins_files() { &["*".to_owned()] } else { &[] };
+        let limits = Limits { pinned: pinned.into(), ..Limits::default() };
+        Request { archive, limits, ..Request::new(self.model, self.tools, window_tokens) }
+    }
+
+    /// Returns whether all files are pinned.
+    fn pins_files(&self) -> bool {
+        self.thousandths.is_multiple_of(5)
+    }
+
+    /// Returns whether a file or a message may be pinned.
+    pub fn has_pins(&self) -> bool {
+        self.pins_files()
+            || self.messages.iter().any(|message| message.texts().iter().any(|text| text.starts_with(PIN)))
     }
 
     /// Returns the tokens of the messages as they came.
@@ -182,8 +195,12 @@ fn text(usual_bytes: usize) -> BoxedStrategy<String> {
     prop_oneof![9 => made, 1 => any::<String>()].boxed()
 }
 
+/// What pins a message.
+const PIN: &str = "#pin ";
+
 fn user() -> impl Strategy<Value = Owned> {
-    text(200).prop_map(|text| Owned::new(Role::User, text))
+    let pin = prop_oneof![39 => Just(""), 1 => Just(PIN)];
+    (pin, text(200)).prop_map(|(pin, text)| Owned::new(Role::User, format!("{pin}{text}")))
 }
 
 fn parts() -> impl Strategy<Value = Says> {

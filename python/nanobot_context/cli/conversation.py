@@ -104,6 +104,15 @@ def compress(
             show_default=False,
         ),
     ] = None,
+    above: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MESSAGE",
+            min=0,
+            help="With `--max-tokens`: cut only what is before this one, counted from 0.",
+            show_default=False,
+        ),
+    ] = None,
     emergency: Annotated[
         bool, typer.Option("--emergency", help="Below 60 % of the window: what helps at once.")
     ] = False,
@@ -129,6 +138,7 @@ def compress(
       nanobot-context compress chat.json --model gpt-4o -o small.json --receipt
       nanobot-context compress chat.jsonl --window 32000 | head
       nanobot-context compress chat.json --max-tokens 8000 --json > small.json
+      nanobot-context compress chat.json --max-tokens 8000 --above 40 > small.json
     """
     conversation = read_conversation(file)
     model = model or conversation.model
@@ -138,10 +148,12 @@ def compress(
             if window is not None or emergency:
                 output.fail("`--max-tokens` goes with neither `--window` nor `--emergency`")
             fitted = fit_messages(
-                conversation.messages, max_tokens, model, tools=conversation.tools
+                conversation.messages, max_tokens, model, above=above, tools=conversation.tools
             )
             messages, made = fitted.messages, fitted.receipt
         else:
+            if above is not None:
+                output.fail("`--above` goes with `--max-tokens`")
             if window is None and model is None:
                 output.fail("nothing says how large the window is\nhint: `--window` or `--model`")
             compressor = Compressor(

@@ -156,6 +156,7 @@ class Exchange:
                     max(max_tokens - reserved, 0),
                     self.request.model,
                     tools=self.request.tools,
+                    settings=self.fitter.settings,
                     archive=self.fitter.archive_of(self.request),
                 )
             except ContextOverflowError as floor:

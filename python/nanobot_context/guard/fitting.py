@@ -28,6 +28,7 @@ from nanobot_context.recovery import (
     receipt_of,
     with_reasoning,
 )
+from nanobot_context.tools import shorten_tools
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -75,6 +76,15 @@ class Fitter:
         if not request.goes_on(messages):
             max_tokens = room.limit(messages)
         return Attempt(messages, max_tokens), budget
+
+    def shown_tools(self, request: Request, tools: list[Any], choice: Any) -> list[Any] | None:
+        """Return what `tools` become within their share of the window; `None` where they stay."""
+        share, window = self.settings.tool_schema_limit, self.window(request)
+        if share is None or not window.tokens:
+            return None
+        limit = int(window.tokens * share)
+        shown = shorten_tools(tools, limit, request.model, messages=request.messages, choice=choice)
+        return None if is_same(shown, tools) else shown
 
     def _wanted(self, request: Request, messages: list[Message]) -> list[Message]:
         """Return `messages`, with the model's reasoning where it is known to be wanted."""
@@ -138,6 +148,7 @@ class Fitter:
                 budget - min(reserved, ESSENTIAL_TOKENS),
                 request.model,
                 tools=request.tools,
+                settings=self.settings,
                 archive=self.archive_of(request),
             )
             request.trace.shortened(messages, lambda _: reduced.receipt)

@@ -52,6 +52,7 @@ class Guard:
         inside a subagent `ContextOverflowError` is raised instead, which nanobot reports as the
         subagent's failure.
         """
+        request = fused("shorten tool schemas", lambda: self._offered(request), request)
         token = _in_flight.set(True)
         request.trace.is_subagent = _in_subagent.get()
         try:
@@ -59,6 +60,12 @@ class Guard:
         finally:
             _in_flight.reset(token)
             self.telemetry.ended(request, self.fitter)
+
+    def _offered(self, request: Request) -> Request:
+        if self.fitter.settings.tool_schema_limit is None or not request.tools:
+            return request
+        shown = self.fitter.shown_tools(request, request.tools, request.choice)
+        return request if shown is None else request.offering(shown)
 
     async def _run(self, request: Request) -> Any:
         try:

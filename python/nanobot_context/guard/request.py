@@ -17,6 +17,9 @@ Message = dict[str, Any]
 _CHAT_PARAMETERS = ("messages", "tools", "model", "max_tokens", "temperature")
 
 
+Send = Callable[[list[Message], int | None], Awaitable[Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """What nanobot 0.3.5 sends in place of messages where a provider speaks OpenAI's Responses.
@@ -45,7 +48,7 @@ class Request:
     tools: list[dict[str, Any]] | None
     model: str | None
     max_tokens: int | None
-    send: Callable[[list[Message], int | None], Awaitable[Any]]
+    send: Send
     fallbacks: tuple[str, ...] = ()
     """The models that get the same messages when this one fails."""
     endpoint: str = ""
@@ -56,8 +59,17 @@ class Request:
     """nanobot's provider, by which is known who asks."""
     state: State | None = None
     """What goes out instead of the messages as long as they are the caller's own list."""
+    choice: Any = None
+    """The request's `tool_choice`."""
+    offer: Callable[[list[dict[str, Any]]], Send] | None = None
+    """Returns `send` with other tool schemas; `None` where they cannot be replaced."""
     trace: Trace = field(default_factory=Trace, compare=False, repr=False)
     """What is noted of it."""
+
+    def offering(self, tools: list[dict[str, Any]]) -> Request:
+        """Return the same request with other tool schemas."""
+        assert self.offer is not None
+        return replace(self, tools=tools, send=self.offer(tools))
 
     def goes_on(self, messages: list[Message]) -> bool:
         """Return whether the provider gets the state instead of `messages`."""
@@ -115,8 +127,10 @@ class Call:
         max_tokens = self.get("max_tokens")
         limit = max_tokens if isinstance(max_tokens, int) else None
 
-        def changed(new_messages: list[Message], new_limit: int | None) -> dict[str, Any]:
-            changes: dict[str, Any] = {}
+        def changed(
+            new_messages: list[Message], new_limit: int | None, shown: list[dict[str, Any]] | None
+        ) -> dict[str, Any]:
+            changes: dict[str, Any] = {} if shown is None else {"tools": shown}
             if new_messages is not messages:
                 changes["messages"] = new_messages
                 context = self.get("provider_context")
@@ -127,22 +141,29 @@ class Call:
                 changes["max_tokens"] = new_limit
             return changes
 
-        def send(new_messages: list[Message], new_limit: int | None) -> Awaitable[Any]:
-            own: dict[str, Any] = {}
-            changes = fused("replace a request", lambda: changed(new_messages, new_limit), own)
-            args, kwargs = self.replaced(**changes)
-            return original(*args, **kwargs)
+        def offer(shown: list[dict[str, Any]] | None) -> Send:
+            def send(new_messages: list[Message], new_limit: int | None) -> Awaitable[Any]:
+                own: dict[str, Any] = {}
+                changes = fused(
+                    "replace a request", lambda: changed(new_messages, new_limit, shown), own
+                )
+                args, kwargs = self.replaced(**changes)
+                return original(*args, **kwargs)
+
+            return send
 
         return Request(
             messages=messages,
             tools=self.get("tools") or None,
             model=self.get("model") or _text(provider.get_default_model()),
             max_tokens=limit,
-            send=send,
+            send=offer(None),
             fallbacks=_fallbacks(provider),
             endpoint=address_of(provider),
             is_shown=self.get("on_content_delta") is not None,
             asked=provider,
+            choice=self.get("tool_choice"),
+            offer=offer,
             state=_state(self.get("provider_context"), provider, self.get("model")),
         )
 

@@ -78,6 +78,7 @@ function showHead() {
   byId("facts").append(
     report.model === null ? t("no model named") : quoted(report.model), ` · ${t("window {0}", say(report.window))} · ${t(counts)}`,
     report.isRecord ? fragment(" · ", quoted(report.windowSource ?? "")) : ` · ${t("a replay, not what was sent")}`,
+    report.tools.length ? ` · ${t("largest tools: {0}", report.tools.map(([name, tokens]) => `${name} ${say(tokens)}`).join(", "))}` : "",
   );
   byId("figures").append(...figures().map(([name, number, note, kind]) => el("div", { class: kind },
     el("dt", {}, t(name)), el("dd", { class: "big" }, number), el("dd", { class: "small" }, note))));

@@ -14,6 +14,7 @@ from nanobot_context._core import __version__, count_tokens
 from nanobot_context.arguments import is_number
 from nanobot_context.message_texts import message_text, replaced_by, tool_names
 from nanobot_context.report.places import Places, places_of
+from nanobot_context.tools import largest_tools
 
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
@@ -28,6 +29,7 @@ _MAX_TEXT = 200_000
 # The order of the stacks, from the bottom.
 _PARTS: tuple[str, ...] = ("system", "schemas", "user", "assistant", "tool")
 _RECORDED_PARTS: tuple[str, ...] = ("fixed", "conversation")
+_TOOLS_SHOWN = 3
 _SCHEMAS = ("tools", "framing")
 _LOST_SHOWN = 20
 
@@ -75,6 +77,7 @@ def render(
         requests = [_request(request, redact) for request in replayed.requests]
         cuts = list(_cuts(replayed, messages, redact))
         parts = _PARTS
+        tools = largest_tools(conversation.tools or [], model)
     else:
         model, window, counted = records[-1].model, records[-1].window_tokens, "reported"
         places = places_of(records, messages)
@@ -83,6 +86,7 @@ def render(
             requests.append(_recorded(record, place, redact))
             cuts += _recorded_cuts(number, record, place, messages)
         parts = _RECORDED_PARTS
+        tools = list(records[-1].tools)
     return {
         "version": __version__,
         "isRecord": replayed is None,
@@ -93,6 +97,7 @@ def render(
         "counted": counted,
         "window": window,
         "windowSource": records[-1].window_source if replayed is None else None,
+        "tools": tools[:_TOOLS_SHOWN],
         "parts": parts,
         "requests": requests,
         "messages": list(_messages(conversation, replayed, model, texts)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nanobot_context.guard.exchange import Answer, Exchange, protected
@@ -124,6 +124,14 @@ class _Wire:
             endpoint=endpoint,
             is_shown=form.is_streamed,
         )
+        if protection.fitter.settings.tool_schema_limit is not None and form.given_tools:
+            fused("shorten tool schemas", lambda: self._shorten_tools(protection.fitter), None)
+
+    def _shorten_tools(self, fitter: Fitter) -> None:
+        form = self._form
+        choice = form.body.get("tool_choice")
+        form.shown_tools = fitter.shown_tools(self.request, form.given_tools, choice)
+        self.request = replace(self.request, tools=form.tools)
 
     def began(self, exchange: Exchange) -> None:
         """Remember the exchange, which learns from a stream when that has ended."""
@@ -151,7 +159,8 @@ class _Wire:
     def _content(self, messages: list[Message], max_tokens: int | None) -> bytes | None:
         """Return the body; `None` where it is the one that came."""
         form, body = self._form, self._form.body
-        if max_tokens != form.max_tokens or not is_same(messages, form.messages):
+        is_changed = max_tokens != form.max_tokens or form.shown_tools is not None
+        if is_changed or not is_same(messages, form.messages):
             body = form.replaced(messages, max_tokens)
         if self._cache_breakpoints:
             body = with_breakpoints(form, body)

@@ -30,12 +30,14 @@ class Form:
         body: The body as it came.
         limit_name: The key of the limit for the answer.
         messages: What it says, as messages.
+        shown_tools: Tool schemas that go out in place of the body's; `None` for these.
     """
 
     def __init__(self, body: Json) -> None:
         self.body = body
         self.limit_name = self._limit_name()
         self.messages = self._read()
+        self.shown_tools: list[Json] | None = None
 
     @property
     def model(self) -> str | None:
@@ -52,10 +54,14 @@ class Form:
     @property
     def tools(self) -> list[Json] | None:
         """The tool schemas, as OpenAI's chat API has them."""
+        tools = self.given_tools if self.shown_tools is None else self.shown_tools
+        return [_schema(tool) for tool in tools] or None
+
+    @property
+    def given_tools(self) -> list[Json]:
+        """The tool schemas as they came."""
         tools = self.body.get("tools")
-        if not isinstance(tools, list) or not tools:
-            return None
-        return [_schema(tool) for tool in tools if isinstance(tool, dict)]
+        return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
     @property
     def is_streamed(self) -> bool:
@@ -69,6 +75,8 @@ class Form:
             body.update(self._written(messages))
         if max_tokens != self.max_tokens:
             body.update(self._limited(max_tokens))
+        if self.shown_tools is not None:
+            body["tools"] = self.shown_tools
         return body
 
     def _limit_name(self) -> str:

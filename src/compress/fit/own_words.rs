@@ -17,7 +17,7 @@ use crate::compress::protection::{Protection, Tier};
 /// Share of the room up to which what holds from then on is kept before anything else is weighed: where it is rare among
 /// what the user says, and where it is [`OFTEN`] said.
 const RARE_SHARE: f32 = 0.5;
-const PINNED_SHARE: f32 = 0.04;
+const OFTEN_SHARE: f32 = 0.04;
 /// Tokens that what holds from then on may always have, as long as it leaves as much to all else.
 pub(super) const FEW_TOKENS: f32 = 200.0;
 /// Share of what the user says from which on claims are usual.
@@ -76,14 +76,14 @@ impl Fit<'_, '_, '_> {
         } else if says_little || talk * 2.0 <= all {
             (OWN_SHARE_OF_WORK, usize::MAX)
         } else {
-            (PINNED_SHARE, 1)
+            (OFTEN_SHARE, 1)
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
             // What every other sentence is like tells nothing apart.
             claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
-            let pinned = room(PINNED_SHARE + (RARE_SHARE - PINNED_SHARE) * rare);
+            let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
             let limit = match claim {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),

@@ -115,6 +115,7 @@ class Script:
         self.answers = list(answers)
         self.sent: list[list[Message]] = []
         self.limits: list[int] = []
+        self.tools: list[Any] = []
 
     def next(self, messages: list[Message], max_tokens: int) -> Any:
         self.sent.append(messages)
@@ -135,6 +136,7 @@ def make_provider(classes: NanobotClasses, script: Script) -> Any:
             max_tokens: int = 4096,
             temperature: float = 0.7,
         ) -> Any:
+            script.tools.append(tools)
             return script.next(messages, max_tokens)
 
         def get_default_model(self) -> str:

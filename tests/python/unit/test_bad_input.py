@@ -688,6 +688,8 @@ class Knobs:
         ("emergency_ratio", None, "must be a number, got None"),
         ("emergency_ratio", "0.5", "must be a number, got '0.5'"),
         ("emergency_ratio", Unprintable(), "must be a number, got `Unprintable`"),
+        ("pinned", "a.md", "must be a list of file names or patterns, got 'a.md'"),
+        ("pinned", [1], "must be a list of file names or patterns, got [1]"),
         ("reasoning_keep_chars", -1, "must be a non-negative integer, got -1"),
         ("max_user_message_chars", 1.5, "must be a non-negative integer, got 1.5"),
         ("max_assistant_message_chars", True, "must be a non-negative integer, got True"),

@@ -142,7 +142,7 @@ def test_what_must_stay_and_is_too_large_is_named_part_by_part() -> None:
     assert str(error) == (
         f"what must stay needs {error.needed_tokens} tokens for `gpt-4o` but 2399 are allowed "
         f"(system {error.parts['system']}, last_user {error.parts['last_user']}, "
-        f"tools {error.parts['tools']}, framing 3)"
+        f"tools {error.parts['tools']} with `f` {error.largest_tools['f']}, framing 3)"
     )
 
 

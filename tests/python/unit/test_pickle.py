@@ -130,7 +130,7 @@ def test_a_compressor_comes_back_and_compresses_the_same(
     tmp_path: Path, by: Callable[[Any], Any]
 ) -> None:
     tools = [{"type": "function", "function": {"name": "f", "description": "word " * 20}}]
-    settings = Settings(emergency_ratio=0.4, max_assistant_message_chars=500)
+    settings = Settings(emergency_ratio=0.4, pinned=["a.md"], max_assistant_message_chars=500)
     archive = Archive(tmp_path / "results", shown="results")
     compressor = Compressor(900, "gpt-4o", tools=tools, settings=settings, archive=archive)
     compressed = compressor.compress(conversation())

@@ -20,6 +20,8 @@ from nanobot_context.conversations import Conversation
 from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.replay import replay
 from nanobot_context.report import report_page, write_report
+from nanobot_context.report.render import render
+from nanobot_context.tools import largest_tools
 
 Message = dict[str, Any]
 
@@ -330,6 +332,8 @@ def test_the_model_and_the_tools_of_a_request_body_count(tmp_path: Path) -> None
     assert replayed.model == "gpt-4o"
     assert replayed.requests[0].before["tools"] > 0
     assert told == [(1, 3), (2, 3), (3, 3)]
+    data = render(conversation, replayed, [], {})
+    assert data["tools"] == largest_tools([schema], "gpt-4o")
 
 
 def test_a_report_that_cannot_be_made_leaves_no_file(tmp_path: Path) -> None:

@@ -169,3 +169,27 @@ def test_the_smallest_window_of_a_chain_of_models_counts(
     alone, in_chain = script.sent
     assert alone is messages
     assert count_tokens(in_chain, "gpt-4o") <= 0.85 * 16_385 < count_tokens(messages, "gpt-4o")
+
+
+def test_tool_schemas_stay_within_their_share_where_that_is_set(
+    classes: NanobotClasses, install: Callable[..., installer.Status], generation: str
+) -> None:
+    def tool(name: str) -> dict[str, Any]:
+        function = {"name": name, "description": "Do it. " + f"{name} and more of it " * 400}
+        return {"type": "function", "function": function}
+
+    tools, messages = [tool("one"), tool("two"), tool("three")], conversation(2, 10)
+    install(shaped(classes, generation), tool_schema_limit=0.1)
+    script = Script(error(TOO_LONG), LLMResponse("fine"))
+    before = copy.deepcopy(tools)
+    call(make_provider(classes, script), messages=messages, tools=tools)
+    assert tools == before
+    # A repair sends the same ones.
+    assert script.tools[0] == script.tools[1]
+    assert [one["function"]["description"] for one in script.tools[0]] == ["Do it."] * 3
+    assert count_tokens([], "gpt-4o", tools=script.tools[0]) <= WINDOW * 0.1
+    installer.uninstall()
+    install(shaped(classes, generation))
+    script = Script(LLMResponse("fine"))
+    call(make_provider(classes, script), messages=messages, tools=tools)
+    assert script.tools[0] is tools

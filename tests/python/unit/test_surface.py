@@ -189,7 +189,13 @@ def test_every_exception_is_raised(name: str) -> None:
 
 def test_exceptions_carry_their_fields() -> None:
     fields = {
-        "ContextOverflowError": ["needed_tokens", "limit_tokens", "model", "parts"],
+        "ContextOverflowError": [
+            "needed_tokens",
+            "limit_tokens",
+            "model",
+            "parts",
+            "largest_tools",
+        ],
         "InvalidMessageError": ["index", "field"],
         "InvalidArgumentError": ["argument"],
         "ConversationFileError": ["path", "line", "column"],

@@ -82,3 +82,11 @@ def test_chinese_ends_a_sentence_without_a_space() -> None:
 def test_what_cannot_be_used_is_said(wrong: dict[str, Any]) -> None:
     with pytest.raises(NanobotContextError):
         shorten_tools(**{"tools": TOOLS, "max_tokens": 5, **wrong})
+
+
+def test_what_a_request_names_and_what_has_no_name_stays() -> None:
+    tools = [*TOOLS, {"type": "web_search"}, tool("chosen")]
+    chosen = {"type": "function", "function": {"name": "chosen"}}
+    shown = shorten_tools(tools, 1, MODEL, choice=chosen)
+    assert [one.get("function", one).get("name") for one in shown] == [None, "chosen"]
+    assert shorten_tools(tools, 1, MODEL, choice="auto") == [{"type": "web_search"}]

@@ -319,3 +319,43 @@ def test_requests_of_a_wrapped_client_are_recorded_beside_nanobots(
     assert sum(len(record.refusals) for record in records) == server.refusals
     assert all(record.tokens_after == record.prompt_tokens for record in records)
     assert read_records(tmp_path / "config.json") == []
+
+
+# Tool schemas ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", ["chat", "responses", "messages"])
+def test_tool_schemas_stay_within_their_share_where_that_is_set(
+    server: ModelServer, api: str
+) -> None:
+    def function(name: str, key: str) -> dict[str, Any]:
+        said = "Do it. " + f"{name} and more of it " * 400
+        return {"name": name, "description": said, key: {"type": "object", "properties": {}}}
+
+    names = ("one", "two")
+    settings = nanobot_context.Settings(tool_schema_limit=0.05)
+    said: Any = [{"role": "user", "content": "Hi."}]
+    with (
+        openai_client(server) as client,
+        anthropic.Anthropic(api_key="k", base_url=server.url, max_retries=0) as other,
+    ):
+        given: list[dict[str, Any]] = [{"settings": settings}, {}]
+        for options in given:
+            options["context_window"] = WINDOW
+            ours: Any = nanobot_context.wrap(client, **options)
+            if api == "chat":
+                tools: Any = [
+                    {"type": "function", "function": function(n, "parameters")} for n in names
+                ]
+                ours.chat.completions.create(model=MODEL, messages=said, tools=tools)
+            elif api == "responses":
+                tools = [{"type": "function", **function(n, "parameters")} for n in names]
+                ours.responses.create(model=MODEL, input=said, tools=tools)
+            else:
+                tools = [function(n, "input_schema") for n in names]
+                wrapped: Any = nanobot_context.wrap(other, **options)
+                wrapped.messages.create(model=CLAUDE, messages=said, max_tokens=9, tools=tools)
+    shown, whole = (asked.body["tools"] for asked in server.asked)
+    assert [one.get("function", one)["description"] for one in shown] == ["Do it."] * 2
+    assert [one.get("function", one)["name"] for one in shown] == ["one", "two"]
+    assert whole == tools

@@ -1,0 +1,150 @@
+//! What stays whole because the user said so: messages with a marker, and the last reads of files that a pattern names.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::conversation::is_note;
+use crate::message::{Content, Message, Part, Role, Text, ToolCall};
+use crate::text::rules::is_pinned;
+use crate::tools::{Effect, has_failed, path_in};
+
+/// What is pinned in a conversation that is seen message by message. It follows from the messages so far alone.
+pub struct Pins<'p, 'v> {
+    patterns: &'p [String],
+    /// Of the newest message that has some.
+    calls: &'v [ToolCall<'v>],
+    /// Messages of the user, by index.
+    said: Vec<usize>,
+    /// By file and arguments: the index of the result.
+    reads: HashMap<(String, &'v str), usize>,
+}
+
+impl<'p, 'v> Pins<'p, 'v> {
+    /// Starts with no message seen.
+    pub fn new(patterns: &'p [String]) -> Self {
+        Self { patterns, calls: &[], said: Vec::new(), reads: HashMap::new() }
+    }
+
+    /// Returns what is pinned in all of `view`.
+    pub fn of(view: &'v [Message<'v>], patterns: &'p [String]) -> Self {
+        let mut this = Self::new(patterns);
+        view.iter().enumerate().for_each(|(index, message)| this.see(index, message));
+        this
+    }
+
+    /// Goes on to the next message.
+    pub fn see(&mut self, index: usize, message: &'v Message<'v>) {
+        match message.role {
+            Role::User if says_so(message) => self.said.push(index),
+            Role::Assistant if !message.tool_calls.is_empty() => self.calls = &message.tool_calls,
+            Role::Tool if !self.patterns.is_empty() => self.see_result(index, message),
+            _ => {}
+        }
+    }
+
+    fn see_result(&mut self, index: usize, message: &'v Message<'v>) {
+        let id = message.tool_call_id.as_ref().map(Text::as_str);
+        let Some(call) = self.calls.iter().find(|call| call.id.as_ref().map(Text::as_str) == id) else { return };
+        let (Some(name), Some(arguments)) = (&call.name, &call.arguments) else { return };
+        let effect = Effect::of(name.as_str());
+        if !effect.is_of_file() || matches!(&message.content, Content::Text(text) if has_failed(text.as_str())) {
+            return;
+        }
+        let values: Option<Value> = serde_json::from_str(arguments.as_str()).ok();
+        let Some(path) = values.as_ref().and_then(path_in) else { return };
+        match effect {
+            Effect::ReadsFile if self.patterns.iter().any(|pattern| is_named(path, pattern)) => {
+                self.reads.insert((path.to_owned(), arguments.as_str()), index);
+            }
+            // What was read says nothing of the file any more.
+            Effect::WritesFile => self.reads.retain(|(read, _), _| read != path),
+            _ => {}
+        }
+    }
+
+    /// Iterates over the indices of what is pinned, in no order.
+    pub fn indices(&self) -> impl Iterator<Item = usize> {
+        self.said.iter().chain(self.reads.values()).copied()
+    }
+}
+
+fn says_so(message: &Message<'_>) -> bool {
+    let is_text = |part: &Part<'_>| matches!(part, Part::Text(text) if is_pinned(text.as_str()));
+    match &message.content {
+        Content::Empty => false,
+        Content::Text(text) => is_pinned(text.as_str()) && !is_note(message),
+        Content::Parts(parts) => parts.iter().any(is_text),
+    }
+}
+
+/// Returns whether a pattern (`*` any characters, `?` one) names a file: its path, or the end of it from a folder on.
+fn is_named(path: &str, pattern: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let starts = path.char_indices().filter(|(_, sign)| matches!(sign, '/' | '\\')).map(|(at, _)| at + 1);
+    std::iter::once(0).chain(starts).any(|start| is_match(&path[start..], &pattern))
+}
+
+/// O(n m): each star is tried from where the one before it ended.
+fn is_match(text: &str, pattern: &[char]) -> bool {
+    let text: Vec<char> = text.chars().map(|sign| if sign == '\\' { '/' } else { sign }).collect();
+    let (mut t, mut p, mut star) = (0, 0, None);
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(&sign) if sign == '?' || sign == text[t] => (t, p) = (t + 1, p + 1),
+            _ => match &mut star {
+                Some((at, from)) => {
+                    *from += 1;
+                    (t, p) = (*from, *at + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|sign| *sign == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_a_path_or_its_end() {
+        let named = |path, pattern| is_named(path, pattern);
+        assert!(named("AGENTS.md", "AGENTS.md") && named("/home/me/AGENTS.md", "AGENTS.md"));
+        assert!(named("src/deep/er/a.py", "src/*.py") && named("C:\\work\\docs\\a.md", "docs/*.md"));
+        assert!(named("a.py", "?.py") && named("notes.txt", "*") && named("计划.md", "计*"));
+        assert!(!named("MY_AGENTS.md", "AGENTS.md") && !named("a.pyc", "*.py") && !named("ab.py", "?.py"));
+    }
+
+    #[test]
+    fn the_last_read_of_a_file_is_pinned_until_it_is_written() {
+        let calls = [
+            ("1", "read_file", r#"{"path": "./AGENTS.md"}"#, "old"),
+            ("2", "read_file", r#"{"path": "AGENTS.md", "offset": 9}"#, "page two"),
+            ("3", "read_file", r#"{"path": "./AGENTS.md"}"#, "new"),
+            ("4", "read_file", r#"{"path": "other.md"}"#, "other"),
+            ("5", "read_file", r#"{"path": "AGENTS.md", "offset": 9}"#, "Error: no such file"),
+        ];
+        let write = ("6", "write_file", r#"{"path": "AGENTS.md", "content": "x"}"#, "ok");
+        let patterns = ["AGENTS.md".to_owned()];
+        let pinned = |calls: &[(&'static str, &'static str, &'static str, &'static str)]| {
+            let mut view = Vec::new();
+            for &(id, name, arguments, result) in calls {
+                let [id, name, arguments] = [id, name, arguments].map(|text| Some(Text::new(text)));
+                let call = ToolCall { id: id.clone(), name, arguments, arguments_are_text: true };
+                view.push(Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) });
+                view.push(Message { tool_call_id: id, ..Message::new(Role::Tool, result) });
+            }
+            let mut indices: Vec<usize> = Pins::of(&view, &patterns).indices().collect();
+            indices.sort_unstable();
+            indices
+        };
+        assert_eq!(pinned(&calls), [3, 5]);
+        assert_eq!(pinned(&[&calls[..], &[write]].concat()), [0_usize; 0]);
+    }
+}
