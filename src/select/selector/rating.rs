@@ -2,7 +2,7 @@
 
 use crate::text::elision::NEAR_GAPS;
 use crate::text::estimate::count;
-use crate::text::segments::Class;
+use crate::text::segments::{Class, Kind};
 
 use super::super::queue::Item;
 use super::super::scoring::{Author, Document, Scoring};
@@ -19,9 +19,11 @@ pub struct Rating {
 
 impl Rating {
     pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
-        let Document { author, message, .. } = scoring.documents()[document];
-        if matches!(author, Author::User | Author::Assistant) {
-            let is_curt = scoring.documents()[document].analysis.terms.len() <= CURT;
+        let Document { author, message, ref analysis, .. } = scoring.documents()[document];
+        // A log or a table that the user pasted is read like one that a tool returned.
+        let is_pasted = author == Author::User && !matches!(analysis.kind(), None | Some(Kind::Plain));
+        if matches!(author, Author::User | Author::Assistant) && !is_pasted {
+            let is_curt = analysis.terms.len() <= CURT;
             let factor = if is_curt { QUIET_TALK } else { 1.0 };
             return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
         }
