@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +40,7 @@ from nanobot_context.conversations import (
     read_objects,
 )
 from nanobot_context.replay import replay
+from nanobot_context.words import language, shown
 
 
 def count(
@@ -86,8 +87,10 @@ def count(
         print_each(conversation.messages, each)
         line()
     prose(
-        f"{tokens:,} tokens in {number_of(len(each), 'message')} ({as_counted(model, counted)}); "
-        f"{tokens / window:.1%} of a window of {window:,}"
+        shown(
+            f"{tokens:,} tokens in {number_of(len(each), 'message')} "
+            f"({as_counted(model, counted)}); {tokens / window:.1%} of a window of {window:,}"
+        )
     )
 
 
@@ -248,12 +251,6 @@ def report(
             show_default=False,
         ),
     ] = None,
-    lang: Annotated[
-        Literal["en", "zh"] | None,
-        typer.Option(
-            help="Language of the page; by default that of the locale.", show_default=False
-        ),
-    ] = None,
     redact: Annotated[
         bool, typer.Option("--redact", help="No texts and no names: a page to hand on.")
     ] = False,
@@ -294,7 +291,7 @@ def report(
             records=[] if window is not None or model is not None else known.records(conversation),
             settings=known.settings,
             on_request=on_request,
-            language=lang,
+            language=language(),
             redact=redact,
         )
     if as_json:

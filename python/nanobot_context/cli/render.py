@@ -14,6 +14,7 @@ from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord
 from nanobot_context.message_texts import message_text, replaced_by
 from nanobot_context.replay import Replay
+from nanobot_context.words import shown
 
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
@@ -80,10 +81,10 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
         why = _reason(fate.reason)
         if fate.index in later:
             kind, by = later[fate.index]
-            why = f"{_LATER[kind]} #{by + 1:,}"
+            why = f"{shown(_LATER[kind])} #{by + 1:,}"
         elif fate.reason == "budget":
             why = "oldest rounds" if fate.index < oldest else "worth less than what stayed"
-        why = "" if fate.state == "kept" else f"{fate.state}: {why}"
+        why = "" if fate.state == "kept" else shown(f"{fate.state}: {why}")
         row = [f"{fate.index + 1:,}", f"{fate.turn:,}", role, f"{fate.tokens:,}"]
         text = message_text(conversation.messages[fate.index])[:_TEXT_CHARS]
         rows.append([*row, f"{fate.tokens_after:,}", why, text])
@@ -111,7 +112,7 @@ def print_records(
                 f"{record.tokens_after:,}",
                 f"{record.cut_messages:,}" if record.cut_messages else "",
                 f"{record.window_tokens:,}",
-                _happened(record),
+                shown(_happened(record)),
             ]
             for record in records
         ]
@@ -133,13 +134,13 @@ def print_records(
                     f"{cut.role} {cut.tool}" if cut.tool else cut.role,
                     f"{cut.tokens_before:,}",
                     f"{cut.tokens_after:,}",
-                    _reason(cut.reason),
+                    shown(_reason(cut.reason)),
                 ]
                 for cut in last.cuts
             ),
         )
         output.line()
-    labelled("recorded", f"{number_of(len(records), 'request')} of {conversation.name}")
+    labelled("recorded", f"{number_of(len(records), 'request')}; {conversation.name}")
     labelled("window", f"{last.window_tokens:,} tokens; {last.window_source}")
     labelled(
         "newest request",
@@ -147,7 +148,7 @@ def print_records(
         f"{number_of(last.messages, 'message')} cut",
     )
     if last.gone:
-        more = f" and {last.gone_names - len(last.gone):,} more"
+        more = shown(f" and {last.gone_names - len(last.gone):,} more")
         names = ", ".join(map(output.one_line, last.gone))
         labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
 
@@ -223,10 +224,11 @@ def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
         role = conversation.messages[cut.index]["role"]
         note(
             f"{cut.index + 1:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
-            f"{_reason(cut.reason)}"
+            f"{shown(_reason(cut.reason))}"
         )
     for lost in made.lost[:_LOST_SHOWN]:
-        note(f"{lost.index + 1:>6,}  no longer said: {lost.kind} {output.one_line(lost.text)}")
+        name = f"{lost.kind} {output.one_line(lost.text)}"
+        note(f"{lost.index + 1:>6,}  {shown('no longer said')}: {name}")
     if len(made.lost) > _LOST_SHOWN:
         note(f"        and {len(made.lost) - _LOST_SHOWN:,} more that are no longer said")
 

@@ -49,7 +49,7 @@ class Files:
         self._workspace = workspace
         self.shown = "nanobot's files"
         if workspace:
-            self.shown += f" of `{mask_credentials(str(workspace))}`"
+            self.shown = f"nanobot's files of `{mask_credentials(str(workspace))}`"
 
     def entries(self) -> list[Entry]:
         found = [

@@ -28,6 +28,7 @@ from nanobot_context.conversations import (
 )
 from nanobot_context.errors import ConversationFileError, InvalidArgumentError, InvalidInputError
 from nanobot_context.replay import message_text
+from nanobot_context.words import shown
 
 HELP = "List, show, import, export, delete sessions."
 
@@ -123,7 +124,7 @@ def show(
         text = message_text(message)
         if not full and len(text) > _SHOWN_CHARS:
             more = len(text) - _SHOWN_CHARS
-            text = f"{text[:_SHOWN_CHARS]} … and {more:,} more characters"
+            text = f"{text[:_SHOWN_CHARS]} … {shown(f'and {more:,} more characters')}"
         line()
         line(f"#{index:,} {message['role']}", "bold")
         prose(text)
@@ -400,6 +401,6 @@ def _time(seconds: float) -> str:
 def _seconds(age: str) -> float:
     match = _AGE.fullmatch(age.strip().lower())
     if match is None:
-        shown = mask_credentials(age)
-        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{shown}`")
+        given = mask_credentials(age)
+        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{given}`")
     return float(match[1]) * _SECONDS[match[2]]
