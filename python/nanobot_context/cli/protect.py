@@ -281,13 +281,12 @@ def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str
         yield "so far", "nothing"
         return
     since = counts.since.replace("T", " ").replace("+00:00", " UTC")
+    told = f", {counts.friendly_errors:,} told to the user" if counts.friendly_errors else ""
     done = (
         f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
         f"smaller, {counts.tokens_saved:,} tokens saved; {counts.overflows:,} too large for the "
-        f"provider, {counts.retries_succeeded:,} of these answered after a retry"
+        f"provider, {counts.retries_succeeded:,} of these answered after a retry{told}"
     )
-    if counts.friendly_errors:
-        done += f", {counts.friendly_errors:,} told to the user"
     yield "so far", done
     if counts.failures:
         yield "failed", f"{counts.failures:,} times; nanobot went on, its log has the errors"

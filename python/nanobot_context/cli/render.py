@@ -112,7 +112,7 @@ def print_records(
                 f"{record.tokens_after:,}",
                 f"{record.cut_messages:,}" if record.cut_messages else "",
                 f"{record.window_tokens:,}",
-                shown(_happened(record)),
+                _happened(record),
             ]
             for record in records
         ]
@@ -165,7 +165,7 @@ def _happened(record: RequestRecord) -> str:
         said.append(record.outcome)
     if record.is_subagent:
         said.append("subagent")
-    return ", ".join(said)
+    return ", ".join(map(shown, said))
 
 
 def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -> dict[str, Any]:

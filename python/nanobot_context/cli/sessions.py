@@ -126,7 +126,7 @@ def show(
             more = len(text) - _SHOWN_CHARS
             text = f"{text[:_SHOWN_CHARS]} … {shown(f'and {more:,} more characters')}"
         line()
-        line(f"#{index:,} {message['role']}", "bold")
+        line(f"#{index + 1:,} {message['role']}", "bold")
         prose(text)
 
 

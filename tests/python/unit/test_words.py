@@ -30,6 +30,7 @@ SPEAKING = (
     *(
         "files.py",
         "archive.py",
+        "recovery.py",
         "guard",
         "host/model_server.py",
         "host/config.py",
@@ -54,7 +55,12 @@ OF_OTHERS = {
     "Install completion for the current shell.",
     "Show completion for the current shell, to copy it or customize the installation.",
     *("what must stay needs {0} tokens for `{1}` but {2} are allowed ({3})", "system {0}"),
-    *("what must stay needs {0} tokens but {1} are allowed ({2})", "tools {0}", "last_user {0}"),
+    *(
+        "what must stay needs {0} tokens but {1} are allowed ({2})",
+        "tools {0}",
+        "last_user {0}",
+        "framing {0}",
+    ),
     *("hint: {0}", "{0} events", "show summaries", "show rules", "an event", "found {0}"),
     *("the server said so", "the server took no more"),
     *("the server at {0} said so", "the server at {0} took no more"),
