@@ -167,9 +167,7 @@ def run() -> int:
     except NanobotContextError as error:
         output.show_error(str(error))
     except OSError as error:
-        reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
-        where = f"`{mask_credentials(str(error.filename))}`: " if error.filename else ""
-        output.show_error(f"{where}{reason[:1].lower()}{reason[1:]}")
+        output.show_error(output.reason_of(error))
     return output.CANNOT
 
 

@@ -59,11 +59,17 @@ def count(
       nanobot-context count chat.jsonl --by-message
       curl -s … | nanobot-context count - --json
     """
+    from nanobot_context.cli.in_force import in_force
+
     conversation = read_conversation(file)
+    # Where nobody names a model it is nanobot's, with the window that nanobot has for it.
+    is_nanobots = model is None and conversation.model is None
     model = model_of(conversation, model)
+    known = in_force(conversation, model, None) if is_nanobots else None
+    window = known.window_tokens if known else get_context_window(model)
     each = _tokens_of_each(conversation.messages, model)
     tokens = count_tokens(conversation.messages, model, tools=conversation.tools)
-    counted, window = how_counted(model), get_context_window(model)
+    counted = how_counted(model)
     if as_json:
         found: dict[str, Any] = {
             "source": conversation.source,

@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from nanobot_context._core import mask_credentials
 from nanobot_context.files import replace_file
 from nanobot_context.words import shown
 
@@ -63,7 +64,7 @@ class Column:
         name: Its heading.
         side: `right` for numbers.
         style: rich's name of the colour.
-        flexible: Whether it is cut where the terminal is too narrow; the last such column first.
+        flexible: Whether it is cut where the terminal is too narrow; the widest such column first.
     """
 
     name: str
@@ -147,6 +148,13 @@ def show_error(message: str) -> None:
         console.print(Text(more), soft_wrap=True)
 
 
+def reason_of(error: OSError) -> str:
+    """Return what the system said went wrong, with the file, as our own errors say it."""
+    reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
+    where = f"`{mask_credentials(str(error.filename))}`: " if error.filename else ""
+    return f"{where}{reason[:1].lower()}{reason[1:]}"
+
+
 def print_json(value: Any) -> None:
     """Print `value` as JSON in UTF-8, whatever the locale says."""
     write(STDOUT, json_bytes(value))
@@ -199,10 +207,13 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
         for at, column in enumerate(columns)
     ]
     room = width() - len(_GAP) * (len(columns) - 1)
-    for at in reversed(range(len(columns))):
-        if columns[at].flexible:
-            least = min(widths[at], _LEAST)
-            widths[at] = max(least, widths[at] - max(0, sum(widths) - room))
+    # The widest gives way first, so that of two long ones each keeps half.
+    flexible = [at for at, column in enumerate(columns) if column.flexible]
+    while flexible and sum(widths) > room:
+        widest = max(flexible, key=widths.__getitem__)
+        if widths[widest] <= _LEAST:
+            break
+        widths[widest] -= 1
     console = _out()
     console.print(_row(columns, widths, names, header=True), soft_wrap=True)
     for row in cells:

@@ -169,8 +169,10 @@ def import_(
             try:
                 _refuse_other_forms(file)
                 stored = import_nanobot_file(source.service, file, app=source.app, user=source.user)
-            except (InvalidInputError, ConversationFileError, OSError) as error:
+            except (InvalidInputError, ConversationFileError) as error:
                 problems.append(str(error))
+            except OSError as error:
+                problems.append(output.reason_of(error))
             else:
                 done.append({"key": stored.id, "messages": len(stored.messages), "file": str(file)})
             on_file(number, len(files))

@@ -62,6 +62,7 @@ OF_OTHERS = {
         "framing {0}",
     ),
     *("hint: {0}", "{0} events", "show summaries", "show rules", "an event", "found {0}"),
+    *("same as #{0}", "asked again in #{0}", "file written in #{0}"),
     *("the server said so", "the server took no more"),
     *("the server at {0} said so", "the server at {0} took no more"),
     "{0} sessions of nanobot's and those in `{1}`",
