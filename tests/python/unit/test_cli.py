@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,16 @@ from nanobot_context import (
 from nanobot_context.cli import output, protect
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
+from nanobot_context.cli.render import print_records
+from nanobot_context.conversations import Conversation
 from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import RequestRecord, Sent
+from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.message_texts import message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings
@@ -1122,3 +1126,21 @@ def test_two_long_columns_share_a_narrow_terminal(
     assert len(row) == 60
     assert row.count("x") >= 25
     assert row.count("y") >= 25
+
+
+def test_a_recorded_cut_says_why_where_the_session_has_the_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    messages = conversation(3)[1:]  # nanobot saves no system message
+    record = replace(
+        LAST,
+        messages=len(messages) + 1,
+        roles="s" + "".join(message["role"][0] for message in messages),
+        anchor=len(messages),
+        anchor_key=message_key(messages[-2]),
+        cuts=tuple(SentCut(at, "tool", "read_file", "budget", 1_445, 90) for at in (4, 8, 40)),
+        cut_messages=3,
+    )
+    print_records(Conversation("cli:direct", messages, {}, "a file"), [record], only_cuts=True)
+    rows = capsys.readouterr().out.splitlines()[1:4]
+    assert [row.split("90  ")[1] for row in rows] == ["3 rounds ago", "2 rounds ago", "over budget"]
