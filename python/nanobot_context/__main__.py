@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from nanobot_context.words import shown
+
 
 def main() -> int:
     """Run the command line and return its exit code; say what is missing when it cannot run."""
@@ -21,11 +23,11 @@ def main() -> int:
             raise
         if sys.argv[1:] in (["enable"], ["disable"]):
             return _without_typer(sys.argv[1])
-        print(
+        missing = (
             f"the command line needs `{error.name}`, which comes with nanobot\n"
-            "hint: without nanobot run `pip install 'nanobot-context[cli]'`",
-            file=sys.stderr,
+            "hint: without nanobot run `pip install 'nanobot-context[cli]'`"
         )
+        print(shown(missing), file=sys.stderr)
         return 2
     return run()
 
@@ -37,14 +39,14 @@ def _without_typer(command: str) -> int:
 
     try:
         if command == "enable":
-            print(f"enabled: {activation.enable()}")
-            print(kept_settings())
+            print(shown(f"enabled: {activation.enable()}"))
+            print(shown(kept_settings()))
             if missing := activation.without_nanobot():
-                print(missing, file=sys.stderr)
+                print(shown(missing), file=sys.stderr)
         for path in activation.disable() if command == "disable" else ():
-            print(f"removed: {path}")
+            print(shown(f"removed: {path}"))
     except OSError as error:
-        print(f"error: {error.strerror}", file=sys.stderr)
+        print(f"{shown('error:')} {shown(error.strerror or str(error))}", file=sys.stderr)
         return 2
     return 0
 

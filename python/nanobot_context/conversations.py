@@ -24,7 +24,7 @@ from nanobot_context.errors import (
     StoreUnavailableError,
 )
 from nanobot_context.json_text import load_strictly, position_of, skip_blank
-from nanobot_context.settings import LoadedSettings, load_settings
+from nanobot_context.settings import LoadedSettings, load_usable_settings
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -222,18 +222,28 @@ def store_file(url: str) -> Path | None:
 
 def store_url(store: str | None, workspace: Path | None) -> str | None:
     """Return the store that is meant: the one named, else the configured one; `None` for files."""
-    return store if store or workspace else configured().settings.session_store
+    if store or workspace:
+        return store
+    loaded = configured()
+    for problem in loaded.problems:
+        # Without that one, sessions would be looked for in another place than nanobot's.
+        if problem.startswith(_STORE_SETTING):
+            raise SettingsError(problem, path="session_store")
+    return loaded.settings.session_store
+
+
+_STORE_SETTING = ("`sessionStore`", "`session_store`", "`NANOBOT_CONTEXT_SESSION_STORE`")
 
 
 def configured() -> LoadedSettings:
-    """Return the settings in force for the nanobot of this user.
+    """Return the settings in force for the nanobot of this user, as nanobot takes them.
 
     Raises:
-        SettingsError: One of them cannot be used.
+        SettingsError: None of them can be used: see `load_usable_settings`.
     """
     from nanobot_context.host.config import nanobot_config_path
 
-    return load_settings(nanobot_config_path())
+    return load_usable_settings(nanobot_config_path())
 
 
 def model_of(conversation: Conversation, model: str | None = None) -> str | None:

@@ -485,7 +485,7 @@ def _check_disks(config: Path, state: Status) -> list[Finding]:
     return [
         Finding(
             f"the disk of `{folder}` is full, {left // 1024:,} KB left, and takes these no more: "
-            + ", ".join(kinds),
+            f"{', '.join(kinds)}",
             "free some space on it",
         )
         for folder, kinds in disks.values()

@@ -118,3 +118,13 @@ def test_chinese_pages_have_the_code_of_the_english_ones() -> None:
         english = page.with_name(page.name.replace(".zh.md", ".md"))
         kinds = [[block.language for block in blocks_of(one)] for one in (english, page)]
         assert kinds[0] == kinds[1], page.name
+
+
+def test_a_command_of_ours_stands_with_what_it_prints() -> None:
+    silent = [
+        block.place
+        for block in all_blocks()
+        if block.language == "sh" and block.page.is_relative_to(DOCS) and not block.not_run
+        if re.search(r"^nanobot-context ", block.text, re.MULTILINE)
+    ]
+    assert silent == []

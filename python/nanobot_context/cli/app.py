@@ -1,27 +1,43 @@
-"""The commands put together."""
+"""The commands put together, each in the language of the locale or of `--lang`."""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from nanobot_context._core import mask_credentials
 from nanobot_context.cli import conversation, output, protect, rules, serve, sessions
+from nanobot_context.cli.options import Lang
 from nanobot_context.errors import ContextOverflowError, NanobotContextError
+from nanobot_context.words import Language, choose, shown
 
 NAME = "nanobot-context"
 
 
+class _Command(TyperCommand):
+    """A command that is explained in the user's language."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _in_words(super().get_params(ctx))
+
+
 class _Commands(TyperGroup):
-    """Commands that repeat no password of a URL that stands in the wrong place."""
+    """Commands that are explained in the user's language.
+
+    What is said of their use repeats no password of a URL that stands in the wrong place.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _in_words(super().get_params(ctx))
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
         with _masking():
@@ -30,6 +46,21 @@ class _Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _masking():
             return super().invoke(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command: Any = super().get_command(ctx, cmd_name)
+        if command is not None:
+            command.help = shown(command.help)
+            command.rich_help_panel = shown(command.rich_help_panel or "") or None
+        return command
+
+
+def _in_words(parameters: list[Any]) -> list[Any]:
+    """Return parameters of a command with their help in the user's language."""
+    for parameter in parameters:
+        if text := getattr(parameter, "help", None):
+            parameter.help = shown(text)
+    return parameters
 
 
 @contextmanager
@@ -40,7 +71,9 @@ def _masking() -> Iterator[None]:
     except Exception as error:
         # click's or the copy of it that newer releases of typer bring along.
         if isinstance(message := getattr(error, "message", None), str):
-            error.message = mask_credentials(message)  # type: ignore[attr-defined]
+            # The message of a command without arguments is its help.
+            said = message if "\n" in message else shown(message)
+            error.message = mask_credentials(said)  # type: ignore[attr-defined]
         raise
 
 
@@ -52,6 +85,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+@app.callback()
+def _options(lang: Lang = None) -> None:
+    """Take what stands before a command's name: see `run`."""
+
+
 COMMANDS: dict[str, tuple[Callable[..., None], ...]] = {
     "Protect nanobot": (
         *(protect.enable, protect.disable, protect.status, protect.doctor, protect.forget),
@@ -75,13 +115,30 @@ def _add(group: typer.Typer, command: Callable[..., None], panel: str | None = N
     text = "\n\n".join(
         one if one.startswith("\b") else one.replace("\n", " ") for one in paragraphs
     )
-    group.command(command.__name__.rstrip("_"), help=text, rich_help_panel=panel)(command)
+    name = command.__name__.rstrip("_")
+    group.command(name, cls=_Command, help=text, rich_help_panel=panel)(_with_language(command))
+
+
+def _with_language(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has `--lang`, too: `run` has looked for it already."""
+
+    @functools.wraps(command)
+    def run_command(*args: Any, lang: Language | None = None, **options: Any) -> None:
+        command(*args, **options)
+
+    hints = {**get_type_hints(command, include_extras=True), "lang": Lang}
+    known = inspect.signature(command).parameters.values()
+    kept = [one.replace(annotation=hints[one.name]) for one in known]
+    lang = inspect.Parameter("lang", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Lang)
+    run_command.__annotations__ = hints
+    run_command.__signature__ = inspect.Signature([*kept, lang])  # type: ignore[attr-defined]
+    return run_command
 
 
 for panel, commands in COMMANDS.items():
     for command in commands:
         _add(app, command, panel)
-session_app = typer.Typer(help=sessions.HELP, no_args_is_help=True)
+session_app = typer.Typer(cls=_Commands, help=sessions.HELP, no_args_is_help=True)
 for command in SESSION_COMMANDS:
     _add(session_app, command)
 app.add_typer(session_app, name="sessions", rich_help_panel="Keep sessions")
@@ -95,6 +152,8 @@ def run() -> int:
     for stream in (sys.stdout, sys.stderr):
         # Where the locale has no sign for a character, a question mark is better than no answer.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    choose(_asked_language(sys.argv))
+    app.info.help = shown(app.info.help or "")
     if not sys.stdout.isatty():
         # Help without boxes.
         app.rich_markup_mode = None
@@ -108,7 +167,16 @@ def run() -> int:
     except NanobotContextError as error:
         output.show_error(str(error))
     except OSError as error:
-        reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
-        where = f"`{mask_credentials(str(error.filename))}`: " if error.filename else ""
-        output.show_error(f"{where}{reason[:1].lower()}{reason[1:]}")
+        output.show_error(output.reason_of(error))
     return output.CANNOT
+
+
+def _asked_language(arguments: list[str]) -> Language | None:
+    """Return what `--lang` says: before all else is read, because errors in it are said in it."""
+    for at, argument in enumerate(arguments):
+        given = argument.removeprefix("--lang=")
+        if argument == "--lang":
+            given = "".join(arguments[at + 1 : at + 2])
+        if given != argument and given in ("en", "zh"):
+            return "zh" if given == "zh" else "en"
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -40,6 +40,7 @@ from nanobot_context.conversations import (
     read_objects,
 )
 from nanobot_context.replay import replay
+from nanobot_context.words import language, shown
 
 
 def count(
@@ -58,11 +59,17 @@ def count(
       nanobot-context count chat.jsonl --by-message
       curl -s … | nanobot-context count - --json
     """
+    from nanobot_context.cli.in_force import in_force
+
     conversation = read_conversation(file)
+    # Where nobody names a model it is nanobot's, with the window that nanobot has for it.
+    is_nanobots = model is None and conversation.model is None
     model = model_of(conversation, model)
+    known = in_force(conversation, model, None) if is_nanobots else None
+    window = known.window_tokens if known else get_context_window(model)
     each = _tokens_of_each(conversation.messages, model)
     tokens = count_tokens(conversation.messages, model, tools=conversation.tools)
-    counted, window = how_counted(model), get_context_window(model)
+    counted = how_counted(model)
     if as_json:
         found: dict[str, Any] = {
             "source": conversation.source,
@@ -86,8 +93,10 @@ def count(
         print_each(conversation.messages, each)
         line()
     prose(
-        f"{tokens:,} tokens in {number_of(len(each), 'message')} ({as_counted(model, counted)}); "
-        f"{tokens / window:.1%} of a window of {window:,}"
+        shown(
+            f"{tokens:,} tokens in {number_of(len(each), 'message')} "
+            f"({as_counted(model, counted)}); {tokens / window:.1%} of a window of {window:,}"
+        )
     )
 
 
@@ -260,12 +269,6 @@ def report(
             show_default=False,
         ),
     ] = None,
-    lang: Annotated[
-        Literal["en", "zh"] | None,
-        typer.Option(
-            help="Language of the page; by default that of the locale.", show_default=False
-        ),
-    ] = None,
     redact: Annotated[
         bool, typer.Option("--redact", help="No texts and no names: a page to hand on.")
     ] = False,
@@ -306,7 +309,7 @@ def report(
             records=[] if window is not None or model is not None else known.records(conversation),
             settings=known.settings,
             on_request=on_request,
-            language=lang,
+            language=language(),
             redact=redact,
         )
     if as_json:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nanobot_context import get_context_window
+from nanobot_context.cli.output import note
 from nanobot_context.conversations import Conversation, configured, read_objects
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.line_file import LineFile
@@ -59,6 +60,12 @@ class InForce:
         return [event for file in files for event in read_objects(file)]
 
 
+def note_left_out(loaded: LoadedSettings) -> None:
+    """Say which settings cannot be used: the answer is without them."""
+    for problem in loaded.problems:
+        note(f"a setting is left out: {problem}")
+
+
 def own_records(way: str) -> tuple[Conversation, list[RequestRecord]]:
     """Return the recorded requests of `wrap`, `serve` or `call_with_recovery`; none of others."""
     config = nanobot_config_path()
@@ -70,9 +77,10 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
     """Return what `conversation` is looked at with; `model` and `window` are the options.
 
     Raises:
-        SettingsError: A setting cannot be used.
+        SettingsError: No setting can be used.
     """
     loaded = configured()
+    note_left_out(loaded)
     config = nanobot_config_path()
     learned = ProviderLimits.load(learned_file(config))
     windows = WindowResolver(loaded, learned=learned)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,6 +19,14 @@ def session_keys(incomplete: str) -> list[str]:
         return []
 
 
+Lang = Annotated[
+    Literal["en", "zh"] | None,
+    typer.Option(
+        "--lang",
+        help="Language of what is said; by default that of the locale.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 File = Annotated[
     str,

@@ -11,7 +11,6 @@ import os
 import re
 import stat
 import sys
-import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,7 +24,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from nanobot_context._core import mask_credentials
 from nanobot_context.files import replace_file
+from nanobot_context.words import shown
 
 NEGATIVE = 1
 CANNOT = 2
@@ -48,6 +49,11 @@ _UNSAFE = re.compile(
 )
 # The same for JSON, which has escapes for all of them: no data is changed.
 _ESCAPED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+# A word or a Chinese sign, with the marks that no line begins with and the white space behind it.
+_WORD = re.compile(
+    r"(?:[\u3001-\u9fff\uff00-\uffef]|[^\s\u3001-\u9fff\uff00-\uffef]+)"
+    r"[\u3001\u3002\uff09\uff0c\uff1a\uff1b\uff1f]*\s*"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Column:
         name: Its heading.
         side: `right` for numbers.
         style: rich's name of the colour.
-        flexible: Whether it is cut where the terminal is too narrow; the last such column first.
+        flexible: Whether it is cut where the terminal is too narrow; the widest such column first.
     """
 
     name: str
@@ -81,8 +87,8 @@ def width() -> int:
 
 
 def line(text: str = "", style: str = "") -> None:
-    """Print a line to standard output, whole: not wrapped and not cut."""
-    _out().print(Text(readable(text), style), soft_wrap=True)
+    """Print a line of ours to standard output, whole: not wrapped and not cut."""
+    _out().print(Text(readable(shown(text)), style), soft_wrap=True)
 
 
 def fitting(text: str) -> str:
@@ -92,24 +98,37 @@ def fitting(text: str) -> str:
 
 
 def prose(text: str) -> None:
-    """Print a text to standard output; in a terminal its lines end between words."""
+    """Print anybody's text as it is; in a terminal its lines end between words."""
     console = _out()
     console.print(Text(readable(text)), soft_wrap=not console.is_terminal)
 
 
 def labelled(label: str, text: str, style: str = "") -> None:
     """Print a text with a label before it; in a terminal its lines end between words."""
-    # Paths stay whole, so that they can be copied.
-    lines = textwrap.wrap(
-        readable(text), width() - _LABEL, break_long_words=False, break_on_hyphens=False
-    )
-    shown = Text(f"{label:<{_LABEL}}", style or "dim")
-    _out().print(shown + Text(("\n" + " " * _LABEL).join(lines)), soft_wrap=True)
+    lines = _wrapped(readable(shown(text)), width() - _LABEL)
+    label = shown(label)
+    head = Text(label + " " * (_LABEL - cell_len(label)), style or "dim")
+    _out().print(head + Text(("\n" + " " * _LABEL).join(lines)), soft_wrap=True)
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    """Return `text` in lines of at most `room` columns, except for a word that is longer.
+
+    Paths stay whole, so that they can be copied. A Chinese sentence has no spaces: it may end a
+    line before any of its signs but those that belong to the one before.
+    """
+    lines, current = [], ""
+    for word in _WORD.findall(re.sub(r"\s", " ", text).strip()):
+        if current and cell_len(current + word.rstrip()) > room:
+            lines.append(current.rstrip())
+            current = ""
+        current += word
+    return [*lines, current.rstrip()]
 
 
 def note(text: str) -> None:
     """Print a line to standard error."""
-    _Console(stderr=True).print(Text(readable(text)), soft_wrap=True)
+    _Console(stderr=True).print(Text(readable(shown(text))), soft_wrap=True)
 
 
 def fail(message: str, code: int = CANNOT) -> NoReturn:
@@ -120,11 +139,20 @@ def fail(message: str, code: int = CANNOT) -> NoReturn:
 
 def show_error(message: str) -> None:
     """Print an error to standard error."""
-    head, *rest = readable(message).splitlines()
+    head, *rest = readable(shown(message)).splitlines()
     console = _Console(stderr=True)
-    console.print(Text("error: ", "bold red") + Text(head, "not bold default"), soft_wrap=True)
+    console.print(
+        Text(shown("error:") + " ", "bold red") + Text(head, "not bold default"), soft_wrap=True
+    )
     for more in rest:
         console.print(Text(more), soft_wrap=True)
+
+
+def reason_of(error: OSError) -> str:
+    """Return what the system said went wrong, with the file, as our own errors say it."""
+    reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
+    where = f"`{mask_credentials(str(error.filename))}`: " if error.filename else ""
+    return f"{where}{reason[:1].lower()}{reason[1:]}"
 
 
 def print_json(value: Any) -> None:
@@ -168,19 +196,25 @@ def write(path: str, content: bytes) -> None:
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under headings, one line each; in a terminal none is longer than that."""
+    """Print rows, which are said as they are, under headings of ours.
+
+    One line each; in a terminal none is longer than that.
+    """
     cells = [[one_line(cell) for cell in row] for row in rows]
+    names = [shown(column.name) for column in columns]
     widths = [
-        max([cell_len(column.name), *(cell_len(row[at]) for row in cells)])
+        max([cell_len(names[at]), *(cell_len(row[at]) for row in cells)])
         for at, column in enumerate(columns)
     ]
     room = width() - len(_GAP) * (len(columns) - 1)
-    for at in reversed(range(len(columns))):
-        if columns[at].flexible:
-            least = min(widths[at], _LEAST)
-            widths[at] = max(least, widths[at] - max(0, sum(widths) - room))
+    # The widest gives way first, so that of two long ones each keeps half.
+    flexible = [at for at, column in enumerate(columns) if column.flexible]
+    while flexible and sum(widths) > room:
+        widest = max(flexible, key=widths.__getitem__)
+        if widths[widest] <= _LEAST:
+            break
+        widths[widest] -= 1
     console = _out()
-    names = [column.name for column in columns]
     console.print(_row(columns, widths, names, header=True), soft_wrap=True)
     for row in cells:
         console.print(_row(columns, widths, row), soft_wrap=True)
@@ -189,17 +223,17 @@ def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> Non
 def _row(
     columns: Sequence[Column], widths: Sequence[int], cells: Sequence[str], *, header: bool = False
 ) -> Text:
-    shown = Text()
+    made = Text()
     for at, (column, room, cell) in enumerate(zip(columns, widths, cells, strict=True)):
         text = cell if cell_len(cell) <= room else set_cell_size(cell, room - 1) + "…"
         pad = " " * (room - cell_len(text))
         is_last = at == len(columns) - 1
         text = pad + text if column.side == "right" else text + ("" if is_last else pad)
-        shown.append(text, "bold" if header else column.style)
+        made.append(text, "bold" if header else column.style)
         if not is_last:
-            shown.append(_GAP)
-    shown.rstrip()
-    return shown
+            made.append(_GAP)
+    made.rstrip()
+    return made
 
 
 def readable(text: str) -> str:
@@ -226,7 +260,7 @@ def ask(question: str, *, yes: bool) -> None:
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         fail(f"not done without an answer: {question}\nhint: `--yes` answers it")
-    if not typer.confirm(readable(question), err=True):
+    if not typer.confirm(readable(shown(question)), err=True):
         note("nothing was changed")
         raise typer.Exit(NEGATIVE)
 
@@ -249,7 +283,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
         console=console,
         transient=True,
     )
-    task = bar.add_task(what, total=None)
+    task = bar.add_task(shown(what), total=None)
     # By a thread, because some work is a single call.
     start = threading.Timer(_PATIENCE_SECONDS, bar.start)
     start.daemon = True

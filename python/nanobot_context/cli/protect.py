@@ -14,6 +14,7 @@ from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
 from nanobot_context.cli.output import labelled, line, number_of
 from nanobot_context.installer import kept_settings, settings_file
+from nanobot_context.words import shown
 
 if TYPE_CHECKING:
     from nanobot_context.doctor import Report
@@ -239,20 +240,21 @@ def _print_all(report: Report) -> None:
         sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in report.last.tools)
         labelled("largest tools", f"{sizes} (about, of {report.last.fixed_tokens:,} tokens)")
     for name, source in (state.sources or {}).items():
-        labelled("set", f"{name} by {source}")
+        labelled("set", f"{name}: {source}")
     for name, lesson in (state.learned or {}).items():
         labelled("learned", f"{name}: {', '.join(_known(lesson))}")
     # Which module they are in is in the JSON.
     names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in state.points]
     room = max(map(len, names), default=0)
     for name, point in zip(names, state.points, strict=True):
-        text = f"{name:<{room}}  {point.why}"
+        text = f"{name:<{room}}  {shown(point.why)}"
         # What is missing is said in full.
-        shown = output.fitting(text) if point.state == "patched" else text
+        if point.state == "patched":
+            text = output.fitting(text)
         # Patched in this process; without a start-up hook a `nanobot` is not.
         is_patchable = point.state == "patched" and not report.hook_files
         state_shown = "patchable" if is_patchable else point.state
-        labelled(state_shown, shown, _STYLES[state_shown])
+        labelled(state_shown, text, _STYLES[state_shown])
     if state.caches is not None:
         taken, limit = sum(state.caches.values()), cache_limit_bytes()
         labelled("caches", f"{taken >> 20:,} of {limit >> 20:,} MB in this process")
@@ -279,13 +281,12 @@ def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str
         yield "so far", "nothing"
         return
     since = counts.since.replace("T", " ").replace("+00:00", " UTC")
+    told = f", {counts.friendly_errors:,} told to the user" if counts.friendly_errors else ""
     done = (
         f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
         f"smaller, {counts.tokens_saved:,} tokens saved; {counts.overflows:,} too large for the "
-        f"provider, {counts.retries_succeeded:,} of these answered after a retry"
+        f"provider, {counts.retries_succeeded:,} of these answered after a retry{told}"
     )
-    if counts.friendly_errors:
-        done += f", {counts.friendly_errors:,} told to the user"
     yield "so far", done
     if counts.failures:
         yield "failed", f"{counts.failures:,} times; nanobot went on, its log has the errors"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,9 +11,11 @@ from nanobot_context import Message, Receipt, count_tokens, fit_messages
 from nanobot_context.cli import output
 from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
-from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.record import RequestRecord, SentCut
 from nanobot_context.message_texts import message_text, replaced_by
 from nanobot_context.replay import Replay
+from nanobot_context.report.places import places_of
+from nanobot_context.words import shown
 
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
@@ -69,24 +71,18 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
         Column("cut, and why", style="yellow", flexible=True),
     ]
     columns.append(Column("text", style="dim", flexible=True))
-    later = replaced_by(conversation.messages)
-    left = [fate for fate in played.messages if fate.state != "left out" and fate.role != "system"]
-    oldest = left[0].index if left else 0
+    why = _whys(
+        conversation.messages, {fate.index for fate in played.messages if fate.state == "left out"}
+    )
     rows = []
     for fate in played.messages:
         if only_cuts and fate.state == "kept":
             continue
         role = f"{fate.role} {fate.tool}" if fate.tool else fate.role
-        why = _reason(fate.reason)
-        if fate.index in later:
-            kind, by = later[fate.index]
-            why = f"{_LATER[kind]} #{by + 1:,}"
-        elif fate.reason == "budget":
-            why = "oldest rounds" if fate.index < oldest else "worth less than what stayed"
-        why = "" if fate.state == "kept" else f"{fate.state}: {why}"
+        became = shown(f"{fate.state}: {why(fate.index, fate.reason)}")
         row = [f"{fate.index + 1:,}", f"{fate.turn:,}", role, f"{fate.tokens:,}"]
         text = message_text(conversation.messages[fate.index])[:_TEXT_CHARS]
-        rows.append([*row, f"{fate.tokens_after:,}", why, text])
+        rows.append([*row, f"{fate.tokens_after:,}", "" if fate.state == "kept" else became, text])
     output.print_table(columns, rows)
 
 
@@ -118,6 +114,7 @@ def print_records(
         output.print_table(columns, rows)
         output.line()
     if last.cuts:
+        why = _why_recorded(conversation.messages, records)
         columns = [
             Column("#", "right", "dim"),
             Column("role", flexible=True),
@@ -133,13 +130,13 @@ def print_records(
                     f"{cut.role} {cut.tool}" if cut.tool else cut.role,
                     f"{cut.tokens_before:,}",
                     f"{cut.tokens_after:,}",
-                    _reason(cut.reason),
+                    shown(why(cut)),
                 ]
                 for cut in last.cuts
             ),
         )
         output.line()
-    labelled("recorded", f"{number_of(len(records), 'request')} of {conversation.name}")
+    labelled("recorded", f"{number_of(len(records), 'request')}; {conversation.name}")
     labelled("window", f"{last.window_tokens:,} tokens; {last.window_source}")
     labelled(
         "newest request",
@@ -147,9 +144,61 @@ def print_records(
         f"{number_of(last.messages, 'message')} cut",
     )
     if last.gone:
-        more = f" and {last.gone_names - len(last.gone):,} more"
+        more = shown(f" and {last.gone_names - len(last.gone):,} more")
         names = ", ".join(map(output.one_line, last.gone))
         labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
+
+
+def _why_recorded(
+    messages: Sequence[Message], records: Sequence[RequestRecord]
+) -> Callable[[SentCut], str]:
+    """Return what says why a message of the newest request was cut.
+
+    Where the session has the message, by what stands in it; else by the record alone.
+    """
+    record, places = records[-1], places_of(records, messages)[-1]
+    if places is None:
+        return lambda cut: _reason(cut.reason)
+    left_out = {
+        index for first, last in places.runs(record.left_out) for index in range(first, last + 1)
+    }
+    why = _whys(messages[: places.stop], left_out)
+    return lambda cut: (
+        why(places.of[cut.index], cut.reason) if cut.index in places.of else _reason(cut.reason)
+    )
+
+
+def _whys(
+    messages: Sequence[Message], left_out: Collection[int]
+) -> Callable[[int, str | None], str]:
+    """Return what says why a message was cut, by its index and the reason that the core gives.
+
+    Args:
+        messages: The messages of the request.
+        left_out: Indexes of those that were left out.
+    """
+    later, turns = replaced_by(messages), turns_of(messages)
+    oldest = next(
+        (
+            index
+            for index, message in enumerate(messages)
+            if index not in left_out and message["role"] not in ("system", "developer")
+        ),
+        0,
+    )
+
+    def why(index: int, reason: str | None) -> str:
+        if index in later:
+            kind, by = later[index]
+            return f"{_LATER[kind]} #{by + 1:,}"
+        if reason != "budget":
+            return _reason(reason)
+        if index < oldest:
+            return "oldest rounds"
+        ago = turns[-1] - turns[index]
+        return f"{number_of(ago, 'round')} ago" if ago else "of the round under way"
+
+    return why
 
 
 def _happened(record: RequestRecord) -> str:
@@ -164,7 +213,7 @@ def _happened(record: RequestRecord) -> str:
         said.append(record.outcome)
     if record.is_subagent:
         said.append("subagent")
-    return ", ".join(said)
+    return ", ".join(map(shown, said))
 
 
 def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -> dict[str, Any]:
@@ -219,14 +268,16 @@ def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
     if made is None or not made.cuts:
         note("nothing was cut")
         return
+    why = _whys(conversation.messages, {cut.index for cut in made.cuts if not cut.tokens_after})
     for cut in made.cuts:
         role = conversation.messages[cut.index]["role"]
         note(
             f"{cut.index + 1:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
-            f"{_reason(cut.reason)}"
+            f"{shown(why(cut.index, cut.reason))}"
         )
     for lost in made.lost[:_LOST_SHOWN]:
-        note(f"{lost.index + 1:>6,}  no longer said: {lost.kind} {output.one_line(lost.text)}")
+        name = f"{lost.kind} {output.one_line(lost.text)}"
+        note(f"{lost.index + 1:>6,}  {shown('no longer said')}: {name}")
     if len(made.lost) > _LOST_SHOWN:
         note(f"        and {len(made.lost) - _LOST_SHOWN:,} more that are no longer said")
 

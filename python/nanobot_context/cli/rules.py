@@ -8,7 +8,7 @@ import typer
 
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, SessionName, Store, Workspace
-from nanobot_context.cli.output import line, note
+from nanobot_context.cli.output import note, prose
 from nanobot_context.conversations import find_conversation
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.host import stored_rules
@@ -62,6 +62,6 @@ def rules(
         output.print_json([{"rule": text, "said_at": in_force[text] or None} for text in texts])
         return
     for number, text in enumerate(texts, 1):
-        line(f"{number:3}  {' '.join(text.split())}")
+        prose(f"{number:3}  {' '.join(text.split())}")
     if not texts:
         note(f"no rules are known of `{key}`")

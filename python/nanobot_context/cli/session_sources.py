@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from nanobot_context._core import mask_credentials, without_credentials
-from nanobot_context.conversations import nanobot_session_files, open_store, store_url
+from nanobot_context.conversations import configured, nanobot_session_files, open_store, store_url
 
 if TYPE_CHECKING:
     from nanobot_context.sessions import SessionHead, SessionService
@@ -49,7 +49,7 @@ class Files:
         self._workspace = workspace
         self.shown = "nanobot's files"
         if workspace:
-            self.shown += f" of `{mask_credentials(str(workspace))}`"
+            self.shown = f"nanobot's files of `{mask_credentials(str(workspace))}`"
 
     def entries(self) -> list[Entry]:
         found = [
@@ -131,6 +131,10 @@ def source_of(
     Raises:
         StoreUnavailableError: There is no such SQLite file, or the store does not answer.
     """
+    if store is None and workspace is None:
+        from nanobot_context.cli.in_force import note_left_out
+
+        note_left_out(configured())
     url = store_url(store, workspace)
     if url is None:
         return Files(workspace)

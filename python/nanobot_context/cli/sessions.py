@@ -28,6 +28,7 @@ from nanobot_context.conversations import (
 )
 from nanobot_context.errors import ConversationFileError, InvalidArgumentError, InvalidInputError
 from nanobot_context.replay import message_text
+from nanobot_context.words import shown
 
 HELP = "List, show, import, export, delete sessions."
 
@@ -123,9 +124,9 @@ def show(
         text = message_text(message)
         if not full and len(text) > _SHOWN_CHARS:
             more = len(text) - _SHOWN_CHARS
-            text = f"{text[:_SHOWN_CHARS]} … and {more:,} more characters"
+            text = f"{text[:_SHOWN_CHARS]} … {shown(f'and {more:,} more characters')}"
         line()
-        line(f"#{index:,} {message['role']}", "bold")
+        line(f"#{index + 1:,} {message['role']}", "bold")
         prose(text)
 
 
@@ -168,8 +169,10 @@ def import_(
             try:
                 _refuse_other_forms(file)
                 stored = import_nanobot_file(source.service, file, app=source.app, user=source.user)
-            except (InvalidInputError, ConversationFileError, OSError) as error:
+            except (InvalidInputError, ConversationFileError) as error:
                 problems.append(str(error))
+            except OSError as error:
+                problems.append(output.reason_of(error))
             else:
                 done.append({"key": stored.id, "messages": len(stored.messages), "file": str(file)})
             on_file(number, len(files))
@@ -400,6 +403,6 @@ def _time(seconds: float) -> str:
 def _seconds(age: str) -> float:
     match = _AGE.fullmatch(age.strip().lower())
     if match is None:
-        shown = mask_credentials(age)
-        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{shown}`")
+        given = mask_credentials(age)
+        output.fail(f"`--older-than` must be a number and s, m, h, d or w, got `{given}`")
     return float(match[1]) * _SECONDS[match[2]]

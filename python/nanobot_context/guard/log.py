@@ -11,6 +11,8 @@ import importlib
 import logging
 from typing import Any
 
+from nanobot_context.words import shown
+
 
 def info(message: str, *args: object) -> None:
     _write("INFO", message, args)
@@ -32,7 +34,7 @@ def exception(message: str, *args: object) -> None:
 def _write(
     level: str, message: str, args: tuple[object, ...], *, with_exception: bool = False
 ) -> None:
-    text = "nanobot-context: " + message.format(*args)
+    text = "nanobot-context: " + shown(message.format(*args))
     try:
         loguru: Any = importlib.import_module("loguru")
     except ImportError:

@@ -6,17 +6,18 @@ conversation, unless it is redacted.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from nanobot_context import words
 from nanobot_context.arguments import check_instance, invalid
 from nanobot_context.conversations import Conversation
 from nanobot_context.replay import Replay, replay
 from nanobot_context.report.originals import originals_of
 from nanobot_context.report.page import page
 from nanobot_context.report.render import render
+from nanobot_context.words import Language
 
 if TYPE_CHECKING:
     from nanobot_context.events import TelemetryEvent
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from nanobot_context.settings import Settings
 
 __all__ = ["Language", "report_page", "write_report"]
-
-Language = Literal["en", "zh"]
-"""The language of a page: English or Chinese."""
 
 
 def write_report(
@@ -117,10 +115,4 @@ def report_page(
     if language not in (None, "en", "zh"):
         raise invalid("language", "`en` or `zh`", language)
     data = render(conversation, replayed, events or (), learned or {}, records, redact=redact)
-    return page("" if redact else conversation.name, data, language or locale_language())
-
-
-def locale_language() -> Language:
-    """Return the language of the locale, of those that there are."""
-    names = (os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return "zh" if next(filter(None, names), "").startswith("zh") else "en"
+    return page("" if redact else conversation.name, data, language or words.language())

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,19 @@ from nanobot_context import (
     emergency_compress,
     fit_messages,
 )
-from nanobot_context.cli import protect
+from nanobot_context.cli import output, protect
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
 from nanobot_context.cli.protect import _print_status
+from nanobot_context.cli.render import print_records
+from nanobot_context.conversations import Conversation
 from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import RequestRecord, Sent
+from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.message_texts import message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings
@@ -251,7 +255,7 @@ def test_a_receipt_and_a_summary_go_to_standard_error(home: Path) -> None:
     out, err = run(home, "compress", "chat.json", "-w", "8000", "-o", "small.json", "--receipt")
     assert not out
     made = json.loads((home / "small.json").read_text())
-    assert re.search(r"^ +4  tool +[\d,]+ → +[\d,]+  (many results|over budget)$", err, re.M)
+    assert re.search(r"^ +4  tool +[\d,]+ → +[\d,]+  (many results|\d+ rounds? ago)$", err, re.M)
     before, after = count_tokens(MESSAGES), count_tokens(made)
     assert f"\n{before:,} → {after:,} tokens" in err
     _, err = run(home, "compress", "chat.json", "-w", "128000", "--receipt")
@@ -344,7 +348,7 @@ def test_inspect_uses_nanobots_model_and_settings(home: Path) -> None:
     found = loaded(home, "inspect", "chat.json", "-w", "7000", "-m", "gpt-4o")
     assert (found["model"], found["window_tokens"]) == ("gpt-4o", 7_000)
     (folder / "nanobot-context.json").write_text('{"contextReserveRatio": 5}')
-    _, err = run(home, "inspect", "chat.json", code=2)
+    _, err = run(home, "inspect", "chat.json")
     assert "`contextReserveRatio` must be a number from 0 to below 1" in err
 
 
@@ -451,7 +455,7 @@ def test_a_session_has_one_count_whichever_command_counts_it(home: Path, files: 
 def test_a_session_is_shown_and_can_be_piped_on(home: Path, files: Path) -> None:
     out, _ = run(home, "sessions", "show", "cli:direct", "--last", "1")
     assert f"messages         {len(MESSAGES)}: 24 assistant, 13 user, 12 tool, 1 system\n" in out
-    assert out.endswith(f"#{len(MESSAGES) - 1} user\nWhich node failed most often?\n")
+    assert out.endswith(f"#{len(MESSAGES)} user\nWhich node failed most often?\n")
     assert "day 3" not in out
     assert "day 3" in run(home, "sessions", "show", "cli:direct", "--full")[0]
     text, _ = run(home, "sessions", "show", "cli:direct", "--json")
@@ -1069,3 +1073,74 @@ def test_the_room_is_that_of_the_window_in_force(
     status = Status(installed=True, nanobot_version="0.3.5", **{"window_tokens": 65_536, **now})
     _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, (), last=LAST))
     assert f"room             {room}" in capsys.readouterr().out.splitlines()
+
+
+def test_a_setting_that_cannot_be_used_stops_no_command(home: Path) -> None:
+    (home / ".nanobot").mkdir(exist_ok=True)
+    settings = {"contextWindowOveride": 9_000, "contextWindowOverride": 20_000}
+    (home / ".nanobot" / "nanobot-context.json").write_text(json.dumps(settings))
+    out, err = run(home, "inspect", "chat.json")
+    assert "20,000 tokens" in out
+    assert "a setting is left out: `contextWindowOveride` is not a setting" in err
+    assert "hint: did you mean `contextWindowOverride`?" in err
+
+
+def test_a_count_without_a_model_has_the_window_that_nanobot_has(home: Path) -> None:
+    (home / ".nanobot").mkdir(exist_ok=True)
+    settings = {"contextWindowOverride": 20_000}
+    (home / ".nanobot" / "nanobot-context.json").write_text(json.dumps(settings))
+    assert "of a window of 20,000" in run(home, "count", "chat.json")[0]
+    assert "of a window of 128,000" in run(home, "count", "chat.json", "--model", "gpt-4o")[0]
+
+
+def test_a_folder_that_is_not_there_is_named_as_other_errors_name_one(home: Path) -> None:
+    _, err = run(home, "sessions", "import", "nowhere", "--store", "sqlite:///c.db", code=2)
+    assert err == "error: `nowhere`: no such file or directory\n"
+
+
+def test_each_cut_says_how_old_it_is_or_what_replaced_it(home: Path) -> None:
+    messages = conversation()
+    again = {"name": "read_file", "arguments": json.dumps({"path": "/logs/2.log"})}
+    call = {"id": "again", "type": "function", "function": again}
+    messages += [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "again", "content": messages[11]["content"]},
+    ]
+    (home / "again.json").write_text(json.dumps(messages))
+    out, _ = run(home, "inspect", "again.json", "--window", "9000", "--model", "gpt-4o", "--cuts")
+    whys = [line for line in out.splitlines() if line.lstrip()[:1].isdigit()]
+    assert any(re.search(r"same as #52|asked again in #52", line) for line in whys)
+    assert len({found[1] for line in whys if (found := re.search(r"(\d+ rounds? ago)", line))}) > 2
+    assert "worth less" not in out
+    assert "over budget" not in out
+
+
+def test_two_long_columns_share_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "width", lambda: 60)
+    columns = [output.Column("#"), output.Column("a", flexible=True)]
+    columns.append(output.Column("b", flexible=True))
+    output.print_table(columns, [["1", "x" * 100, "y" * 100], ["2", "z", "short"]])
+    row = capsys.readouterr().out.splitlines()[1]
+    assert len(row) == 60
+    assert row.count("x") >= 25
+    assert row.count("y") >= 25
+
+
+def test_a_recorded_cut_says_why_where_the_session_has_the_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    messages = conversation(3)[1:]  # nanobot saves no system message
+    record = replace(
+        LAST,
+        messages=len(messages) + 1,
+        roles="s" + "".join(message["role"][0] for message in messages),
+        anchor=len(messages),
+        anchor_key=message_key(messages[-2]),
+        cuts=tuple(SentCut(at, "tool", "read_file", "budget", 1_445, 90) for at in (4, 8, 40)),
+        cut_messages=3,
+    )
+    print_records(Conversation("cli:direct", messages, {}, "a file"), [record], only_cuts=True)
+    rows = capsys.readouterr().out.splitlines()[1:4]
+    assert [row.split("90  ")[1] for row in rows] == ["3 rounds ago", "2 rounds ago", "over budget"]
