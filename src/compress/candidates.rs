@@ -6,6 +6,7 @@ use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{self, Marks};
 use crate::text::excerpt;
 use crate::text::language::Language;
+use crate::text::ledger;
 use crate::tokens::{TokenCounter, cut_by_content};
 use crate::tools::{Effect, PATH_KEYS};
 
@@ -210,8 +211,15 @@ pub fn placeholder(
         }
         _ => if is_chinese { "消息" } else { "message" }.to_owned(),
     };
+    let done =
+        message.and_then(|message| message.name.as_ref()).is_some_and(|name| Effect::of(name.as_str()).is_changing());
+    let how = Some(draft.source(entry, &draft.entries[entry].pieces[piece])).filter(|_| done).and_then(ledger::outcome);
     let what = match superseded {
-        None => what,
+        None => match how.filter(|how| elision::can_show(how)) {
+            Some(how) if is_chinese => format!("{what}（{how}）"),
+            Some(how) => format!("{what} ({how})"),
+            None => what,
+        },
         Some(why) if is_chinese => format!("{what}（{}）", why.chinese()),
         Some(why) => format!("{what} ({})", why.word()),
     };

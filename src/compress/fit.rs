@@ -202,7 +202,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 break;
             }
             self.budget_tokens = self.budget_tokens.saturating_sub(over);
-            self.hold(&mut selector);
+            self.ease(&mut selector);
         }
         self.budget_tokens = budget_tokens;
         if self.counted() > budget_tokens {
@@ -218,20 +218,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.left_out
     }
 
-    /// Holds the budget, whatever was settled: that was estimated, too. Names and what was done in earlier rounds give way
-    /// first, then what was not settled, then notes, then what was settled, and the oldest calls of the last round at the end.
+    /// Holds the budget, whatever was settled: that was estimated, too. What [`Self::ease`] gives up goes first, then notes, then
+    /// what was settled, and the oldest calls at the end.
     fn hold(&mut self, selector: &mut Selector<'_>) {
-        loop {
-            let over = self.tokens().saturating_sub(self.budget_tokens);
-            if over == 0 {
-                return;
-            }
-            if !self.listed.give_up(float(over)) {
-                break;
-            }
-            self.write_ledger(selector);
-        }
-        if self.shrink(selector) <= self.budget_tokens {
+        if self.ease(selector) {
             return;
         }
         if self.draft.tokens() + self.left_out.ledger_tokens(self.draft) <= self.budget_tokens {
@@ -271,6 +261,21 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         selector.settle();
+    }
+
+    /// Gives up names, what was looked at in earlier rounds, and what was not settled, as far as it takes for the budget; returns
+    /// whether that is enough.
+    fn ease(&mut self, selector: &mut Selector<'_>) -> bool {
+        loop {
+            let over = self.tokens().saturating_sub(self.budget_tokens);
+            if over == 0 {
+                return true;
+            }
+            if !self.listed.give_up(float(over)) {
+                return self.shrink(selector) <= self.budget_tokens;
+            }
+            self.write_ledger(selector);
+        }
     }
 
     /// Takes the newest group where it fits beside the `rules` and what is said of the calls before it; rather no notes than a

@@ -53,7 +53,7 @@ fn said(value: &Value, max_chars: usize) -> Option<String> {
 }
 
 /// Returns what a result says of how the call ended: its exit code, or that it failed.
-fn outcome(result: &str) -> Option<String> {
+pub fn outcome(result: &str) -> Option<String> {
     let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
     code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
 }
