@@ -210,6 +210,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             self.hold(&mut selector);
         }
         let more = self.top_up(&selector);
+        let texts = more.iter().filter_map(|&block| {
+            let Candidate { entry, piece, .. } = self.candidates[block];
+            (!self.listed.names.is_empty()).then(|| self.draft.text(entry, piece))
+        });
+        if self.listed.leave_out(&texts.collect::<Vec<_>>()) {
+            self.write_ledger(&selector);
+        }
         if self.counted() > self.budget_tokens {
             for block in more {
                 self.write(block, &selector);

@@ -107,6 +107,13 @@ impl Listed {
         true
     }
 
+    /// Leaves out the names that stand in `texts`; returns whether there were any.
+    pub(super) fn leave_out(&mut self, texts: &[&str]) -> bool {
+        let before = self.names.len();
+        self.names.retain(|name| !texts.iter().any(|text| text.contains(&name.text)));
+        self.names.len() < before
+    }
+
     /// Returns the message where the groups stay that `is_open` names.
     fn message(&self, language: Language, is_open: impl Fn(usize) -> bool) -> Option<String> {
         let mut names: Vec<&Name> = self.names.iter().collect();

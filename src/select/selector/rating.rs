@@ -21,7 +21,8 @@ impl Rating {
     pub fn of(scoring: &Scoring, document: usize, part: usize, class: Class, crowd: f32) -> Self {
         let Document { author, message, ref analysis, .. } = scoring.documents()[document];
         // A log or a table that the user pasted is read like one that a tool returned.
-        let is_pasted = author == Author::User && !matches!(analysis.kind(), None | Some(Kind::Plain));
+        let is_pasted = author == Author::User
+            && matches!(analysis.kind(), Some(Kind::Log | Kind::Json | Kind::Table | Kind::Search));
         if matches!(author, Author::User | Author::Assistant) && !is_pasted {
             let is_curt = analysis.terms.len() <= CURT;
             let factor = if is_curt { QUIET_TALK } else { 1.0 };
