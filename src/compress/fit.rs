@@ -241,11 +241,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.shrink(selector);
         while self.tokens() > self.budget_tokens && self.left_out.ledger.is_some() {
             let mut over = float(self.tokens() - self.budget_tokens);
+            let before = self.listed.lines.len();
             self.listed.lines.retain(|line| {
                 let stays = over <= 0.0 || selector.is_open(line.group);
                 over -= if stays { 0.0 } else { line.tokens };
                 stays
             });
+            if self.listed.lines.len() == before {
+                self.listed.unlisted.clear();
+            }
             self.write_ledger(selector);
         }
     }

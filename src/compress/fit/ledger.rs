@@ -57,7 +57,7 @@ pub(super) struct Listed {
     /// The calls of the last round and those before that changed something, the same.
     pub(super) lines: Vec<Line>,
     /// The groups of those that changed something and have no room.
-    unlisted: Vec<usize>,
+    pub(super) unlisted: Vec<usize>,
     /// Tokens that more names may have.
     pub(super) left: f32,
 }
