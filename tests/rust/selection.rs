@@ -366,7 +366,7 @@ fn what_the_user_pasted_is_weighed_like_a_result() {
 #[test]
 fn notes_give_way_before_the_newest_call_does() {
     let mut messages = vec![Owned::new(Role::System, "You are nanobot.")];
-    messages.extend(conversation(&[("exec", "{}", &log()), ("exec", "{}", &rows())], "Who owns order 5512?"));
+    messages.extend(conversation(&[("read_file", "{}", &log()), ("read_file", "{}", &rows())], "Who owns order 5512?"));
     let newest =
         [Owned::calling(&["newest"], "get_order", r#"{"order": 5512}"#), Owned::result("newest", "get_order", rows())];
     let question = messages.len() - 1;
