@@ -86,7 +86,8 @@ class Counted:
         )
         rest = len(json.dumps(tools, default=str)) if tools else 0
         by_length = before.theirs * (length - known) / max(known + rest, 1)
-        return theirs - before.theirs < by_length * _AS_BEFORE
+        # One that was cut may by chance have grown as its length did.
+        return not by_length * _AS_BEFORE <= theirs - before.theirs <= by_length / _AS_BEFORE
 
     def _hashes(self, messages: list[Any]) -> list[int]:
         """Return what `messages` are known by: calls are long, and most are those of the last."""
