@@ -46,7 +46,7 @@ pub fn is_note(message: &Message<'_>) -> bool {
 
 /// Returns whether a text says only what was left out.
 pub fn is_notes(text: &str) -> bool {
-    text.starts_with('[') && parts(text).all(|part| part != Said::Own)
+    text.starts_with('[') && paragraphs(text).all(|paragraph| paragraph != Paragraph::Own)
 }
 
 /// Returns how many messages are gone where `message` is left out, and whether they are scattered: itself, unless it is a note,
@@ -55,19 +55,19 @@ pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
     let Content::Text(text) = &message.content else { return (1, false) };
     let mut gone = (0_usize, false);
     let mut is_own = !message.tool_calls.is_empty();
-    for part in parts(text.as_str()) {
-        match part {
-            Said::Note(messages, is_scattered) => gone = (gone.0.saturating_add(messages), gone.1 | is_scattered),
-            Said::Ledger => {}
-            Said::Own => is_own = true,
+    for paragraph in paragraphs(text.as_str()) {
+        match paragraph {
+            Paragraph::Note(messages, is_scattered) => gone = (gone.0.saturating_add(messages), gone.1 | is_scattered),
+            Paragraph::Ledger => {}
+            Paragraph::Own => is_own = true,
         }
     }
     (gone.0.saturating_add(usize::from(is_own)), gone.1)
 }
 
-/// A part of a text.
+/// A paragraph of a text, or a line of one.
 #[derive(PartialEq)]
-enum Said {
+enum Paragraph {
     /// A note for so many messages, scattered or not.
     Note(usize, bool),
     /// What may stand behind a note, and stands for no message itself.
@@ -75,15 +75,15 @@ enum Said {
     Own,
 }
 
-fn parts(text: &str) -> impl Iterator<Item = Said> {
+fn paragraphs(text: &str) -> impl Iterator<Item = Paragraph> {
     text.split("\n\n").map(|paragraph| paragraph.trim_matches('\n')).flat_map(|paragraph| {
         let is_ledger = ledger::is_ledger(paragraph);
         // A cut may have taken the blank line between a note and what stands beside it.
         let lines = paragraph.split('\n').take(if is_ledger { 1 } else { usize::MAX });
         lines.map(move |line| match elision::read_note(line) {
-            _ if is_ledger => Said::Ledger,
-            Some((messages, is_scattered)) => Said::Note(messages, is_scattered),
-            None => Said::Own,
+            _ if is_ledger => Paragraph::Ledger,
+            Some((messages, is_scattered)) => Paragraph::Note(messages, is_scattered),
+            None => Paragraph::Own,
         })
     })
 }

@@ -211,23 +211,28 @@ pub fn placeholder(
         }
         _ => if is_chinese { "消息" } else { "message" }.to_owned(),
     };
-    let done =
-        message.and_then(|message| message.name.as_ref()).is_some_and(|name| Effect::of(name.as_str()).is_changing());
-    let how = Some(draft.source(entry, &draft.entries[entry].pieces[piece])).filter(|_| done).and_then(ledger::outcome);
-    let what = match superseded {
-        None => match how.filter(|how| elision::can_show(how)) {
-            Some(how) if is_chinese => format!("{what}（{how}）"),
-            Some(how) => format!("{what} ({how})"),
-            None => what,
-        },
-        Some(why) if is_chinese => format!("{what}（{}）", why.chinese()),
-        Some(why) => format!("{what} ({})", why.word()),
+    let why = match superseded {
+        Some(why) => Some(if is_chinese { why.chinese() } else { why.word() }.to_owned()),
+        None => outcome(draft, entry, piece),
+    };
+    let what = match why {
+        None => what,
+        Some(why) if is_chinese => format!("{what}（{why}）"),
+        Some(why) => format!("{what} ({why})"),
     };
     // A result that was read from the archive names its file already.
     let origin = origins.path(draft, entry, piece).filter(|origin| !what.contains(origin));
     let mark = elision::whole(&what, original_tokens, draft.marks(origin.as_deref()));
     let tokens = u64::from(draft.counter.text(&mark));
     (mark, tokens)
+}
+
+/// Returns how a call ended that may have changed something, where its result says so in words that a mark can show.
+fn outcome(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
+    let name = draft.message(entry)?.name.as_ref()?;
+    let is_changing = Effect::of(name.as_str()).is_changing();
+    let outcome = is_changing.then(|| ledger::outcome(draft.source(entry, &draft.entries[entry].pieces[piece])))??;
+    elision::can_show(&outcome).then_some(outcome)
 }
 
 /// Longest path that a placeholder repeats; it stands in the call too.

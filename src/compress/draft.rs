@@ -7,7 +7,7 @@ use crate::conversation::{spoken, stands_for};
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
-use crate::tokens::{REPLY, TokenCounter};
+use crate::tokens::{REPLY, Recount, TokenCounter};
 
 use super::notes::{Item, LeftOut, Notes};
 use super::origins::Origins;
@@ -100,6 +100,8 @@ pub struct Draft<'v, 'a> {
     /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
     parsed: RefCell<(Option<usize>, serde_json::Value)>,
     before: u64,
+    /// What variants of texts were counted.
+    recount: RefCell<Recount>,
     language: OnceCell<Language>,
     /// By message of the view: see [`Self::stands_for`].
     stands_for: OnceCell<Vec<(usize, bool)>>,
@@ -110,8 +112,18 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
         let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
-        let (parsed, language, stands_for) = Default::default();
-        Self { view, counter, entries, kept_from: view.len(), overhead_tokens, parsed, before, language, stands_for }
+        Self {
+            view,
+            counter,
+            entries,
+            kept_from: view.len(),
+            overhead_tokens,
+            parsed: RefCell::default(),
+            before,
+            recount: RefCell::default(),
+            language: OnceCell::new(),
+            stands_for: OnceCell::new(),
+        }
     }
 
     /// Marks what is pinned.
@@ -127,6 +139,12 @@ impl<'v, 'a> Draft<'v, 'a> {
     pub fn tokens(&self) -> u64 {
         let kept = self.entries.iter().filter(|entry| entry.dropped.is_none());
         self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
+    }
+
+    /// Returns the tokens of one of several variants of a text, or of one that others were joined to: what they share is
+    /// counted once.
+    pub fn variant_tokens(&self, text: &str) -> u64 {
+        u64::from(self.counter.variant(text, &mut self.recount.borrow_mut()))
     }
 
     /// Returns the language that marks are written in: the user's.

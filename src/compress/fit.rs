@@ -20,7 +20,6 @@ use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
 use crate::text::rules::Claim;
-use crate::tokens::Recount;
 
 use super::candidates::{Candidate, candidates, shortest};
 use super::documents::{Documents, Place};
@@ -73,8 +72,6 @@ struct Fit<'f, 'v, 'a> {
     before: Vec<Before>,
     /// By document: where it stands.
     places: Vec<Place>,
-    /// What excerpts were counted.
-    recount: Recount,
     budget_tokens: u64,
     /// Tokens for all that may go.
     room: f32,
@@ -132,7 +129,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             candidates,
             before: Vec::new(),
             places: Vec::new(),
-            recount: Recount::default(),
             budget_tokens,
             room,
         }
@@ -195,31 +191,29 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         self.hold(&mut selector);
         // Joined texts were estimated by their parts.
-        let budget_tokens = self.budget_tokens;
+        let (budget_tokens, mut counted) = (self.budget_tokens, self.counted());
         for _ in 0..ROUNDS {
-            let over = self.counted().saturating_sub(budget_tokens);
+            let over = counted.saturating_sub(budget_tokens);
             if over == 0 {
                 break;
             }
             self.budget_tokens = self.budget_tokens.saturating_sub(over);
             self.ease(&mut selector);
+            counted = self.counted();
         }
         self.budget_tokens = budget_tokens;
-        if self.counted() > budget_tokens {
+        if counted > budget_tokens {
             self.left_out.notes_apart = true;
             self.hold(&mut selector);
+            counted = self.counted();
         }
-        let more = self.top_up(&selector);
-        let texts = more.iter().filter_map(|&block| {
-            let Candidate { entry, piece, .. } = self.candidates[block];
-            (!self.listed.names.is_empty()).then(|| self.draft.text(entry, piece))
-        });
-        if self.listed.leave_out(&texts.collect::<Vec<_>>()) {
-            self.write_ledger(&selector);
-        }
-        if self.counted() > self.budget_tokens {
-            for block in more {
-                self.write(block, &selector);
+        let more = self.top_up(&selector, counted);
+        if !more.is_empty() {
+            self.forget_names(&more, &selector);
+            if self.counted() > budget_tokens {
+                for block in more {
+                    self.write(block, &selector);
+                }
             }
         }
         self.left_out
@@ -388,7 +382,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
                 let source = self.before(block);
                 let short =
                     analysis.excerpt(source, &|part| selector.stays(block, part), self.draft.marks(origin.as_deref()));
-                let tokens = u64::from(self.draft.counter.variant(&short, &mut self.recount));
+                let tokens = self.draft.variant_tokens(&short);
                 if tokens < before.tokens {
                     (Some(short), tokens, Reason::Budget)
                 } else {
@@ -411,9 +405,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.before[block].text.as_deref().unwrap_or_else(source)
     }
 
-    /// Gives what is left over to texts that were cut, the newest first; returns their candidates.
-    fn top_up(&mut self, selector: &Selector<'_>) -> Vec<usize> {
-        let mut used = self.counted();
+    /// Gives what is left beside `used` to texts that were cut, the newest first; returns their candidates.
+    fn top_up(&mut self, selector: &Selector<'_>, mut used: u64) -> Vec<usize> {
         let mut more = Vec::new();
         for (block, candidate) in self.candidates.iter().enumerate().rev() {
             let left = self.budget_tokens.saturating_sub(used);

@@ -178,7 +178,7 @@ impl<'l> Notes<'l> {
                 texts.retain(|text| !text.is_empty());
                 let text = texts.join(BETWEEN);
                 tokens -= content(draft, *position).map_or(0, |(tokens, _)| tokens);
-                tokens += u64::from(draft.counter.text(&text));
+                tokens += draft.variant_tokens(&text);
                 *joined = Some(text);
             }
         }
@@ -312,12 +312,10 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
 
     /// Returns how many messages notes stood for that were cut out of a message that stays.
     fn lost(&self, position: usize, index: usize) -> usize {
-        let (messages, _) = self.draft.stands_for(index);
-        if messages < 2 {
-            return 0;
-        }
-        let text = content(self.draft, position).map_or("", |(_, text)| text);
-        messages.saturating_sub(stands_for(&Message::new(Role::User, text)).0)
+        let pieces = &self.draft.entries[position].pieces;
+        let cut = pieces.iter().find(|piece| piece.slot == Slot::Content).and_then(|piece| piece.text.as_deref());
+        let still = |text| stands_for(&Message::new(Role::User, text)).0;
+        cut.map_or(0, |text| self.draft.stands_for(index).0.saturating_sub(still(text)))
     }
 
     fn say_again(&mut self, at: usize, messages: usize) {

@@ -1,7 +1,7 @@
 //! What is protected, and in which order it is given up.
 //!
-//! System messages, the last message of the user and what the caller keeps are never cut. The newest group of calls and results goes last, the
-//! rest of the last round before it, and everything older first.
+//! System messages, the last message of the user and what the caller keeps are never cut. The newest group of calls and
+//! results goes last, the rest of the last round before it, and everything older first.
 
 use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role};

@@ -107,13 +107,6 @@ impl Listed {
         true
     }
 
-    /// Leaves out the names that stand in `texts`; returns whether there were any.
-    pub(super) fn leave_out(&mut self, texts: &[&str]) -> bool {
-        let before = self.names.len();
-        self.names.retain(|name| !texts.iter().any(|text| text.contains(&name.text)));
-        self.names.len() < before
-    }
-
     /// Returns the message where the groups stay that `is_open` names.
     fn message(&self, language: Language, is_open: impl Fn(usize) -> bool) -> Option<String> {
         let mut names: Vec<&Name> = self.names.iter().collect();
@@ -239,31 +232,41 @@ impl Fit<'_, '_, '_> {
         let little = self.room.min(LITTLE_ROOM);
         let last_round = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
         let changes = (self.rest() * CHANGES_SHARE).min(MAX_CHANGES);
-        for (tiers, mut left) in [(&[Tier::Newest, Tier::LastRound][..], last_round), (&[Tier::Older], changes)] {
-            let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
-            for (group, entry) in
-                groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
-            {
-                let is_older = tiers == [Tier::Older];
-                let Some(call) = self.draft.call(entry) else { continue };
-                if is_older && !call.name.as_ref().is_some_and(|name| Effect::of(name.as_str()).is_changing()) {
-                    continue;
-                }
-                if left <= 0.0 {
-                    self.listed.unlisted.push(group);
-                    continue;
-                }
+        self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round);
+        self.list_lines_of(&[Tier::Older], changes);
+        self.listed.lines.sort_by_key(|line| line.entry);
+    }
+
+    /// Lists the calls of `tiers` in at most `left` tokens, the newest first; of older ones those that changed something.
+    fn list_lines_of(&mut self, tiers: &[Tier], mut left: f32) {
+        let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
+        for (group, entry) in
+            groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
+        {
+            let Some(call) = self.draft.call(entry) else { continue };
+            let is_changing = || call.name.as_ref().is_some_and(|name| Effect::of(name.as_str()).is_changing());
+            if self.protection.tiers[group] == Some(Tier::Older) && !is_changing() {
+                continue;
+            }
+            if left > 0.0 {
                 let Some(text) = self.line(entry) else { continue };
                 let tokens = self.line_tokens(&text);
                 left -= tokens;
-                if left < 0.0 {
-                    self.listed.unlisted.push(group);
-                } else {
+                if left >= 0.0 {
                     self.listed.lines.push(Line { group, entry, text, tokens, shared: None });
+                    continue;
                 }
             }
+            self.listed.unlisted.push(group);
         }
-        self.listed.lines.sort_by_key(|line| line.entry);
+    }
+
+    /// Leaves out the names that stand in texts that were given more.
+    pub(super) fn forget_names(&mut self, more: &[usize], selector: &Selector<'_>) {
+        let texts = more.iter().map(|&block| (self.candidates[block].entry, self.candidates[block].piece));
+        let texts: Vec<&str> = texts.map(|(entry, piece)| self.draft.text(entry, piece)).collect();
+        self.listed.names.retain(|name| !texts.iter().any(|text| text.contains(&name.text)));
+        self.write_ledger(selector);
     }
 
     /// Lists names as far as there is room: those that the user wrote, those that are likely to be used, and what else was
