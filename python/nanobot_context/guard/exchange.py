@@ -217,12 +217,15 @@ class Exchange:
                 if overflow.output_tokens:
                     windows.learn_output(model, overflow.output_tokens, endpoint)
             else:
-                self._refused_tokens = theirs
-                windows.assume(model, theirs, endpoint)
+                self._assume(theirs)
         elif overflow.kind == "request_bytes" and not _holds_media(attempt.messages):
             # Of texts a limit in bytes is one in tokens, too, or each turn would be refused first.
-            self._refused_tokens = self.fitter.theirs(request, attempt.messages, prompt_tokens)
-            windows.assume(model, self._refused_tokens, endpoint)
+            self._assume(self.fitter.theirs(request, attempt.messages, prompt_tokens))
+
+    def _assume(self, refused_tokens: int) -> None:
+        """Take what was refused without a number for the limit, until less is accepted."""
+        self._refused_tokens = refused_tokens
+        self.fitter.windows.assume(self.request.model, refused_tokens, self.request.endpoint)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens of what an attempt sends: of the messages, or of a state instead."""

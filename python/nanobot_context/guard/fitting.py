@@ -79,10 +79,10 @@ class Fitter:
 
     def shown_tools(self, request: Request, tools: list[Any], choice: Any) -> list[Any] | None:
         """Return what `tools` become within their share of the window; `None` where they stay."""
-        share, window = self.settings.tool_schema_limit, self.window(request)
-        if share is None or not window.tokens:
+        share = self.settings.tool_schema_limit
+        if share is None or not tools or not (tokens := self.window(request).tokens):
             return None
-        limit = int(window.tokens * share)
+        limit = int(tokens * share)
         shown = shorten_tools(tools, limit, request.model, messages=request.messages, choice=choice)
         return None if is_same(shown, tools) else shown
 

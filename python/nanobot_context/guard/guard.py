@@ -62,9 +62,7 @@ class Guard:
             self.telemetry.ended(request, self.fitter)
 
     def _offered(self, request: Request) -> Request:
-        if self.fitter.settings.tool_schema_limit is None or not request.tools:
-            return request
-        shown = self.fitter.shown_tools(request, request.tools, request.choice)
+        shown = self.fitter.shown_tools(request, request.tools or [], request.choice)
         return request if shown is None else request.offering(shown)
 
     async def _run(self, request: Request) -> Any:

@@ -124,14 +124,14 @@ class _Wire:
             endpoint=endpoint,
             is_shown=form.is_streamed,
         )
-        if protection.fitter.settings.tool_schema_limit is not None and form.given_tools:
-            fused("shorten tool schemas", lambda: self._shorten_tools(protection.fitter), None)
+        fused("shorten tool schemas", lambda: self._shorten_tools(protection.fitter), None)
 
     def _shorten_tools(self, fitter: Fitter) -> None:
         form = self._form
         choice = form.body.get("tool_choice")
         form.shown_tools = fitter.shown_tools(self.request, form.given_tools, choice)
-        self.request = replace(self.request, tools=form.tools)
+        if form.shown_tools is not None:
+            self.request = replace(self.request, tools=form.tools)
 
     def began(self, exchange: Exchange) -> None:
         """Remember the exchange, which learns from a stream when that has ended."""
