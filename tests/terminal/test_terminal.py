@@ -20,6 +20,7 @@ pytestmark = pytest.mark.timeout(180)
 # A machine may be slow; a test ends as soon as the screen shows what it waits for.
 PATIENCE_SECONDS = 60.0
 PROMPT = "prompt> "
+ENDED = r"^ended \d+\n"
 
 
 class Screen:
@@ -53,15 +54,9 @@ class Screen:
     def run(self, command: str) -> str:
         """Type a command on a clean screen, and return what it has printed when it has ended."""
         self.press("C-l")
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while re.search(r"^ended \d+\n", shown := self.text(), re.MULTILINE):
-            assert time.monotonic() < deadline, f"waited for a clean screen, got:\n{shown}"
-            # What is cleared may go out at the top.
-            self._tmux("clear-history")
-            time.sleep(0.02)
+        self._until(self._is_clean, "a clean screen")
         self.type(f"clear; {command}; echo ended $?")
-        self.wait_for(r"^ended \d+\n")
-        return self.text()
+        return self.wait_for(ENDED)
 
     def text(self, *options: str) -> str:
         """Return what the terminal shows and what has gone out at its top."""
@@ -73,9 +68,19 @@ class Screen:
 
     def wait_for(self, pattern: str) -> str:
         """Return what is shown as soon as it has `pattern`."""
+        return self._until(
+            lambda shown: re.search(pattern, shown, re.MULTILINE) is not None, repr(pattern)
+        )
+
+    def _is_clean(self, shown: str) -> bool:
+        # What is cleared may go out at the top.
+        self._tmux("clear-history")
+        return not re.search(ENDED, shown, re.MULTILINE)
+
+    def _until(self, is_there: Callable[[str], bool], what: str) -> str:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not re.search(pattern, shown := self.text(), re.MULTILINE):
-            assert time.monotonic() < deadline, f"waited for {pattern!r}, got:\n{shown}"
+        while not is_there(shown := self.text()):
+            assert time.monotonic() < deadline, f"waited for {what}, got:\n{shown}"
             time.sleep(0.02)
         return shown
 
