@@ -50,13 +50,13 @@ def words(seed: int, count: int) -> str:
 
 
 def one_text(seed: int) -> list[Message]:
-    # Signals are looked for ten times a second: this takes half of one.
+    # Signals are looked for ten times a second: this takes half a second and more.
     return [{"role": "user", "content": words(seed, 12_000_000)}]
 
 
 def many_texts(seed: int) -> list[Message]:
     messages: list[Message] = []
-    for n in range(300):
+    for n in range(1_200):  # half a second and more, as above
         messages += [
             {"role": "user", "content": str(n)},
             {"role": "assistant", "content": words(seed * 1_000 + n, 1_000)},
