@@ -69,7 +69,8 @@ const PATTERNS: &[(Sign, &str)] = &[
     // LiteLLM, MiniMax, llama.cpp, generic.
     (Strong, r"context[ _-]?(?:length|window|size|limit|budget)…(?:exceed|reached)"),
     // OpenAI, llama.cpp, Anthropic, Ollama, LiteLLM.
-    (Strong, r"exceed…\bcontext[ _-]?(?:length|window|size|limit|budget)"),
+    (Strong, r"exceed…\b(?:context[ _-]?(?:length|window|size|limit|budget)|n_ctx\b)"),
+    (Strong, r">=? n_ctx\b|\bn_ctx (?:is |was )?(?:overflow|exceeded|full|reached)|\boverflow…\bn_ctx\b"),
     // LM Studio, Together, Aleph Alpha, vLLM.
     (Strong, r"(?:longer|greater|larger|bigger|more) than…(?:context|model)[ _-](?:length|window|size|limit)"),
     // OpenAI, OpenRouter, xAI, DeepSeek, vLLM, DS4.
@@ -116,12 +117,15 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Specific, r"(?:reduce|shorten|trim|truncate) (?:your|the) (?:prompt|input|context|conversation|messages)\b"),
     // TGI, DashScope, NLP Cloud, Anthropic, LiteLLM, AI21, Bedrock, GitHub Models.
     (Specific, r"must have (?:less|fewer) than \d+ tokens"),
-    (Specific, r"(?:token count|number of tokens|(?:prompt|input|total)_tokens)…must be (?:less|lower|fewer|at most)"),
+    (
+        Specific,
+        r"(?:token count|number of tokens|(?:prompt|input|total)_tokens)…must be (?:less|lower|fewer|at most|<)",
+    ),
     (Specific, r"range of input length should be|\binput (?:text )?length should (?:be|not)\b"),
     // SGLang, Xinference, TGI: rules for what the prompt may be at most, with and without what it was.
     (
         Specific,
-        r"\b(?:input|prompt|sequence)(?: (?:text|token|sequence|prompt))? length (?:must|should|can|may|has to|cannot)(?: not|not)? (?:be )?(?:less|lower|smaller|shorter|fewer|at most|no more|no longer|within|exceed|<|(?:greater|larger|longer|more) than (?:the |max))",
+        r"\b(?:input|prompt|sequence|messages)(?: (?:text|token|sequence|prompt|total))? length (?:must|should|can|may|has to|cannot)(?: not|not)? (?:be )?(?:less|lower|smaller|shorter|fewer|at most|no more|no longer|within|exceed|<|(?:greater|larger|longer|more) than (?:the |max))",
     ),
     (
         Specific,
@@ -171,6 +175,7 @@ const PATTERNS: &[(Sign, &str)] = &[
         Specific,
         r"(?:超过|超出|大于|超限|达到)…(?:上下文|最大长度|最大输入|长度限制|长度上限|最大…tokens?|tokens?…(?:限制|上限))",
     ),
+    (Weak, r"长度(?:已|已经)?(?:超过|超出|大于)[^\d\n]{0,9}\d{4}"),
     (Specific, r"(?:压缩|缩短|减少|精简)(?:一下)?(?:上下文|输入|对话|提示|消息|prompt)"),
     (Specific, r"(?:トークン|コンテキスト|プロンプト|入力)…(?:超え|超過|長すぎ|上回)"),
     (Specific, r"(?:토큰|컨텍스트|프롬프트|입력)…(?:초과|너무 길|깁니다)"),
@@ -290,7 +295,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Other,
-        r"频率|限流|并发|速率|配额|余额|每分钟|每天|每日|欠费|稍后|次数|密钥|鉴权|图片|图像|音频|视频|文件|超时|用户名|名称|函数名|工具名",
+        r"频率|限流|并发|速率|配额|余额|每分钟|每天|每日|欠费|稍后|次数|密钥|鉴权|图片|图像|音频|视频|文件|超时|用户名|密码|名称|标题|函数名|工具名",
     ),
     // Something else is too long: "The user field is too long (maximum 64 tokens)", "Request header too large".
     (
@@ -362,7 +367,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|n_ctx|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

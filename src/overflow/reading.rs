@@ -272,15 +272,17 @@ impl Reader {
         end
     }
 
-    /// Appends a character that is not ASCII; full-width punctuation becomes its ASCII form.
+    /// Appends a character that is not ASCII; full-width digits, letters and punctuation become their ASCII forms.
     fn push_wide(&mut self, c: char) {
         match c {
             '。' | '！' | '？' => self.end_sentence(),
-            '，' | '、' => self.push(','),
-            '：' => self.push(':'),
-            '（' => self.push('('),
-            '）' => self.push(')'),
+            '、' => self.push(','),
             '’' => self.push('\''),
+            '！'..='～' => {
+                // The block repeats ASCII from `!` on, in its order.
+                let ascii = u8::try_from(u32::from(c) - u32::from('！') + u32::from(b'!')).unwrap_or(b' ');
+                self.push(char::from(ascii.to_ascii_lowercase()));
+            }
             '“' | '”' | '‘' | '「' | '」' => {}
             _ if c.is_whitespace() => self.push(' '),
             _ => c.to_lowercase().for_each(|lower| self.push(lower)),

@@ -21,6 +21,10 @@ pub struct Columns {
 struct Column {
     cells: u32,
     numbers: Vec<(u32, f64)>,
+    /// Cells that have nothing in them.
+    empty: Value,
+    /// Cells that have something else than a number.
+    words: Value,
     values: HashMap<u64, Value>,
     /// More different values than categories have.
     is_free: bool,
@@ -76,14 +80,11 @@ impl Columns {
             column.numbers.push((row, number));
             return;
         }
+        if is_empty(cell) { &mut column.empty } else { &mut column.words }.add(row);
         if column.is_free {
             return;
         }
-        let value = column.values.entry(xxh3_64(cell)).or_default();
-        value.count += 1;
-        if value.rows.len() < MAX_ROWS_OF_VALUE {
-            value.rows.push(row);
-        }
+        column.values.entry(xxh3_64(cell)).or_default().add(row);
         // A tenth of the rows so far, generously: categories show early.
         if column.values.len() > (row as usize / 4).clamp(64, MAX_VALUES) {
             column.is_free = true;
@@ -110,6 +111,9 @@ impl Columns {
         for column in &self.columns {
             mark(&column.rare(self.rows));
             mark(&column.far());
+            for rows in column.of_another_kind(self.rows) {
+                mark(&rows);
+            }
         }
         mark(&self.errors);
         let usual = self.shapes.values().map(Vec::len).max().unwrap_or(0);
@@ -120,6 +124,15 @@ impl Columns {
             mark(&others);
         }
         classes
+    }
+}
+
+impl Value {
+    fn add(&mut self, row: u32) {
+        self.count += 1;
+        if self.rows.len() < MAX_ROWS_OF_VALUE {
+            self.rows.push(row);
+        }
     }
 }
 
@@ -136,6 +149,17 @@ impl Column {
         let mut rare: Vec<u32> = rare.flat_map(|value| value.rows.iter().copied()).collect();
         rare.sort_unstable();
         rare
+    }
+
+    /// Returns the rows of each kind of cell that few have: nothing among words, a word among numbers.
+    fn of_another_kind(&self, rows: u32) -> [Vec<u32>; 3] {
+        let numbers = Value {
+            count: u32::try_from(self.numbers.len()).unwrap_or(u32::MAX),
+            rows: self.numbers.iter().map(|(row, _)| *row).take(MAX_ROWS_OF_VALUE).collect(),
+        };
+        let limit = (rows / RARE).max(1);
+        [&numbers, &self.empty, &self.words]
+            .map(|kind| if kind.count <= limit && self.cells * 2 >= rows { kind.rows.clone() } else { Vec::new() })
     }
 
     /// Returns the rows whose number is more than three standard deviations from the mean.
@@ -156,6 +180,12 @@ impl Column {
         let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation;
         self.numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
     }
+}
+
+/// Returns whether a cell says that there is nothing: JSON's `null` and `""`, what tables have in their place.
+fn is_empty(cell: &[u8]) -> bool {
+    matches!(cell, b"" | b"\"\"" | b"-")
+        || [&b"null"[..], b"none", b"nan", b"n/a"].iter().any(|no| cell.eq_ignore_ascii_case(no))
 }
 
 fn number(cell: &[u8]) -> Option<f64> {
@@ -192,6 +222,11 @@ mod tests {
         let names: Vec<String> = (0..30).map(|i| format!("name {i}")).collect();
         assert!(classes(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
         assert!(classes(&["7"; 30]).is_empty());
+        for (usual, odd) in [("\"Ann\"", "null"), ("12", "refunded"), ("ok", "7"), ("\"Ann\"", "\"\""), ("5", "")] {
+            let cells: Vec<String> =
+                (0..30).map(|i| if i == 9 { odd.into() } else { usual.replace("Ann", &format!("Ann {i}")) }).collect();
+            assert_eq!(classes(&cells.iter().map(String::as_str).collect::<Vec<_>>()), [9], "{odd} among {usual}");
+        }
         assert!(classes(&["a", "b", "c"]).is_empty());
     }
 }

@@ -14,16 +14,18 @@ use super::{Node, Shape, Tree};
 /// A row larger than this is opened; below, its cells say more together.
 const OPENED_ROW_BYTES: u32 = 400;
 
+/// Before JSON on the first line: the number of the line, a status.
+const MAX_LEAD_BYTES: usize = 40;
 /// Lines before JSON are looked at that far: what a tool says before the answer of another.
 const MAX_LINES_BEFORE: usize = 12;
 /// The same in bytes.
 const MAX_BYTES_BEFORE: usize = 1000;
 
-/// Takes a JSON text apart, or one with a few lines before the JSON; `None` when it is none.
+/// Takes a JSON text apart, or one with a few words or lines before the JSON; `None` when it is none.
 pub fn tree(text: &str) -> Option<(Tree, Vec<Piece>)> {
     let (from, (found, end)) = match parse(text, 0) {
         Some(found) => (0, found),
-        None => after_lines(text)?,
+        None => after_words(text).or_else(|| after_lines(text))?,
     };
     let pieces = lines_around(&text[..from], 0);
     let before = pieces.len();
@@ -38,6 +40,13 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Piece>)> {
     let behind = (pieces.len(), end);
     pieces.extend(lines_around(text, end));
     Some((Tree { nodes: build.nodes, before, behind }, pieces))
+}
+
+/// Finds JSON that begins on the first line, as in `1| {"id": 1}` and `HTTP 200: [1, 2]`.
+fn after_words(text: &str) -> Option<(usize, (Vec<Node>, usize))> {
+    let lead = text.as_bytes().iter().take(MAX_LEAD_BYTES).take_while(|&&byte| byte != b'\n');
+    let mut starts = lead.enumerate().skip(1).filter(|(_, byte)| matches!(byte, b'{' | b'[')).map(|(at, _)| at);
+    starts.find_map(|from| Some((from, parse(text, from)?)))
 }
 
 /// Finds JSON that begins on a line of its own behind the first few.
