@@ -206,7 +206,7 @@ def _happened(record: RequestRecord) -> str:
     said = [
         f"cut in silence at {one.limit_tokens or 0:,}"
         if one.refused == "silent"
-        else f"refused at {one.tokens:,}"
+        else f"refused at about {one.tokens:,}"
         for one in record.refusals
     ]
     if record.outcome != "answered":

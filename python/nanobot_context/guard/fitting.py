@@ -129,10 +129,11 @@ class Fitter:
             "settings": self.settings,
             "archive": self.archive_of(request),
         }
+        shorter = compress(messages, window_tokens, request.model, **options)
         request.trace.shortened(
             messages, lambda given: receipt_of(given, window_tokens, request.model, **options)
         )
-        return compress(messages, window_tokens, request.model, **options)
+        return shorter
 
     def _smallest(self, request: Request, floor: ContextOverflowError) -> list[Message]:
         """Return a request of which nothing is left to cut, though it is larger than the window.
@@ -211,6 +212,8 @@ class Fitter:
             shortened = shorten_consolidation(request.messages, is_short)
             if shortened is None:
                 raise
+            # It is cut in text of nanobot's own, of which there is no receipt.
+            request.trace.shortened(request.messages, lambda _: None)
             return shortened
 
     def lifted(self, request: Request) -> list[Message]:

@@ -167,3 +167,18 @@ def conversation(rounds: int, words: int) -> list[Message]:
         messages.append({"role": "assistant", "content": f"answer {number}: " + "beta " * words})
     messages.append({"role": "user", "content": "And what was the first question?"})
     return messages
+
+
+def consolidation(entries: int, words: int) -> list[Message]:
+    """Return what nanobot asks a model to remember, with so many entries of so many words."""
+    lines = "\n".join(
+        f"[2026-02-13T10:{number:02}] USER: entry {number} " + "delta " * words
+        for number in range(entries)
+    )
+    prompt = (
+        "Process this conversation and call the save_memory tool with your consolidation.\n\n"
+        f"## Current Long-term Memory\n{'The user likes tea. ' * 40}\n\n"
+        f"## Conversation to Process\n{lines}"
+    )
+    system = "You are a memory consolidation agent. Call the save_memory tool."
+    return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]

@@ -22,6 +22,7 @@ from shim_classes import (
     LLMResponse,
     Script,
     call,
+    consolidation,
     conversation,
     error,
     make_provider,
@@ -195,6 +196,19 @@ def test_a_failure_to_record_is_counted_and_costs_no_call(
     assert counts is not None
     assert (counts.requests, counts.failures) == (1, 1)
     assert recorded(tmp_path) == []
+
+
+def test_a_consolidation_that_was_shortened_is_recorded(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=8_000)
+    messages = consolidation(40, 600)
+    script = Script(answer(3_000))
+    call(make_provider(classes, script), messages=messages)
+    assert len(script.sent[0][1]["content"]) < len(messages[1]["content"]) / 2
+    (record,) = recorded(tmp_path)
+    assert (record.outcome, record.cuts, record.prompt_tokens) == ("answered", (), 3_000)
+    assert record.tokens_before > 2 * record.tokens_after
 
 
 def test_a_line_that_is_torn_or_of_another_version_hides_no_other(tmp_path: Path) -> None:

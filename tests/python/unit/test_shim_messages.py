@@ -27,6 +27,7 @@ from shim_classes import (
     Message,
     Script,
     call,
+    consolidation,
     conversation,
     make_provider,
     shaped,
@@ -181,20 +182,6 @@ def test_the_task_stays_when_nanobot_asks_for_an_answer_behind_it(
     sent = script.sent[0]
     assert len(sent) < len(messages)
     assert sent[-2:] == [{"role": "user", "content": "the task"}, asks]
-
-
-def consolidation(entries: int, words: int) -> list[Message]:
-    lines = "\n".join(
-        f"[2026-02-13T10:{number:02}] USER: entry {number} " + "delta " * words
-        for number in range(entries)
-    )
-    prompt = (
-        "Process this conversation and call the save_memory tool with your consolidation.\n\n"
-        f"## Current Long-term Memory\n{'The user likes tea. ' * 40}\n\n"
-        f"## Conversation to Process\n{lines}"
-    )
-    system = "You are a memory consolidation agent. Call the save_memory tool."
-    return [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
 
 
 def test_a_consolidation_that_is_too_long_keeps_the_memory_and_part_of_every_entry(
