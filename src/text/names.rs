@@ -213,12 +213,36 @@ fn has_hump(word: &str) -> bool {
     word.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
 
+/// Returns whether a word of a log says how much or when, to the second: `51ms`, `4.2KB`, `00:15:43`. Each line has another.
+pub fn is_measure(word: &str) -> bool {
+    const UNITS: [&str; 17] =
+        ["ns", "us", "µs", "ms", "s", "sec", "min", "h", "b", "kb", "mb", "gb", "kib", "mib", "gib", "%", "x"];
+    let rest = word.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','));
+    let has_unit = rest.len() < word.len() && UNITS.iter().any(|unit| unit.eq_ignore_ascii_case(rest));
+    let is_clock = || {
+        let [hours, minutes, seconds] = *word.splitn(3, ':').collect::<Vec<_>>() else { return false };
+        let is_pair = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+        is_pair(hours) && is_pair(minutes) && seconds.get(..2).is_some_and(is_pair)
+    };
+    has_unit || is_clock()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<&str> {
         names(text).into_iter().map(|name| &text[name]).collect()
+    }
+
+    #[test]
+    fn a_measure_is_none() {
+        for word in ["51ms", "4.2KB", "00:15:43", "00:15:43.120Z", "98%"] {
+            assert!(is_measure(word), "{word}");
+        }
+        for word in ["14:35", "x86", "4711", "a1b2", "v1.7.3", "5g", "10:20:x", "s3", ":8080"] {
+            assert!(!is_measure(word), "{word}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
 use crate::text::language::Language;
 use crate::text::ledger;
-use crate::text::names::names;
+use crate::text::names::{is_measure, names};
 use crate::text::segments::Kind;
 use crate::tools::Effect;
 
@@ -362,7 +362,11 @@ impl Fit<'_, '_, '_> {
             if ledger::is_heading(text, at) {
                 continue;
             }
-            let name = if is_prose(analysis) { as_written(text, at).unwrap_or(name) } else { name };
+            let name = match is_prose(analysis) {
+                true => as_written(text, at).unwrap_or(name),
+                false if is_measure(name) => continue,
+                false => name,
+            };
             let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
             if tokens > listed.left {
                 too_long += 1;
