@@ -98,7 +98,7 @@ impl Documents {
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());
                     let place = Place { entry: index, piece: i, block };
-                    let is_taken_apart = claims.iter().any(|(claim, _)| *claim >= Claim::Wish);
+                    let is_taken_apart = claims.iter().any(|(claim, _)| *claim >= Claim::Brief);
                     this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
                         claim,
                         group: position,

@@ -44,7 +44,9 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
     while i < words.len() {
         let first = i;
         i += 1;
-        let is_title = words[first].range.len() <= MAX_TITLE_BYTES && words[first].look == Look::Capital;
+        let title = &text[words[first].range.clone()];
+        let is_title =
+            title.len() <= MAX_TITLE_BYTES && words[first].look == Look::Capital && title.contains(char::is_lowercase);
         if words[first].look == Look::Plain || words[first].look == Look::Number && !is_grouped(text, &words, first) {
             continue;
         }
@@ -251,6 +253,7 @@ mod tests {
             ("It was OPS-1442 that was put on hold.", "OPS-1442"),
             ("the image has CVE-2026-18001 in it", "CVE-2026-18001"),
             ("Back to v1.7.3, please.", "v1.7.3"),
+            ("It says UTC+2. The rest is plain.", "UTC+2"),
             ("It ends on 2026-11-04 at noon", "2026-11-04"),
             ("it leaves at 14:35 from there", "14:35"),
             ("Parcel #A-1190 was left", "Parcel #A-1190"),

@@ -18,6 +18,8 @@ use super::excerpt::is_fence;
 pub enum Claim {
     /// Said in the first person.
     Told,
+    /// Said in a few words, whatever they are: "Metric units."
+    Brief,
     /// Asks for something, maybe once.
     Wish,
     /// What the user is, has, needs or cannot do, maybe for now.
@@ -110,7 +112,7 @@ static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
 
 /// Words before the first that says something: "And one more thing: …".
 const FILLERS: &str = "and also so then but ok okay oh hey hi hello well btw yes und aber außerdem et aussi mais y e pero también now again just \
-    thanks";
+    thanks please fyi ps";
 
 /// Who is told of, and the most characters between them and what they did.
 const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
@@ -121,6 +123,13 @@ const MAX_HEADING_CHARS: usize = 40;
 
 /// Longest sentence that is a rule; longer ones are texts that someone pasted.
 const MAX_RULE_BYTES: usize = 400;
+
+/// Most words of a sentence that is brief, and how many characters it has in a script without spaces, which begins with the
+/// last of these; a word of another script counts as two.
+const MAX_BRIEF_WORDS: usize = 8;
+const MIN_BRIEF_CHARACTERS: usize = 4;
+const MAX_BRIEF_CHARACTERS: usize = 16;
+const FIRST_WIDE: char = '\u{2e80}';
 
 /// Bytes at the start and at the end of a text in which somebody may have typed; what is between was pasted, but for rules in it.
 const TYPED_BYTES: usize = 32 << 10;
@@ -333,7 +342,11 @@ fn claim(sentence: &str) -> Option<Claim> {
         for (rest, sign, place) in known.into_iter().flatten() {
             let follows =
                 rest.iter().zip(&words[i + 1..]).filter(|(want, (_, word))| *want == word).count() == rest.len();
+            // "Most of" is no limit: "she looked at most of them".
+            let is_part_of =
+                rest.last() == Some(&"most") && words.get(i + 1 + rest.len()).is_some_and(|(_, word)| *word == "of");
             if !follows
+                || is_part_of
                 || (*place == Place::Start && !is_start)
                 || (*place == Place::End && i + rest.len() + 1 < words.len())
                 || (matches!(sign, Sign::Bound | Sign::Hint) && is_start)
@@ -370,10 +383,21 @@ fn claim(sentence: &str) -> Option<Claim> {
     }
     let has = |sign| signs.contains(&sign);
     match best {
+        None | Some(Claim::Told) if is_brief(&said, &words) => Some(Claim::Brief),
         Some(Claim::Wish) if has(Sign::Bound) || has(Sign::Manner) && has(Sign::Hint) => Some(Claim::Rule),
         Some(Claim::Wish) if has(Sign::Hint) => Some(Claim::Order),
         best => best,
     }
+}
+
+/// Returns whether a sentence has a few words.
+fn is_brief(said: &str, words: &[(usize, &str)]) -> bool {
+    let wide = if said.is_ascii() { 0 } else { said.chars().filter(|&c| c >= FIRST_WIDE).count() };
+    if wide == 0 {
+        return (2..=MAX_BRIEF_WORDS).contains(&words.len());
+    }
+    let others = words.iter().filter(|(_, word)| word.is_ascii()).count();
+    (MIN_BRIEF_CHARACTERS..=MAX_BRIEF_CHARACTERS).contains(&(wide + 2 * others))
 }
 
 /// Returns whether a sentence asks.
@@ -457,6 +481,7 @@ fn stop(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     match bytes[at] {
         b'\n' => Some(at + 1),
+        b'.' if is_abbreviated(&text[..at]) => None,
         b'.' | b'!' | b'?' => text[at + 1..].chars().next().is_none_or(char::is_whitespace).then_some(at + 1),
         // 。 ！ ？ ；
         0xe3 | 0xef => {
@@ -464,6 +489,14 @@ fn stop(text: &str, at: usize) -> Option<usize> {
         }
         _ => None,
     }
+}
+
+/// Returns whether the full stop behind `before` ends a word: "Dr. Meier".
+fn is_abbreviated(before: &str) -> bool {
+    const WORDS: [&str; 9] = ["Dr", "Mr", "Mrs", "Ms", "Prof", "St", "e.g", "i.e", "vs"];
+    WORDS.iter().any(|word| {
+        before.strip_suffix(word).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '.'))
+    })
 }
 
 /// Returns a rule as it is compared with others: letters and digits only, in lower case.
@@ -518,6 +551,7 @@ mod tests {
                 "trait" => &[Claim::Trait],
                 "wish" => &[Claim::Wish],
                 "told" => &[Claim::Told],
+                "brief" => &[Claim::Brief],
                 "none" => &[],
                 _ => {
                     assert_eq!(found(text), Vec::<&str>::new(), "{text}");

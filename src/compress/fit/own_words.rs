@@ -79,7 +79,7 @@ impl Fit<'_, '_, '_> {
             (OFTEN_SHARE, 1)
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
-        for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Told] {
+        for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
             // What every other sentence is like tells nothing apart.
             claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
@@ -87,7 +87,8 @@ impl Fit<'_, '_, '_> {
             let limit = match claim {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),
-                Claim::Wish | Claim::Trait => pinned,
+                Claim::Brief if says_little => pinned.max(room(own_share)),
+                Claim::Brief | Claim::Wish | Claim::Trait => pinned,
                 Claim::Rule | Claim::Order | Claim::Fact => pinned.max(few),
             };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {

@@ -184,7 +184,11 @@ proptest! {
         if text.trim().len() <= 300 {
             return Ok(());
         }
-        let before = ["Process exited with code 0\nOutput:\n", "1| ", "HTTP 200: "][seed as usize % 3];
+        let before = match seed % 3 {
+            0 => "Process exited with code 0\nOutput:\n",
+            1 => "1| ",
+            _ => "HTTP 200: ",
+        };
         let text = format!("{before}{}. Please go on.\n", text.trim());
         let segments = Segments::of(&text);
         prop_assert_eq!(segments.kind(), Kind::Json);
