@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::text::estimate::count;
+
 use super::Class;
 
 /// What the rows of a table have in their columns, gathered row by row. O(n) in bytes of cells.
@@ -47,6 +49,12 @@ const CATEGORIES: (u32, u32) = (4, 10);
 const MAX_VALUES: usize = 4096;
 /// Rows of a value that are remembered; of 5,000 rows these are all that a rare value can have.
 const MAX_ROWS_OF_VALUE: usize = 250;
+/// Of so many numbers above zero one may be small by chance; from these on, what is [`SMALLER`] than the small ones is not.
+const SMALL_IN: usize = 32;
+/// So many times.
+const SMALLER: f64 = 16.0;
+/// As far apart as so many small numbers are, they lie above zero by more than chance.
+const APART: f64 = 6.0;
 /// Where more than one row in this many is marked for one reason, the reason is none.
 const COMMON: usize = 5;
 
@@ -162,7 +170,7 @@ impl Column {
             .map(|kind| if kind.count <= limit && self.cells * 2 >= rows { kind.rows.clone() } else { Vec::new() })
     }
 
-    /// Returns the rows whose number is more than three standard deviations from the mean.
+    /// Returns the rows whose number is more than three standard deviations from the mean, or below [`least`].
     fn far(&self) -> Vec<u32> {
         let Some(&(_, base)) = self.numbers.first() else { return Vec::new() };
         // Welford's method: one pass, and large numbers close together do not cancel out.
@@ -177,9 +185,25 @@ impl Column {
         if !deviation.is_normal() {
             return Vec::new();
         }
-        let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation;
+        let mut sorted: Vec<f64> = self.numbers.iter().map(|(_, number)| *number).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let least = least(&sorted);
+        let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation || number < least;
         self.numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
     }
+}
+
+/// Returns what a number is not below by chance, where the sorted `numbers` keep away from zero: 0 is odd among 12 to 480, and
+/// not among 1 to 480.
+pub fn least(numbers: &[f64]) -> f64 {
+    let few = numbers.len() / SMALL_IN;
+    if few < 3 {
+        return f64::NEG_INFINITY;
+    }
+    // The first may be odd itself.
+    let (smallest, low) = (numbers[1], numbers[few]);
+    let apart = (low - smallest) / f64::from(count(few - 1));
+    if smallest > APART * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
 }
 
 /// Returns whether a cell says that there is nothing: JSON's `null` and `""`, what tables have in their place.
@@ -219,6 +243,9 @@ mod tests {
             (0..30).map(|i| if i == 9 { "1e9".into() } else { format!("{}.5", 100 + i) }).collect();
         let numbers: Vec<&str> = numbers.iter().map(String::as_str).collect();
         assert_eq!(classes(&numbers), [9]);
+        let stock: Vec<String> =
+            (0..200).map(|i| if i == 9 { "0".into() } else { format!("{}", 40 + i * 37 % 460) }).collect();
+        assert_eq!(classes(&stock.iter().map(String::as_str).collect::<Vec<_>>()), [9]);
         let names: Vec<String> = (0..30).map(|i| format!("name {i}")).collect();
         assert!(classes(&names.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
         assert!(classes(&["7"; 30]).is_empty());

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::columns::least;
 use super::units::Unit;
 
 /// Fewer lines than this have no pattern.
@@ -25,6 +26,8 @@ const ODD_IN: usize = 50;
 const MIN_ODD: usize = 4;
 /// One sampled line in so many may be odd itself.
 const STRANGE_IN: usize = 32;
+/// Bytes from which on a start that all fields have is one: `10.0.`, `/srv/`.
+const MIN_START: usize = 3;
 /// Bytes of a line that are compared.
 const LINE_BYTES: usize = 600;
 
@@ -148,21 +151,21 @@ impl Usual {
 
 /// What a field holds in the lines of one shape.
 enum Column {
-    Anything,
-    /// One of a few values.
-    Few(Vec<Value>),
+    /// Text with this start, and one of a few values where any are given.
+    Text(String, Option<Vec<Value>>),
     /// Numbers that lie in this range.
     Numbers(f64, f64),
 }
 
 impl Column {
     /// Reads no more of the fields than it takes to know that they hold anything.
-    fn of<'t>(count: usize, fields: impl Iterator<Item = &'t str>) -> Self {
+    fn of<'t>(count: usize, fields: impl Iterator<Item = &'t str> + Clone) -> Self {
         let strange = count / STRANGE_IN;
         let max_values = MAX_VALUES.min(count / 4);
         let mut values: Vec<(Value, usize)> = Vec::new();
         let mut numbers = Vec::with_capacity(count);
-        for (read, field) in (1..).zip(fields) {
+        let anything = |fields| Self::Text(common_start(fields, strange), None);
+        for (read, field) in (1..).zip(fields.clone()) {
             let value = Value::of(field);
             numbers.extend(value.number());
             // One that is not among the few is strange.
@@ -170,34 +173,38 @@ impl Column {
             match values.iter_mut().find(|(known, _)| *known == value) {
                 Some((_, count)) => *count += 1,
                 None if may_be_few => values.push((value, 1)),
-                None if numbers.len() + strange < read => return Self::Anything,
+                None if numbers.len() + strange < read => return anything(fields),
                 None => {}
             }
         }
         if values.len() <= max_values + strange {
             values.retain(|(_, count)| *count > usize::from(strange > 0));
             if values.iter().map(|(_, count)| count).sum::<usize>() + strange >= count && values.len() <= max_values {
-                return Self::Few(values.into_iter().map(|(value, _)| value).collect());
+                let start = if numbers.is_empty() { common_start(fields, strange) } else { String::new() };
+                return Self::Text(start, Some(values.into_iter().map(|(value, _)| value).collect()));
             }
         }
         if numbers.len() + strange < count {
-            return Self::Anything;
+            return anything(fields);
         }
         numbers.sort_unstable_by(f64::total_cmp);
         let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
         // As far again on both sides, but where no number is negative, none is expected to be.
         let below = low - (high - low);
-        Self::Numbers(if low < 0.0 { below } else { below.max(0.0) }, high + (high - low))
+        Self::Numbers(if low < 0.0 { below } else { below.max(least(&numbers)).max(0.0) }, high + (high - low))
     }
 
     /// Returns how far a field lies from what the column holds; `None` where it is like the others, as `last` is.
     fn distance<'t>(&self, field: &'t str, last: &mut &'t str) -> Option<f64> {
-        if matches!(self, Self::Anything) || field == *last {
+        if field == *last {
             return None;
         }
         let distance = match self {
-            Self::Anything => None,
-            Self::Few(values) => (!values.contains(&Value::of(field))).then_some(f64::INFINITY),
+            Self::Text(start, values) => {
+                let is_usual =
+                    field.starts_with(start) && values.as_ref().is_none_or(|values| values.contains(&Value::of(field)));
+                (!is_usual).then_some(f64::INFINITY)
+            }
             Self::Numbers(low, high) => match number(field) {
                 None => Some(f64::INFINITY),
                 Some(number) => Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0),
@@ -208,6 +215,28 @@ impl Column {
         }
         distance
     }
+}
+
+/// Returns what all fields start with but for a few; nothing where that is short.
+fn common_start<'t>(fields: impl Iterator<Item = &'t str>, mut strange: usize) -> String {
+    let (mut start, mut is_shared): (Option<&str>, bool) = (None, false);
+    for field in fields {
+        let known = start.unwrap_or(field);
+        let same = known.bytes().zip(field.bytes()).take_while(|(a, b)| a == b).count();
+        if same < MIN_START && strange > 0 {
+            strange -= 1;
+            start = if is_shared { start } else { Some(field) };
+            continue;
+        }
+        if same < MIN_START {
+            return String::new();
+        }
+        is_shared |= start.is_some();
+        start = Some(&known[..known.floor_char_boundary(same)]);
+    }
+    // "10.0.1" and "10.0.17" share more by chance.
+    let start = start.unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
+    if start.len() < MIN_START { String::new() } else { start.to_owned() }
 }
 
 /// What tells a field from the others of its column: the bits of a number, or a hash of the bytes, each run of digits as one.
@@ -349,7 +378,7 @@ mod tests {
     #[test]
     fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
         type Line = fn(usize) -> String;
-        let cases: [(Line, &str); 9] = [
+        let cases: [(Line, &str); 12] = [
             (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
             (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
             (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
@@ -364,6 +393,9 @@ mod tests {
             (|i| format!("64 bytes: icmp_seq={i} time={} ms", 20 + i % 11), "64 bytes: icmp_seq=61 time=1893 ms"),
             (|i| format!("tenant.{i}.max=200"), "tenant.61.max=0"),
             (|i| format!("第{i}号订单 已发货 状态正常"), "第61号订单 磁盘已满 状态异常"),
+            (|i| format!("10.0.{}.{} srv{i}.corp", i % 7, 1 + i * 37 % 250), "203.0.113.66 srv61.corp"),
+            (|i| format!("copied /srv/data/{:x} in {i} s", i * 7919), "copied /etc/shadow in 61 s"),
+            (|i| format!("stock of {i}: {} pieces", 40 + i * 37 % 460), "stock of 61: 0 pieces"),
             (|i| format!("[{i}/100] Building src/f{i}.c.o"), "src/f61.c:12:5: error: unknown type name 'foo'"),
         ];
         for (line, odd) in cases {
