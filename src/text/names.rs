@@ -47,9 +47,13 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
         let title = &text[words[first].range.clone()];
         let is_title =
             title.len() <= MAX_TITLE_BYTES && words[first].look == Look::Capital && title.contains(char::is_lowercase);
-        if words[first].look == Look::Plain || words[first].look == Look::Number && !is_grouped(text, &words, first) {
+        let is_model = is_model(text, &words, first);
+        if words[first].look == Look::Plain
+            || words[first].look == Look::Number && !is_model && !is_grouped(text, &words, first)
+        {
             continue;
         }
+        i += usize::from(is_model);
         while i < words.len() && goes_on(text, &words, first, i, is_title) {
             i += 1;
         }
@@ -58,7 +62,7 @@ pub fn names(text: &str) -> Vec<Range<usize>> {
         let capitals = span.iter().filter(|word| word.look == Look::Capital).count();
         let opens_only = span[0].opens && span[0].range.len() <= 3 && capitals < 3;
         let has_number = capitals > 0 && span.iter().any(|word| word.look == Look::Number) && !span[0].opens;
-        if span.iter().any(is_name) || (capitals > 1 && !opens_only) || has_number || span.len() > 2 {
+        if is_model || span.iter().any(is_name) || (capitals > 1 && !opens_only) || has_number || span.len() > 2 {
             let start = if span[0].look == Look::Capital && opens_only && span.len() > 1 { &span[1] } else { &span[0] };
             let is_number = span.len() == 1 && text[span[0].range.clone()].bytes().all(|byte| byte.is_ascii_digit());
             let start = match first.checked_sub(1).map(|before| &words[before]) {
@@ -98,7 +102,9 @@ fn goes_on(text: &str, words: &[Word], first: usize, i: usize, is_title: bool) -
             Look::Capital => before != Look::LongNumber && !has_digits(before),
             Look::Name => before == Look::Capital,
             Look::Number | Look::LongNumber => {
-                before == Look::Capital || before == Look::Name || is_grouped(text, words, first)
+                // An account number comes in fours behind its country: "CH93 0076 2011".
+                let is_four = i > first + 1 && words[i - 1].range.len() == 4;
+                before == Look::Capital || before == Look::Name || is_four || is_grouped(text, words, first)
             }
         }
 }
@@ -107,6 +113,16 @@ fn goes_on(text: &str, words: &[Word], first: usize, i: usize, is_title: bool) -
 fn is_grouped(text: &str, words: &[Word], first: usize) -> bool {
     let range = &words[first].range;
     text[range.clone()].starts_with('+') || (text[..range.start].ends_with('(') && text[range.end..].starts_with(") "))
+}
+
+/// Returns whether a number behind Chinese characters has a name behind it: 小米 14 Ultra.
+fn is_model(text: &str, words: &[Word], first: usize) -> bool {
+    let Some([Word { range, look: Look::Number, .. }, Word { range: next, look: Look::Capital, .. }]) =
+        words.get(first..first + 2)
+    else {
+        return false;
+    };
+    text[..range.start].trim_end_matches(' ').ends_with(is_han) && text[range.end..next.start] == *" "
 }
 
 /// Returns a name with the Chinese characters that belong to it.
@@ -253,6 +269,8 @@ mod tests {
             ("It was OPS-1442 that was put on hold.", "OPS-1442"),
             ("the image has CVE-2026-18001 in it", "CVE-2026-18001"),
             ("Back to v1.7.3, please.", "v1.7.3"),
+            ("在车上的，小米 14 Ultra掉了。", "小米 14 Ultra"),
+            ("it goes to IBAN CH93 0076 2011 6238 5295 7 by Friday", "IBAN CH93 0076 2011 6238 5295 7"),
             ("It says UTC+2. The rest is plain.", "UTC+2"),
             ("It ends on 2026-11-04 at noon", "2026-11-04"),
             ("it leaves at 14:35 from there", "14:35"),
