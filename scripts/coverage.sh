@@ -34,6 +34,8 @@ export LLVM_PROFILE_FILE="$out/%4m.profraw"
 
 cargo test --locked --quiet --no-fail-fast || failed=1
 "$bin/maturin" build --profile dev --locked --features python,evaluation --out "$out" --interpreter "$PYTHON"
+# The next `make build` puts the ordinary wheel back.
+rm -f "$bin/../.wheel.stamp"
 "$bin/uv" pip install --quiet --python "$PYTHON" --no-deps --reinstall "$out"/*.whl
 "$bin/coverage" erase
 "$bin/coverage" run -m pytest -q --numprocesses 3 --dist loadfile tests/python tests/conformance || failed=1
