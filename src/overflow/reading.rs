@@ -278,10 +278,10 @@ impl Reader {
             '。' | '！' | '？' => self.end_sentence(),
             '、' => self.push(','),
             '’' => self.push('\''),
+            // The block repeats ASCII from `!` on, in its order.
             '！'..='～' => {
-                // The block repeats ASCII from `!` on, in its order.
-                let ascii = u8::try_from(u32::from(c) - u32::from('！') + u32::from(b'!')).unwrap_or(b' ');
-                self.push(char::from(ascii.to_ascii_lowercase()));
+                let ascii = char::from_u32(u32::from(c) - u32::from('！') + u32::from('!'));
+                self.push(ascii.unwrap_or(c).to_ascii_lowercase());
             }
             '“' | '”' | '‘' | '「' | '」' => {}
             _ if c.is_whitespace() => self.push(' '),

@@ -342,11 +342,10 @@ fn claim(sentence: &str) -> Option<Claim> {
         for (rest, sign, place) in known.into_iter().flatten() {
             let follows =
                 rest.iter().zip(&words[i + 1..]).filter(|(want, (_, word))| *want == word).count() == rest.len();
-            // "Most of" is no limit: "she looked at most of them".
-            let is_part_of =
-                rest.last() == Some(&"most") && words.get(i + 1 + rest.len()).is_some_and(|(_, word)| *word == "of");
+            // "At most of them" is no limit.
+            let is_part_of = || rest == &["most"] && words.get(i + 2).is_some_and(|(_, word)| *word == "of");
             if !follows
-                || is_part_of
+                || is_part_of()
                 || (*place == Place::Start && !is_start)
                 || (*place == Place::End && i + rest.len() + 1 < words.len())
                 || (matches!(sign, Sign::Bound | Sign::Hint) && is_start)

@@ -161,13 +161,11 @@ impl Column {
 
     /// Returns the rows of each kind of cell that few have: nothing among words, a word among numbers.
     fn of_another_kind(&self, rows: u32) -> [Vec<u32>; 3] {
-        let numbers = Value {
-            count: u32::try_from(self.numbers.len()).unwrap_or(u32::MAX),
-            rows: self.numbers.iter().map(|(row, _)| *row).take(MAX_ROWS_OF_VALUE).collect(),
-        };
-        let limit = (rows / RARE).max(1);
-        [&numbers, &self.empty, &self.words]
-            .map(|kind| if kind.count <= limit && self.cells * 2 >= rows { kind.rows.clone() } else { Vec::new() })
+        let limit = if self.cells * 2 < rows { 0 } else { (rows / RARE).max(1) };
+        let numbers = if self.numbers.len() <= limit as usize { &self.numbers[..] } else { &[] };
+        let few = |kind: &Value| if kind.count <= limit { kind.rows.clone() } else { Vec::new() };
+        let numbers = numbers.iter().map(|(row, _)| *row).take(MAX_ROWS_OF_VALUE).collect();
+        [numbers, few(&self.empty), few(&self.words)]
     }
 
     /// Returns the rows whose number is more than three standard deviations from the mean, or below [`least`].
@@ -185,23 +183,22 @@ impl Column {
         if !deviation.is_normal() {
             return Vec::new();
         }
-        let mut sorted: Vec<f64> = self.numbers.iter().map(|(_, number)| *number).collect();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let least = least(&sorted);
+        let least = least(&mut self.numbers.iter().map(|(_, number)| *number).collect::<Vec<_>>());
         let is_far = |number: f64| (number - base - mean).abs() > 3.0 * deviation || number < least;
         self.numbers.iter().filter(|(_, number)| is_far(*number)).map(|(row, _)| *row).collect()
     }
 }
 
-/// Returns what a number is not below by chance, where the sorted `numbers` keep away from zero: 0 is odd among 12 to 480, and
-/// not among 1 to 480.
-pub fn least(numbers: &[f64]) -> f64 {
+/// Returns what a number is not below by chance, where `numbers` keep away from zero: 0 is odd among 12 to 480, and not among
+/// 1 to 480. Changes their order. O(n).
+pub fn least(numbers: &mut [f64]) -> f64 {
     let few = numbers.len() / SMALL_IN;
     if few < 3 {
         return f64::NEG_INFINITY;
     }
     // The first may be odd itself.
-    let (smallest, low) = (numbers[1], numbers[few]);
+    let (smaller, &mut low, _) = numbers.select_nth_unstable_by(few, f64::total_cmp);
+    let (_, &mut smallest, _) = smaller.select_nth_unstable_by(1, f64::total_cmp);
     let apart = (low - smallest) / f64::from(count(few - 1));
     if smallest > APART * apart { smallest / SMALLER } else { f64::NEG_INFINITY }
 }

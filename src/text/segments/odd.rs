@@ -191,7 +191,7 @@ impl Column {
         let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
         // As far again on both sides, but where no number is negative, none is expected to be.
         let below = low - (high - low);
-        Self::Numbers(if low < 0.0 { below } else { below.max(least(&numbers)).max(0.0) }, high + (high - low))
+        Self::Numbers(if low < 0.0 { below } else { below.max(least(&mut numbers)).max(0.0) }, high + (high - low))
     }
 
     /// Returns how far a field lies from what the column holds; `None` where it is like the others, as `last` is.
