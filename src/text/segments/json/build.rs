@@ -16,6 +16,8 @@ const OPENED_ROW_BYTES: u32 = 400;
 
 /// Before JSON on the first line: the number of the line, a status.
 const MAX_LEAD_BYTES: usize = 40;
+/// Brackets there that are tried, each at the price of the text: the last of `[INFO] [worker] {"id": 1}`.
+const MAX_LEADS: usize = 3;
 /// Lines before JSON are looked at that far: what a tool says before the answer of another.
 const MAX_LINES_BEFORE: usize = 12;
 /// The same in bytes.
@@ -45,8 +47,8 @@ pub fn tree(text: &str) -> Option<(Tree, Vec<Piece>)> {
 /// Finds JSON that begins on the first line, as in `1| {"id": 1}` and `HTTP 200: [1, 2]`.
 fn after_words(text: &str) -> Option<(usize, (Vec<Node>, usize))> {
     let lead = text.as_bytes().iter().take(MAX_LEAD_BYTES).take_while(|&&byte| byte != b'\n');
-    let mut starts = lead.enumerate().skip(1).filter(|(_, byte)| matches!(byte, b'{' | b'[')).map(|(at, _)| at);
-    starts.find_map(|from| Some((from, parse(text, from)?)))
+    let starts = lead.enumerate().skip(1).filter(|(_, byte)| matches!(byte, b'{' | b'[')).map(|(at, _)| at);
+    starts.take(MAX_LEADS).find_map(|from| Some((from, parse(text, from)?)))
 }
 
 /// Finds JSON that begins on a line of its own behind the first few.
