@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,34 +59,24 @@ class Counted:
         known = zip(messages, self._hashes(messages), strict=True)
         return [message for message, one in known if one not in self._seen]
 
-    def was_cut(
-        self, messages: list[Any], ours: int, theirs: int, tools: list[Any] | None = None
-    ) -> bool:
+    def was_cut(self, messages: list[Any], ours: int, theirs: int) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
 
         It was if it goes on from the last one and was read as hardly longer, though as much as
         before: what a cache held back would make it much shorter. Reasoning may have been left out
-        by the server's template, and a server that goes by length counts what is new as it counted
-        what was there.
+        by the server's template. What is new was read whole if it counts as many tokens as its
+        length would: other vocabularies differ by more than a cut in numbers and tables, and a
+        server that goes by length alone differs there, too.
         """
         before = self._before(messages)
         if before is None or any(_REASONING & message.keys() for message in messages):
             return False
         grown = ours - before.ours
-        expected = before.theirs + int(grown * _LEAST_SHARE * before.theirs / before.ours)
-        if (
-            grown >= before.ours
-            or theirs < before.theirs * _AS_BEFORE
-            or theirs >= expected - max(theirs // 100, _FEW_TOKENS)
-        ):
+        if grown >= before.ours or theirs < before.theirs * _AS_BEFORE:
             return False
-        length, known = (
-            sum(map(_characters, part)) for part in (messages, messages[: len(before.messages)])
-        )
-        rest = len(json.dumps(tools, default=str)) if tools else 0
-        by_length = before.theirs * (length - known) / max(known + rest, 1)
-        # One that was cut may by chance have grown as its length did.
-        return not by_length * _AS_BEFORE <= theirs - before.theirs <= by_length / _AS_BEFORE
+        by_share = _LEAST_SHARE * grown * min(before.theirs / before.ours, 1.0)
+        least = min(by_share, estimated_tokens(messages[len(before.messages) :]))
+        return theirs - before.theirs < least - max(theirs // 100, _FEW_TOKENS)
 
     def _hashes(self, messages: list[Any]) -> list[int]:
         """Return what `messages` are known by: calls are long, and most are those of the last."""

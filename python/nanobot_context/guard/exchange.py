@@ -268,12 +268,7 @@ class Exchange:
         if request.goes_on(attempt.messages):
             return False
         return self.fitter.windows.was_cut(
-            request.model,
-            attempt.messages,
-            ours,
-            theirs,
-            request.endpoint,
-            tools=request.tools,
+            request.model, attempt.messages, ours, theirs, request.endpoint
         )
 
     def _refusal(self, response: Any) -> Overflow | None:

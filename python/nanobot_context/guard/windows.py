@@ -206,17 +206,10 @@ class WindowResolver:
         self.learned.counted(name, script, ours, theirs, messages=len(messages), refused=refused)
 
     def was_cut(
-        self,
-        model: str | None,
-        messages: list[Any],
-        ours: int,
-        theirs: int,
-        endpoint: str = "",
-        *,
-        tools: list[Any] | None = None,
+        self, model: str | None, messages: list[Any], ours: int, theirs: int, endpoint: str = ""
     ) -> bool:
         """Return whether a prompt was cut, by what was counted of the same conversation before."""
-        return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs, tools)
+        return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs)
 
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` stated a limit: see `ProviderLimits.window`."""
@@ -239,11 +232,12 @@ class WindowResolver:
         """Return whether a provider that read so little may have cut a prompt, and remember it.
 
         One that has read twice as many in this process reports something else: what was not in its
-        cache.
+        cache. One that has refused a prompt and stated its limit cuts none.
         """
         name = name_of(model, endpoint)
         most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
-        return read_tokens >= max(most // 2, SMALLEST_WINDOW)
+        _, states_it = self.learned.window_of(name) or (0, False)
+        return not states_it and read_tokens >= max(most // 2, SMALLEST_WINDOW)
 
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:
         """Return the output limit learned for `model`, or `None`."""

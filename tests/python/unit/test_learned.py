@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -219,7 +220,29 @@ def test_a_server_that_goes_by_length_cuts_nothing(share: float) -> None:
     theirs, longer_theirs = (len(json.dumps([part, tools])) / 3.6 for part in (talk, longer))
     windows.counted("m", talk, ours, int(theirs))
     read = int(theirs + (longer_theirs - theirs) * share)
-    assert windows.was_cut("m", longer, longer_ours, read, tools=tools) is (share < 1)
+    assert windows.was_cut("m", longer, longer_ours, read) is (share < 1)
+
+
+def test_tables_are_not_cut_where_the_provider_has_another_vocabulary() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message("Please think about the organisation of the migration. " * 400)]
+    longer = [*talk, message("20261125 88120041 100017 4417 906552 31 7 204\n" * 60)]
+    (ours, longer_ours), (theirs, longer_theirs) = (
+        [count_tokens(part, name) for part in (talk, longer)] for name in ("qwen3-32b", "gpt-4o")
+    )
+    assert longer_theirs - theirs < 0.6 * (longer_ours - ours), "or the case shows nothing"
+    windows.counted("m", talk, ours, theirs)
+    assert not windows.was_cut("m", longer, longer_ours, longer_theirs)
+    assert windows.was_cut("m", longer, longer_ours, theirs + 100)
+
+
+def test_a_server_that_has_stated_its_limit_cuts_nothing() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    assert windows.could_cut_at("m", 4_000)
+    windows.learn("m", 8_000)
+    assert not windows.could_cut_at("m", 4_000)
+    windows.learned.now = lambda: time.time() + 2 * 24 * 3_600
+    assert windows.could_cut_at("m", 4_000), "it may be another server by then"
 
 
 def test_small_prompts_and_empty_counts_say_nothing() -> None:
