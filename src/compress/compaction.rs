@@ -11,10 +11,11 @@
 
 use crate::budget::{Request, Tokens};
 use crate::conversation::{Group, groups, is_note};
-use crate::message::{Message, Role};
+use crate::message::{Message, Role, Text, ToolCall};
 use crate::select::Ablation;
 use crate::text::estimate::float;
 use crate::tokens::REPLY;
+use crate::tools::Effect;
 
 use super::draft::{Draft, Entry, Origin};
 use super::limits::{self, longer_than};
@@ -43,6 +44,14 @@ const BESIDE_NEWEST: f64 = 0.1;
 
 /// Of the same tokens, what is pinned may have at most before anything else is weighed.
 const PINNED: f64 = 0.5;
+
+/// Of the tokens that a step would leave free for what comes, those that lines for calls with effects may have: of these none is
+/// to be out of sight.
+const EFFECTS: f64 = 0.5;
+
+/// Bytes of a call for a token of its line, and the most tokens of a line.
+const LINE_BYTES: usize = 3;
+const MAX_LINE_TOKENS: usize = 40;
 
 /// Of the window, the steps in which the size of system messages and tool schemas counts: a clock in the system prompt
 /// must not move a step.
@@ -186,6 +195,8 @@ struct Walk<'w, 'a> {
     old_reasoning: u64,
     /// Up to where reasoning has been looked at.
     reasoned: usize,
+    /// About the tokens of the lines that calls with effects have where they are left out.
+    effects_tokens: u64,
     pins: Pins<'w, 'w>,
 }
 
@@ -207,6 +218,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             arrived_tokens: 0,
             old_reasoning: 0,
             reasoned: 0,
+            effects_tokens: 0,
             pins: Pins::new(&request.limits.pinned),
         }
     }
@@ -222,6 +234,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             self.used += tokens;
             self.arrived_tokens += tokens;
+            self.effects_tokens += message.tool_calls.iter().map(line_tokens).sum::<u64>();
             if message.role == Role::User && !is_note(message) {
                 self.last_user = Some(index);
             }
@@ -252,7 +265,9 @@ impl<'w, 'a> Walk<'w, 'a> {
         let pinned = self.pinned_tokens().min(Tokens(free).share(PINNED).0);
         let low = pinned + Tokens(free - pinned).share(self.low(free - pinned)).0;
         let newest = pinned + self.newest_tokens() + Tokens(free).share(BESIDE_NEWEST).0;
-        let room = (last_user + low.max(newest)).min(self.budget - fixed);
+        let left = low.max(newest);
+        let effects = self.effects_tokens.min(Tokens(free.saturating_sub(left)).share(EFFECTS).0);
+        let room = (last_user + left + effects).min(self.budget - fixed);
         self.go_on_from(room);
         Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })
     }
@@ -303,6 +318,13 @@ impl<'w, 'a> Walk<'w, 'a> {
             (group.start..group.end).map(tokens).sum()
         })
     }
+}
+
+/// Returns about the tokens of a line for a call with effects, 0 for others.
+fn line_tokens(call: &ToolCall<'_>) -> u64 {
+    let Some(name) = call.name.as_ref().map(Text::as_str).filter(|name| Effect::of(name).is_changing()) else { return 0 };
+    let bytes = name.len() + call.arguments.as_ref().map_or(0, |arguments| arguments.as_str().len());
+    (bytes / LINE_BYTES).min(MAX_LINE_TOKENS) as u64
 }
 
 fn system_tokens(draft: &Draft<'_, '_>) -> u64 {

@@ -40,7 +40,8 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
             let _ = write!(line, " {name}={value}");
         }
     }
-    if let Some(outcome) = result.and_then(outcome) {
+    // That it went well is what a line says without a word more.
+    if let Some(outcome) = result.and_then(outcome).filter(|outcome| !is_zero(outcome)) {
         let _ = write!(line, " ({outcome})");
     }
     line
@@ -56,6 +57,12 @@ fn said(value: &Value, max_chars: usize) -> Option<String> {
 pub fn outcome(result: &str) -> Option<String> {
     let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
     code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
+}
+
+/// Returns whether an outcome is the exit code of a command that went well.
+fn is_zero(outcome: &str) -> bool {
+    let words = outcome.split(|char: char| !char.is_alphanumeric());
+    words.filter(|word| !word.is_empty()).next_back() == Some("0")
 }
 
 /// Returns the words of `text` with single spaces, at most `max_chars` characters and a mark.
@@ -193,7 +200,9 @@ mod tests {
     fn a_call_that_failed_says_so() {
         assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some("Error: no make")), "exec make (failed)");
         let late = format!("{}\nexit code: 0", "x".repeat(500));
-        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&late)), "exec make (exit code: 0)");
+        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&late)), "exec make");
+        let late = late.replace(": 0", ": 10");
+        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&late)), "exec make (exit code: 10)");
         // What it printed before the end is not how it ended.
         let early = format!("exit code: 1\n{}", "x".repeat(500));
         assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&early)), "exec make");

@@ -17,17 +17,17 @@ use super::Fit;
 use crate::compress::documents::Place;
 use crate::compress::protection::Tier;
 
-/// Share of a little room that a list of the calls of the last round may have, and of what a room has beyond that.
+/// Share of a little room that a list of calls may have, and of what a room has beyond that: of those of the last round, and of
+/// those before it that changed something, which have a share of what the newest group leaves, and at least one of the room.
 const LITTLE_ROOM: f32 = 4_096.0;
-const CALLS_OF_LITTLE: f32 = 0.6;
-const CALLS_OF_MORE: f32 = 0.25;
+const LAST_ROUND_SHARE: (f32, f32) = (0.6, 0.25);
+const CHANGES_SHARE: (f32, f32) = (0.6, 0.1);
+const LEAST_CHANGES: f32 = 0.25;
 
 /// Share of what the newest group leaves of the room that the ledger of names and of what was looked at may have, and its most
-/// tokens; and the same for calls that changed something.
+/// tokens.
 const LEDGER_SHARE: f32 = 0.08;
 const MAX_LEDGER: f32 = 500.0;
-const CHANGES_SHARE: f32 = 0.2;
-const MAX_CHANGES: f32 = 2_000.0;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
 /// Below this there would be little in it beside its frame.
@@ -229,9 +229,12 @@ impl Fit<'_, '_, '_> {
         if !self.by.ledger {
             return;
         }
-        let little = self.room.min(LITTLE_ROOM);
-        let last_round = little * CALLS_OF_LITTLE + (self.room - little) * CALLS_OF_MORE;
-        let changes = (self.rest() * CHANGES_SHARE).min(MAX_CHANGES);
+        let share = |room: f32, (of_little, of_more): (f32, f32)| {
+            let little = room.min(LITTLE_ROOM);
+            little * of_little + (room - little) * of_more
+        };
+        let last_round = share(self.room, LAST_ROUND_SHARE);
+        let changes = share(self.rest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
         self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round);
         self.list_lines_of(&[Tier::Older], changes);
         self.listed.lines.sort_by_key(|line| line.entry);
