@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::envelope;
+
 /// The languages that have texts of their own here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Language {
@@ -78,10 +80,7 @@ impl Language {
 }
 
 /// Returns a text without the block in English that nanobot puts before or behind what the user wrote.
-///
-/// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; the closing line stands there from 0.1.5.post2 on.
 fn without_runtime_context(text: &str) -> Cow<'_, str> {
-    let Some((before, block)) = text.split_once("[Runtime Context") else { return Cow::Borrowed(text) };
-    let end = ["[/Runtime Context]", "\n\n"].iter().find_map(|end| block.split_once(end));
-    Cow::Owned([before, end.map_or("", |(_, after)| after)].concat())
+    let Some(block) = envelope::runtime_context(text) else { return Cow::Borrowed(text) };
+    Cow::Owned([&text[..block.start], &text[block.end..]].concat())
 }

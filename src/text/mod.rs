@@ -5,6 +5,7 @@
 pub mod analysis;
 pub mod bytes;
 pub mod elision;
+pub mod envelope;
 pub mod estimate;
 pub mod excerpt;
 pub mod language;

@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::bytes::{Filter, has_time};
+use super::envelope;
 use super::excerpt::is_fence;
 
 /// What a sentence is to those that follow it. What matters more comes last.
@@ -271,16 +272,32 @@ fn middle(text: &str) -> Range<usize> {
     text.floor_char_boundary(TYPED_BYTES)..text.ceil_char_boundary(text.len() - TYPED_BYTES)
 }
 
-/// Iterates over the lines of `text` that somebody typed, as far as their form tells. O(n).
+/// Iterates over the lines of `text` that somebody typed, as far as their form tells; of the first without what a channel put
+/// around it. O(n).
 fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let (mut at, mut is_fenced) = (0, false);
     text.split_inclusive('\n').filter_map(move |line| {
-        let range = at..at + line.len();
+        let mut range = at..at + line.len();
         at = range.end;
+        if range.contains(&start) && start > range.start {
+            range = start..start + without_tag(&text[start..range.end]).len();
+        }
+        let line = &text[range.clone()];
         let is_fence = is_fence(line);
         is_fenced ^= is_fence;
-        (!is_fence && !is_fenced && !is_material(line)).then_some(range)
+        let is_users = range.start >= start && !context.contains(&range.start);
+        (is_users && !is_fence && !is_fenced && !is_material(line)).then_some(range)
     })
+}
+
+/// Returns a line without a tag that closes what was opened before it.
+fn without_tag(line: &str) -> &str {
+    let bare = line.trim_end();
+    match bare.rfind("</") {
+        Some(tag) if bare.ends_with('>') => &line[..tag],
+        _ => line,
+    }
 }
 
 /// Returns whether a line was pasted: a quotation, a table, markup, code, a line of a log, a numbered line of a file.

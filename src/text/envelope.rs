@@ -1,0 +1,116 @@
+//! What hosts and channels put around the words of a user: times, senders, mentions, commands, a block about the channel.
+
+use std::ops::Range;
+
+/// Bytes of one such thing before a text, and how many there may be.
+const MAX_ADDRESS_BYTES: usize = 160;
+const MAX_ADDRESSES: usize = 4;
+
+/// Returns where the block stands that nanobot puts before or behind what the user wrote.
+///
+/// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; the closing line stands there from 0.1.5.post2 on.
+pub fn runtime_context(text: &str) -> Option<Range<usize>> {
+    let start = text.find("[Runtime Context")?;
+    let ends = ["[/Runtime Context]", "\n\n"].iter();
+    let end = ends.filter_map(|end| text[start..].find(end).map(|at| start + at + end.len())).next();
+    Some(start..end.unwrap_or(text.len()))
+}
+
+/// Returns where the words of the user begin: behind `[Message Time: …]`, `<@U123>`, `@bot`, `/ask`, `10:42` and the like.
+///
+/// What begins with a line of a log keeps it: there the next line begins like the first. O(n).
+pub fn start(text: &str) -> usize {
+    let context = runtime_context(text).filter(|context| text[..context.start].trim().is_empty());
+    let mut start = context.map_or(0, |context| context.end);
+    for _ in 0..MAX_ADDRESSES {
+        let rest = text[start..].trim_start();
+        let Some(end) = address(rest) else { break };
+        start = text.len() - rest.len() + end;
+    }
+    start
+}
+
+/// Returns where what stands before the words of a user ends, if `text` begins with such a thing and goes on.
+fn address(text: &str) -> Option<usize> {
+    let line = text.lines().next()?;
+    let near = &line[..line.floor_char_boundary(MAX_ADDRESS_BYTES)];
+    let word = near.split_whitespace().next()?;
+    let is_name = |name: &str| name.len() > 1 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let end = match word.as_bytes()[0] {
+        b'[' => near.find(']').map(|end| end + 1).filter(|&end| !near[end..].starts_with('(')),
+        b'<' if is_tag(word) => near.find('>').map(|end| end + 1),
+        b'@' | b'/' if is_name(&word[1..]) => Some(word.len()),
+        b'0'..=b'9' if is_clock(word) => Some(word.len()),
+        _ => None,
+    }?;
+    let (rest, first) = (&text[end..], text.as_bytes()[0]);
+    let is_log = !line[end..].trim().is_empty()
+        && rest.split_once('\n').is_some_and(|(_, next)| next.trim_start().as_bytes().first() == Some(&first));
+    (!rest.trim().is_empty() && !is_log).then_some(end)
+}
+
+/// Returns whether a word is or begins a tag or a mention: `<@U123>`, `<user`, `<message>`.
+fn is_tag(word: &str) -> bool {
+    word[1..].starts_with(|c: char| c == '@' || c == '!' || c.is_ascii_alphabetic())
+}
+
+/// Returns whether a word is a time of day, maybe behind a date.
+fn is_clock(word: &str) -> bool {
+    word.contains(':') && word.bytes().all(|byte| byte.is_ascii_digit() || b":.-+/,TZ".contains(&byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_channel_puts_before_a_text_is_not_the_users() {
+        let cases = [
+            "[Message Time: 2026-11-25T10:11:11.975363]\n",
+            "[Message Time: 2026-11-25T10:11:11] ",
+            "[Runtime Context — metadata only]\nCurrent Time: 2026-11-25\nChannel: cli\n\n",
+            "[Runtime Context]\nChannel: cli\n[/Runtime Context]\n\n[Ada] ",
+            "<@U0AB2C> ",
+            "<@!8812> <@99> ",
+            "<user name=\"Ada\">",
+            "@nanobot ",
+            "/ask ",
+            "10:42 ",
+            "2026-11-25T10:42:03Z [telegram] @bot ",
+        ];
+        for before in cases {
+            for text in ["Metric units.", "叫我老王。", "Never push to main.\nAnd be brief."] {
+                let whole = format!("{before}{text}");
+                assert_eq!(whole[start(&whole)..].trim(), text, "{whole}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_user_writes_or_pastes_begins_where_it_does() {
+        let texts = [
+            "Metric units.",
+            "[a link](https://x.y) says so",
+            "/etc/hosts is mine",
+            "3 < 5 holds",
+            "42 things",
+            "[10:42] lost\n[10:43] found",
+            "10:42 lost\n10:43 found",
+            "@ noon",
+            "[nothing else]",
+            "<3",
+            "",
+        ];
+        for text in texts {
+            assert_eq!(start(text), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_block_of_nanobot_is_found_wherever_it_stands() {
+        let text = "Hi.\n\n[Runtime Context — x]\nChannel: cli\n[/Runtime Context]";
+        assert_eq!(runtime_context(text), Some(5..text.len()));
+        assert_eq!(runtime_context("[Runtime Context]\nChannel: cli\n\nHi."), Some(0..32));
+        assert_eq!(runtime_context("Hi."), None);
+    }
+}
