@@ -61,8 +61,7 @@ pub fn outcome(result: &str) -> Option<String> {
 
 /// Returns whether an outcome is the exit code of a command that went well.
 fn is_zero(outcome: &str) -> bool {
-    let words = outcome.split(|char: char| !char.is_alphanumeric());
-    words.filter(|word| !word.is_empty()).next_back() == Some("0")
+    outcome.split(|char: char| !char.is_alphanumeric()).rfind(|word| !word.is_empty()) == Some("0")
 }
 
 /// Returns the words of `text` with single spaces, at most `max_chars` characters and a mark.

@@ -56,7 +56,7 @@ fn calls_that_changed_something_are_listed_with_how_they_ended() {
         let done: Vec<&str> = ledger.lines().filter_map(|line| line.strip_prefix("- ")).collect();
         assert!(!done.is_empty(), "{ledger}");
         for line in done.into_iter().filter(|line| line.starts_with("exec ")) {
-            let ended = |i: usize| if i % 3 == 0 { String::new() } else { format!(" (Exit code: {})", i % 3) };
+            let ended = |i: usize| if i.is_multiple_of(3) { String::new() } else { format!(" (Exit code: {})", i % 3) };
             let build = (0..BUILDS).find(|&i| line == format!("exec make target-{i}{}", ended(i)));
             assert!(build.is_some(), "{line}");
             let call = format!(r#""make target-{}""#, build.unwrap_or_default());

@@ -6,6 +6,7 @@ use crate::message::Text;
 use crate::select::scoring::{Author, LostName};
 use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
+use crate::text::envelope;
 use crate::text::estimate::float;
 use crate::text::language::Language;
 use crate::text::ledger;
@@ -301,7 +302,8 @@ impl Fit<'_, '_, '_> {
             may_read -= text.len();
             let parts = &analysis.parts;
             let (mut part, mut end) = (0, parts.first().map_or(0, |part| part.bytes as usize));
-            for name in names(text) {
+            let written = written_from(author, text);
+            for name in names(text).into_iter().filter(|name| name.start >= written) {
                 while end <= name.start && part + 1 < parts.len() {
                     part += 1;
                     end += parts[part].bytes as usize;
@@ -362,7 +364,7 @@ impl Fit<'_, '_, '_> {
             let analysis = &selector.document(document).analysis;
             let Some(name) = analysis.name(text, nth, term) else { continue };
             let at = name.as_ptr().addr() - text.as_ptr().addr();
-            if ledger::is_heading(text, at) {
+            if ledger::is_heading(text, at) || at < written_from(selector.document(document).author, text) {
                 continue;
             }
             let name = match is_prose(analysis) {
@@ -411,6 +413,11 @@ impl Fit<'_, '_, '_> {
             self.write_ledger(selector);
         }
     }
+}
+
+/// Returns where the words of an author begin in a text: a channel puts times and senders before those of the user.
+fn written_from(author: Author, text: &str) -> usize {
+    if author == Author::User { envelope::start(text) } else { 0 }
 }
 
 /// Returns whether a text is prose.
