@@ -115,6 +115,12 @@ const PATTERNS: &[(Sign, &str)] = &[
         r"(?:reduce|decrease|shorten) …\b(?:length|size|number)\b…\b(?:messages?|prompt|input|context|conversation|tokens)\b",
     ),
     (Specific, r"(?:reduce|shorten|trim|truncate) (?:your|the) (?:prompt|input|context|conversation|messages)\b"),
+    (Specific, r"\b(?:prompt|context|conversation) exceeds? (?:the |its |your )?(?:max|limit|allowed)"),
+    (Specific, r"\bkv[ -]cache (?:is |was )?(?:full|exhausted|exceeded)|\bout of kv[ -]cache"),
+    (
+        Specific,
+        r"\b(?:ran|run|running) out of context|^out of context\b|max(?:imum)? context (?:was |has been )?reached",
+    ),
     // TGI, DashScope, NLP Cloud, Anthropic, LiteLLM, AI21, Bedrock, GitHub Models.
     (Specific, r"must have (?:less|fewer) than \d+ tokens"),
     (
@@ -169,7 +175,11 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Specific,
-        r"(?:上下文|输入|提示词|提示|prompt|tokens?|对话|消息|文本|内容|请求内容|请求长度)…(?:过长|超长|太长|超过|超出|超限|溢出|大于|达到)",
+        r"(?:上下文|输入|提示词|提示|prompt|tokens?|对话|消息|文本|内容|字数|请求内容|请求长度)…(?:过长|超长|太长|超过|超出|超限|溢出|大于|达到)",
+    ),
+    (
+        Specific,
+        r"(?:上下文|輸入|提示詞|提示|prompt|tokens?|對話|訊息|文本|內容|字數)…(?:過長|超長|太長|超過|超出|超限|溢出|大於|達到)|(?:壓縮|縮短|減少|精簡)(?:一下)?(?:上下文|輸入|對話|提示|訊息)",
     ),
     (
         Specific,
@@ -179,7 +189,14 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Specific, r"(?:压缩|缩短|减少|精简)(?:一下)?(?:上下文|输入|对话|提示|消息|prompt)"),
     (Specific, r"(?:トークン|コンテキスト|プロンプト|入力)…(?:超え|超過|長すぎ|上回)"),
     (Specific, r"(?:토큰|컨텍스트|프롬프트|입력)…(?:초과|너무 길|깁니다)"),
-    (Specific, r"(?:контекст|токен|запрос|промпт|ввод)…(?:превы|слишком длин)"),
+    (
+        Specific,
+        r"(?:контекст|токен|запрос|промпт|ввод)…(?:превы|слишком длин)|слишком (?:длин|много)…(?:контекст|токен|запрос|промпт|ввод)",
+    ),
+    (
+        Specific,
+        r"\btrop de (?:jetons|tokens)|\bzu viele tokens?\b|\bdemasiados tokens|\bmuitos tokens|\btokens demais|\btroppi token",
+    ),
     (Specific, r"(?:kontext|eingabe|prompt|token)…(?:überschr|zu lang|zu groß)"),
     (Specific, r"(?:contexte|entrée|prompt|invite|jetons|tokens)…(?:dépass|trop long)"),
     (
@@ -367,7 +384,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|n_ctx|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";
