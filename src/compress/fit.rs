@@ -4,6 +4,7 @@
 //! tokens ([`Selector`], by [`Scoring`]). Estimates choose; what comes out is counted, and the last choices are taken back
 //! or further ones made until the budget is met.
 
+mod earlier;
 mod ledger;
 mod own_words;
 
@@ -29,6 +30,7 @@ use super::origins::Origins;
 use super::plan::Reason;
 use super::protection::{Protection, Tier};
 use super::superseded::superseded;
+use earlier::Earlier;
 use ledger::{LEDGER_FRAME, Listed};
 use own_words::FEW_TOKENS;
 
@@ -53,7 +55,8 @@ pub fn fit(
     if floor_tokens > budget_tokens {
         return Err(overflow(floor, budget_tokens, request));
     }
-    let mut left_out = Fit::new(draft, origins, &protection, (budget_tokens, floor_tokens), by).carry_out();
+    let earlier = if by.ledger { Earlier::lift(draft, &protection) } else { Earlier::default() };
+    let mut left_out = Fit::new(draft, origins, &protection, earlier, (budget_tokens, floor_tokens), by).carry_out();
     // Where all goes and there is no place for the notes, they go too.
     left_out.max_note_tokens = budget_tokens.saturating_sub(draft.tokens() + left_out.ledger_tokens(draft));
     Ok(left_out)
@@ -64,6 +67,7 @@ struct Fit<'f, 'v, 'a> {
     draft: &'f mut Draft<'v, 'a>,
     origins: &'f Origins<'f>,
     protection: &'f Protection,
+    earlier: Earlier,
     by: Ablation,
     left_out: LeftOut,
     listed: Listed,
@@ -97,6 +101,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         draft: &'f mut Draft<'v, 'a>,
         origins: &'f Origins<'f>,
         protection: &'f Protection,
+        earlier: Earlier,
         (budget_tokens, floor_tokens): (u64, u64),
         by: Ablation,
     ) -> Self {
@@ -123,6 +128,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             draft,
             origins,
             protection,
+            earlier,
             by,
             left_out: LeftOut::default(),
             listed: Listed::default(),
@@ -154,7 +160,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let ledger = self.ledger_tokens();
         self.list_lines();
         for line in &self.listed.lines {
-            frames[line.group].line_tokens += line.tokens;
+            match line.group {
+                Some(group) => frames[group].line_tokens += line.tokens,
+                None => self.room -= line.tokens,
+            }
         }
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
         let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact);
@@ -234,16 +243,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         selector.grow_all(selector.used() + float(self.budget_tokens.saturating_sub(used)));
         self.shrink(selector);
         while self.tokens() > self.budget_tokens && self.left_out.ledger.is_some() {
-            let mut over = float(self.tokens() - self.budget_tokens);
-            let before = self.listed.lines.len();
-            self.listed.lines.retain(|line| {
-                let stays = over <= 0.0 || selector.is_open(line.group);
-                over -= if stays { 0.0 } else { line.tokens };
-                stays
-            });
-            if self.listed.lines.len() == before {
-                self.listed.unlisted.clear();
-            }
+            self.give_up_lines(selector, float(self.tokens() - self.budget_tokens));
             self.write_ledger(selector);
         }
     }

@@ -277,7 +277,7 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
     fn pass(&mut self, position: usize) {
         let entry = &self.draft.entries[position];
         match (entry.dropped, entry.index()) {
-            (Some(Reason::Budget), Some(index)) => self.leave_out(position, index),
+            (Some(Reason::Budget | Reason::Joined), Some(index)) => self.leave_out(position, index),
             (Some(_), _) => {}
             (None, index) => {
                 let lost = index.map_or(0, |index| self.lost(position, index));

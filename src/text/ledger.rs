@@ -87,18 +87,70 @@ pub fn message(names: &[&str], calls: &[String], unlisted: usize, language: Lang
         return None;
     }
     let [open, listing, done] = WORDS[usize::from(language == Language::Chinese)];
-    let before = match (unlisted, language) {
-        (0, _) => None,
-        (_, Language::Chinese) => Some(format!("（此前还有 {unlisted} 次操作）")),
-        (1, _) => Some("(1 call before these)".to_owned()),
-        _ => Some(format!("({unlisted} calls before these)")),
-    };
+    let before = (unlisted > 0).then(|| before_these(unlisted, language));
     let calls: Vec<&str> = before.iter().chain(calls).map(String::as_str).collect();
     let names = if names.is_empty() { String::new() } else { format!("{listing}{}\n", names.join(", ")) };
     let calls = if calls.is_empty() { String::new() } else { format!("{done}{}\n", calls.join("\n- ")) };
     let body = format!("{names}{calls}");
     let body = body.trim_end();
     Some(format!("{open}{}]\n{body}", checksum(body)))
+}
+
+/// Returns the line for calls that have none.
+fn before_these(unlisted: usize, language: Language) -> String {
+    match (unlisted, language) {
+        (_, Language::Chinese) => format!("（此前还有 {unlisted} 次操作）"),
+        (1, _) => "(1 call before these)".to_owned(),
+        _ => format!("({unlisted} calls before these)"),
+    }
+}
+
+/// What a ledger says, in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Said<'t> {
+    pub names: Vec<&'t str>,
+    pub calls: Vec<&'t str>,
+    /// Calls without a line.
+    pub unlisted: usize,
+}
+
+/// Returns a text without the ledgers in it, and what these say, in order; `None` where there is none. O(n).
+pub fn lift(text: &str) -> Option<(String, Said<'_>)> {
+    let (mut said, mut rest, mut found) = (Said::default(), String::new(), false);
+    if !WORDS.iter().any(|[open, ..]| text.contains(open)) {
+        return None;
+    }
+    for paragraph in text.split("\n\n") {
+        let bare = paragraph.trim_matches('\n');
+        if is_ledger(bare) {
+            found = true;
+            said.read(bare);
+        } else {
+            rest.push_str(if rest.is_empty() { "" } else { "\n\n" });
+            rest.push_str(paragraph);
+        }
+    }
+    found.then_some((rest, said))
+}
+
+impl<'t> Said<'t> {
+    fn read(&mut self, ledger: &'t str) {
+        for line in ledger.lines().skip(1) {
+            if let Some(names) = WORDS.iter().find_map(|[_, listing, _]| line.strip_prefix(listing)) {
+                self.names.extend(names.split(", "));
+            } else if let Some(call) = line.strip_prefix("- ") {
+                let number =
+                    || call.split(|c: char| !c.is_ascii_digit()).find(|digits| !digits.is_empty())?.parse().ok();
+                let is_of = |&number: &usize| {
+                    [Language::Other, Language::Chinese].iter().any(|&language| before_these(number, language) == call)
+                };
+                match number().filter(is_of) {
+                    Some(unlisted) => self.unlisted = self.unlisted.saturating_add(unlisted),
+                    None => self.calls.push(call),
+                }
+            }
+        }
+    }
 }
 
 /// Returns whether `text` is such a message.
@@ -143,6 +195,27 @@ mod tests {
         let end = text.find('\n').unwrap();
         let heading: Vec<usize> = text.char_indices().map(|(at, _)| at).filter(|&at| is_heading(&text, at)).collect();
         assert_eq!(heading.len(), text[..end].chars().count());
+    }
+
+    #[test]
+    fn a_ledger_in_a_text_is_lifted_out_of_it_and_read() {
+        for (language, other) in [(Language::Other, Language::Chinese), (Language::Chinese, Language::Other)] {
+            let calls = ["exec make (exit code 1)".to_owned(), "read_file a.py, b.py".to_owned()];
+            let one = message(&["src/a.py", "4711"], &calls, 14, language).unwrap();
+            let two = message(&["x"], &[], 1, other).unwrap();
+            let text = format!("A result.\n\nof two paragraphs\n\n{one}\n\n{two}\n\nIts end.");
+            let (rest, said) = lift(&text).unwrap();
+            assert_eq!(rest, "A result.\n\nof two paragraphs\n\nIts end.");
+            let expected = Said {
+                names: vec!["src/a.py", "4711", "x"],
+                calls: vec!["exec make (exit code 1)", "read_file a.py, b.py"],
+                unlisted: 15,
+            };
+            assert_eq!(said, expected);
+            assert_eq!(lift(&one).unwrap().0, "");
+            assert_eq!(lift(&one.replace("4711", "4712")), None, "somebody else wrote it");
+        }
+        assert_eq!(lift("A result."), None);
     }
 
     #[test]

@@ -57,8 +57,9 @@ pub(super) struct Listed {
     pub(super) older: Vec<Line>,
     /// The calls of the last round and those before that changed something, the same.
     pub(super) lines: Vec<Line>,
-    /// The groups of those that changed something and have no room.
+    /// The groups of those that changed something and have no room, and how many more there were before.
     pub(super) unlisted: Vec<usize>,
+    pub(super) unlisted_earlier: usize,
     /// Tokens that more names may have.
     pub(super) left: f32,
 }
@@ -66,7 +67,8 @@ pub(super) struct Listed {
 /// A call in a ledger.
 #[derive(Clone)]
 pub(super) struct Line {
-    pub(super) group: usize,
+    /// `None` for one of an earlier ledger, which stands whatever stays.
+    pub(super) group: Option<usize>,
     entry: usize,
     text: String,
     pub(super) tokens: f32,
@@ -78,7 +80,8 @@ pub(super) struct Line {
 /// A name in a ledger.
 #[derive(Clone)]
 pub(super) struct Name {
-    document: usize,
+    /// `None` for one of an earlier ledger.
+    document: Option<usize>,
     /// Where it begins in the text.
     at: usize,
     /// Its mention as a term, where it is one.
@@ -115,7 +118,7 @@ impl Listed {
         let names: Vec<&str> = names.into_iter().map(|name| &*name.text).collect();
         let mut calls: Vec<String> = Vec::new();
         let mut shared: Vec<(&str, usize)> = Vec::new();
-        for line in self.older.iter().chain(&self.lines).filter(|line| !is_open(line.group)) {
+        for line in self.older.iter().chain(&self.lines).filter(|line| !line.group.is_some_and(&is_open)) {
             let tool = line.shared.map(|end| line.text.split_at(end));
             let before = |tool| shared.iter().find(|(name, _)| *name == tool).map(|&(_, at)| at);
             if let Some((at, rest)) = tool.and_then(|(tool, rest)| Some((before(tool)?, rest))) {
@@ -127,7 +130,7 @@ impl Listed {
             }
         }
         let unlisted = self.unlisted.iter().filter(|&&group| !is_open(group)).count();
-        ledger::message(&names, &calls, unlisted, language)
+        ledger::message(&names, &calls, self.unlisted_earlier.saturating_add(unlisted), language)
     }
 }
 
@@ -145,18 +148,19 @@ impl Fit<'_, '_, '_> {
 
     /// Returns the tokens of the lines for the calls of a tier.
     pub(super) fn lines_tokens(&self, tier: Tier) -> f32 {
-        let of_tier = |line: &&Line| self.protection.tiers[line.group] == Some(tier);
+        let of_tier = |line: &&Line| line.group.is_some_and(|group| self.protection.tiers[group] == Some(tier));
         self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
     }
 
     /// Lists what a model should still know of what is left out, in at most `tokens`.
     pub(super) fn list(&mut self, selector: &mut Selector<'_>, tokens: f32) {
         for line in &self.listed.lines {
-            if !selector.is_open(line.group) {
+            if !line.group.is_some_and(|group| selector.is_open(group)) {
                 selector.cover_text(&line.text);
             }
         }
         let mut listed = Listed { left: tokens - LEDGER_FRAME, ..std::mem::take(&mut self.listed) };
+        self.list_earlier_names(selector, &mut listed);
         self.list_calls(selector, &mut listed, tokens, f32::INFINITY);
         self.list_all_names(selector, &mut listed);
         self.listed = listed;
@@ -168,46 +172,67 @@ impl Fit<'_, '_, '_> {
         let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
         let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
         let mut too_long = 0;
-        for (position, group) in self.protection.tier(Tier::Older).rev() {
-            if selector.is_open(position) {
+        let groups = self.protection.tier(Tier::Older).rev().filter(|(position, _)| !selector.is_open(*position));
+        let calls: Vec<(Option<usize>, usize)> =
+            groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (Some(at), entry))).collect();
+        let earlier = (0..self.earlier.lookups.len()).rev().map(|nth| (None, nth));
+        for (group, at) in calls.into_iter().chain(earlier) {
+            if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
+                break;
+            }
+            let Some(line) = self.older_line(listed, group, at) else { continue };
+            if line.tokens > may_have {
+                too_long += 1;
                 continue;
             }
-            for entry in (group.start..group.end).rev() {
-                if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
-                    break;
-                }
-                let Some(line) = self.older_line(listed, position, entry) else { continue };
-                if line.tokens > may_have {
-                    too_long += 1;
-                    continue;
-                }
-                may_have -= line.tokens;
-                listed.left -= line.tokens;
-                while listed.left < 0.0
-                    && let Some(name) = listed.names.pop()
-                {
-                    listed.left += name.tokens;
-                }
-                selector.cover_text(&line.text);
-                listed.older.push(line);
+            may_have -= line.tokens;
+            listed.left -= line.tokens;
+            while listed.left < 0.0
+                && let Some(name) = listed.names.pop()
+            {
+                listed.left += name.tokens;
             }
+            selector.cover_text(&line.text);
+            listed.older.push(line);
         }
+        listed.older.reverse();
         listed.older.sort_by_key(|line| line.entry);
     }
 
-    /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet.
-    fn older_line(&self, listed: &Listed, group: usize, entry: usize) -> Option<Line> {
-        let tool = self.draft.call(entry)?.name.as_ref()?.as_str();
-        if Effect::of(tool).is_changing() {
-            return None;
-        }
-        let text = self.line(entry)?;
-        if listed.older.iter().any(|line| line.text == text) {
+    /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet: of the entry at `at`,
+    /// or of the earlier one at `at` where there is no group.
+    fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<Line> {
+        let (entry, text) = match group {
+            Some(_) => (at, self.line(at)?),
+            None => self.earlier.lookups[at].clone(),
+        };
+        let tool = match group {
+            Some(_) => self.draft.call(entry)?.name.as_ref()?.as_str(),
+            None => text.split(' ').next()?,
+        };
+        if Effect::of(tool).is_changing() || listed.older.iter().any(|line| line.text == text) {
             return None;
         }
         let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
         let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
-        Some(Line { group, entry, text, tokens, shared: Some(tool.len()) })
+        let end = tool.len();
+        Some(Line { group, entry, text, tokens, shared: Some(end) })
+    }
+
+    /// Lists the names of earlier ledgers that stand nowhere else, in at most half of the room.
+    fn list_earlier_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
+        let least = listed.left / 2.0;
+        for (at, name) in self.earlier.names.iter().enumerate() {
+            if listed.left - least < MIN_NAME {
+                break;
+            }
+            let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
+            if listed.left - tokens >= least && !selector.is_text_covered(name) {
+                listed.left -= tokens;
+                selector.cover_text(name);
+                listed.names.push(Name { document: None, at, mention: None, text: name.clone(), tokens });
+            }
+        }
     }
 
     /// Returns the line of a ledger for the call that an entry answers.
@@ -237,12 +262,24 @@ impl Fit<'_, '_, '_> {
         let last_round = share(self.room, LAST_ROUND_SHARE);
         let changes = share(self.rest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
         self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round);
-        self.list_lines_of(&[Tier::Older], changes);
+        let mut left = self.list_lines_of(&[Tier::Older], changes);
+        self.listed.unlisted_earlier = self.earlier.unlisted;
+        for (entry, text) in self.earlier.changes.iter().rev() {
+            let tokens = self.line_tokens(text);
+            left -= tokens;
+            if left >= 0.0 {
+                self.listed.lines.push(Line { group: None, entry: *entry, text: text.clone(), tokens, shared: None });
+            } else {
+                self.listed.unlisted_earlier += 1;
+            }
+        }
+        self.listed.lines.reverse();
         self.listed.lines.sort_by_key(|line| line.entry);
     }
 
     /// Lists the calls of `tiers` in at most `left` tokens, the newest first; of older ones those that changed something.
-    fn list_lines_of(&mut self, tiers: &[Tier], mut left: f32) {
+    /// Returns what is left.
+    fn list_lines_of(&mut self, tiers: &[Tier], mut left: f32) -> f32 {
         let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
         for (group, entry) in
             groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
@@ -257,11 +294,31 @@ impl Fit<'_, '_, '_> {
                 let tokens = self.line_tokens(&text);
                 left -= tokens;
                 if left >= 0.0 {
-                    self.listed.lines.push(Line { group, entry, text, tokens, shared: None });
+                    self.listed.lines.push(Line { group: Some(group), entry, text, tokens, shared: None });
                     continue;
                 }
             }
             self.listed.unlisted.push(group);
+        }
+        left
+    }
+
+    /// Gives up calls that changed something, at least `tokens` of them or all there are, the oldest first: only their number is
+    /// said, and at last not even that.
+    pub(super) fn give_up_lines(&mut self, selector: &Selector<'_>, mut tokens: f32) {
+        let listed = &mut self.listed;
+        let before = listed.lines.len();
+        listed.lines.retain(|line| {
+            let stays = tokens <= 0.0 || line.group.is_some_and(|group| selector.is_open(group));
+            if !stays {
+                tokens -= line.tokens;
+                listed.unlisted.extend(line.group);
+                listed.unlisted_earlier += usize::from(line.group.is_none());
+            }
+            stays
+        });
+        if listed.lines.len() == before {
+            (listed.unlisted, listed.unlisted_earlier) = (Vec::new(), 0);
         }
     }
 
@@ -321,7 +378,13 @@ impl Fit<'_, '_, '_> {
                 if tokens <= listed.left {
                     listed.left -= tokens;
                     selector.cover_text(name);
-                    listed.names.push(Name { document, at, mention: None, text: name.to_owned(), tokens });
+                    listed.names.push(Name {
+                        document: Some(document),
+                        at,
+                        mention: None,
+                        text: name.to_owned(),
+                        tokens,
+                    });
                 }
                 if listed.left < MIN_NAME {
                     return;
@@ -378,7 +441,13 @@ impl Fit<'_, '_, '_> {
             } else if !selector.is_covered(mention) {
                 listed.left -= tokens;
                 selector.cover_text(name);
-                listed.names.push(Name { document, at, mention: Some(mention), text: name.to_owned(), tokens });
+                listed.names.push(Name {
+                    document: Some(document),
+                    at,
+                    mention: Some(mention),
+                    text: name.to_owned(),
+                    tokens,
+                });
             }
         }
     }
@@ -389,7 +458,7 @@ impl Fit<'_, '_, '_> {
         let mut listed = std::mem::take(&mut self.listed);
         let stays = |name: &Name| match name.mention {
             Some(mention) => selector.stays_named(mention),
-            None => self.stays(selector, name.document, name.at),
+            None => name.document.is_some_and(|document| self.stays(selector, document, name.at)),
         };
         listed.names.retain(|name| !stays(name));
         // The newest calls may be among what was given up.

@@ -1,0 +1,63 @@
+//! Ledgers of earlier fits, in a list that was fitted before: what they say goes over into the new one.
+
+use std::collections::HashSet;
+
+use crate::conversation::is_notes;
+use crate::text::ledger;
+use crate::tools::Effect;
+
+use crate::compress::draft::{Draft, Slot};
+use crate::compress::plan::Reason;
+use crate::compress::protection::{Protection, Tier};
+
+/// What earlier ledgers say, in order.
+#[derive(Default)]
+pub(super) struct Earlier {
+    pub(super) names: Vec<String>,
+    /// Calls that changed something, each with the entry in which its line stood.
+    pub(super) changes: Vec<(usize, String)>,
+    /// Calls that changed nothing, the same, each with a line of its own.
+    pub(super) lookups: Vec<(usize, String)>,
+    /// Calls without a line.
+    pub(super) unlisted: usize,
+}
+
+impl Earlier {
+    /// Takes the ledgers out of what may be cut before the newest group. What says nothing else goes whole.
+    pub(super) fn lift(draft: &mut Draft<'_, '_>, protection: &Protection) -> Self {
+        let mut this = Self::default();
+        let groups = [Tier::Older, Tier::LastRound].into_iter().flat_map(|tier| protection.tier(tier));
+        for entry in groups.flat_map(|(_, group)| group.start..group.end) {
+            let pieces = &draft.entries[entry].pieces;
+            let Some(piece) = pieces.iter().position(|piece| piece.slot == Slot::Content) else { continue };
+            if draft.entries[entry].dropped.is_some() {
+                continue;
+            }
+            let Some((rest, said)) = ledger::lift(draft.text(entry, piece)) else { continue };
+            this.take(entry, &said);
+            if rest.is_empty() || is_notes(&rest) {
+                draft.entries[entry].dropped = Some(Reason::Joined);
+            } else {
+                let tokens = u64::from(draft.counter.text(&rest));
+                draft.set(entry, piece, rest, tokens, Reason::Joined);
+            }
+        }
+        let mut seen = HashSet::new();
+        this.names.retain(|name| seen.insert(name.clone()));
+        this
+    }
+
+    fn take(&mut self, entry: usize, said: &ledger::Said<'_>) {
+        self.unlisted = self.unlisted.saturating_add(said.unlisted);
+        self.names.extend(said.names.iter().map(|name| (*name).to_owned()));
+        for call in &said.calls {
+            let (tool, rest) = call.split_once(' ').unwrap_or((call, ""));
+            if Effect::of(tool).is_changing() {
+                self.changes.push((entry, (*call).to_owned()));
+            } else {
+                self.lookups
+                    .extend(rest.split(", ").map(|what| (entry, format!("{tool} {what}").trim_end().to_owned())));
+            }
+        }
+    }
+}
