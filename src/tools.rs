@@ -216,12 +216,20 @@ const FAILED: [&str; 22] = [
     "超时",
 ];
 
-/// Returns what a result says at its end of how the command ended, from `exit code` to the end of the line.
+/// Returns what a result says at its end of how the command ended, from `exit code` to the end of the line, or of the brackets
+/// that it stands in.
 pub fn exit_code(result: &str) -> Option<&str> {
     let tail = &result[result.ceil_char_boundary(result.len().saturating_sub(EXIT_CODE_BYTES))..];
     // ASCII letters change case in place, so that indexes hold.
     let at = tail.to_ascii_lowercase().rfind("exit code")?;
-    tail[at..].lines().next()
+    let line = tail[at..].lines().next()?;
+    let mut open = 0_usize;
+    let closes = |c: char| {
+        let is_end = open == 0 && matches!(c, ')' | ']');
+        open = if c == '(' { open + 1 } else { open.saturating_sub(usize::from(c == ')')) };
+        is_end
+    };
+    line.split(closes).next()
 }
 
 /// Bytes at the end of a result in which an exit code stands: what was printed before is not how the command ended.
@@ -304,6 +312,8 @@ mod tests {
         // What a long text says somewhere is not how the call ended.
         assert!(!has_failed(&format!("{} permission denied", "line\n".repeat(100))));
         assert_eq!(exit_code("make\nExit code: 2\n"), Some("Exit code: 2"));
+        assert_eq!(exit_code("[exec result (Exit code: 2) left out: 45 tokens]"), Some("Exit code: 2"));
+        assert_eq!(exit_code("[exit code 139 (SIGSEGV)]"), Some("exit code 139 (SIGSEGV)"));
         assert_eq!(exit_code(&format!("exit code: 1\n{}", "x".repeat(500))), None);
         assert_eq!(exit_code(&"字".repeat(100)), None);
     }

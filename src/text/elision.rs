@@ -204,6 +204,12 @@ pub fn read_gap(text: &str) -> Option<(Gone, Option<&str>)> {
     Some((gone, origin))
 }
 
+/// Returns where the first thing begins that opens like the mark of a gap, cut in two or not.
+pub fn opens_gap(text: &str) -> Option<usize> {
+    let opens = |behind: &str| behind.starts_with(OMITTED) || behind.starts_with(|c: char| c.is_ascii_digit());
+    text.match_indices(GAP_OPEN).map(|(at, _)| at).find(|at| opens(&text[at + GAP_OPEN.len()..]))
+}
+
 /// Returns where the next gap mark within a line begins and ends.
 pub fn find_gap(line: &str) -> Option<(usize, usize)> {
     let mut from = 0;

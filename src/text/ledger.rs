@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::tools::{Effect, SUBJECT_KEYS, exit_code, has_failed};
 
+use super::elision;
 use super::language::Language;
 
 /// Arguments that say whom or what a call was for, where none of [`SUBJECT_KEYS`] does.
@@ -50,7 +51,12 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
 /// Returns an argument on one line, `None` where it says nothing.
 fn said(value: &Value, max_chars: usize) -> Option<String> {
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    Some(on_one_line(&text, max_chars)).filter(|text| !text.is_empty() && !value.is_null())
+    // Of what was cut before, what stands before the first mark: a mark cut in two would be none.
+    let line = match elision::opens_gap(&text) {
+        Some(end) => on_one_line(&[text[..end].trim_end(), "…"].concat(), max_chars),
+        None => on_one_line(&text, max_chars),
+    };
+    Some(line).filter(|text| !text.is_empty() && !value.is_null())
 }
 
 /// Returns what a result says of how the call ended: its exit code, or that it failed.
@@ -61,7 +67,7 @@ pub fn outcome(result: &str) -> Option<String> {
 
 /// Returns whether an outcome is the exit code of a command that went well.
 fn is_zero(outcome: &str) -> bool {
-    outcome.split(|char: char| !char.is_alphanumeric()).rfind(|word| !word.is_empty()) == Some("0")
+    outcome.ends_with('0') && outcome.bytes().filter(u8::is_ascii_digit).count() == 1
 }
 
 /// Returns the words of `text` with single spaces, at most `max_chars` characters and a mark.
@@ -252,6 +258,8 @@ mod tests {
             ("read_file", r#"{"path": "a.py", "offset": 40}"#, "read_file a.py"),
             ("cron", r#"{"action": "add", "every": null, "note": ""}"#, "cron action=add"),
             ("web_search", r#"{"query": "rust"}"#, "web_search rust"),
+            ("exec", r#"{"command": "make all [... 58 characters left out ...] -j"}"#, "exec make all…"),
+            ("exec", r#"{"command": "echo [... and so on ...]"}"#, "exec echo [... and so on ...]"),
         ];
         for (tool, arguments, line) in cases {
             assert_eq!(call_line(tool, arguments, None), line);
@@ -278,6 +286,8 @@ mod tests {
         // What it printed before the end is not how it ended.
         let early = format!("exit code: 1\n{}", "x".repeat(500));
         assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(&early)), "exec make");
+        let mark = "[exec result (Exit code: 3) left out: 45 tokens]";
+        assert_eq!(call_line("exec", r#"{"command": "make"}"#, Some(mark)), "exec make (Exit code: 3)");
         let long = format!(r#"{{"command": "{}"}}"#, "字".repeat(300));
         assert_eq!(call_line("exec", &long, None), format!("exec {}…", "字".repeat(80)));
     }
