@@ -8,6 +8,7 @@ use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::estimate::{count, float};
+use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said, said};
 use crate::tools::Effect;
 
@@ -98,7 +99,7 @@ impl Documents {
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());
                     let place = Place { entry: index, piece: i, block };
-                    let is_taken_apart = claims.iter().any(|(claim, _)| *claim >= Claim::Brief);
+                    let cuts = cuts(text, &claims);
                     this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
                         claim,
                         group: position,
@@ -108,7 +109,7 @@ impl Documents {
                         sentence,
                     }));
                     let document = author.map(|author| {
-                        let form = form(author, piece.tokens, candidate, is_taken_apart);
+                        let form = form(author, piece.tokens, candidate, !cuts.is_empty());
                         let is_near =
                             matches!(author, Author::User | Author::Assistant | Author::Call) || index >= newest;
                         this.documents.push(Document {
@@ -117,7 +118,7 @@ impl Documents {
                             effect: effect(draft, index, piece),
                             stays: tier.is_none() || tier == Some(Tier::Newest),
                             asks: if is_near { asks } else { 0.0 },
-                            analysis: Analysis::of(text, form),
+                            analysis: Analysis::cut_at(text, form, if form == Form::Stated { &cuts } else { &[] }),
                         });
                         this.places.push(place);
                         (this.documents.len() - 1, form)
@@ -134,7 +135,7 @@ impl Documents {
                                 mark: FIRST_MARK,
                                 is_bundle: entry.role == Role::User
                                     && piece.tokens <= WHOLE_TOKENS
-                                    && document.is_some_and(|(_, form)| form == Form::Outlined),
+                                    && document.is_some_and(|(_, form)| matches!(form, Form::Outlined | Form::Stated)),
                             });
                         }
                     }
@@ -180,13 +181,36 @@ fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> 
     Some(Effect::of(call?.name.as_ref()?.as_str()))
 }
 
+/// Returns where the sentences of a text begin and end that hold from then on, in order; with the fences around a line, which
+/// would open or close something else without it.
+fn cuts(text: &str, claims: &[(Claim, Range<usize>)]) -> Vec<usize> {
+    let behind_spaces = |at: usize| at + text[at..].len() - text[at..].trim_start_matches(' ').len();
+    let first = |at: usize| {
+        let at = behind_spaces(at);
+        let before = text[..at].strip_suffix('\n').map(|before| before.rfind('\n').map_or(0, |end| end + 1)..at);
+        before.filter(|line| is_fence(&text[line.clone()])).map_or(at, |line| line.start)
+    };
+    let last = |at: usize| {
+        let at = behind_spaces(at);
+        let at = if text[..at].ends_with('\n') { at } else { at + usize::from(text[at..].starts_with('\n')) };
+        let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
+        if text[..at].ends_with('\n') && is_fence(line) { at + line.len() } else { at }
+    };
+    let held = claims.iter().filter(|(claim, _)| *claim >= Claim::Brief);
+    let mut cuts: Vec<usize> = held.flat_map(|(_, at)| [first(at.start), last(at.end)]).collect();
+    // Between two sentences there may be one fence.
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts
+}
+
 fn form(author: Author, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {
     match (author, candidate) {
         (Author::System, _) => Form::Dated,
         (_, None) => Form::Whole,
         (Author::Call, Some(candidate)) if candidate.by_members => Form::Members,
         (Author::Call, _) => Form::Arguments,
-        (Author::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Outlined,
+        (Author::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Stated,
         (Author::User | Author::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
         _ => Form::Outlined,
     }

@@ -16,7 +16,7 @@ use crate::error::{Error, Floor, Result};
 use crate::message::Field;
 use crate::select::Ablation;
 use crate::select::scoring::Scoring;
-use crate::select::selector::{Kept, Selector, shrink_steps};
+use crate::select::selector::{FIRST_MARK, Kept, Selector, shrink_steps};
 use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
@@ -167,7 +167,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
         let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact);
-        let rules: f32 = rules.map(|pin| pin.tokens + FRAMING).sum();
+        let rules: f32 = rules.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum();
         self.take_pinned(&mut selector);
         self.protect_newest(&mut selector, rules.min(FEW_TOKENS));
         if self.by.pinning {

@@ -20,6 +20,8 @@ pub enum Form {
     Whole,
     /// By its content.
     Outlined,
+    /// As [`Form::Outlined`], and where a sentence of the user that holds from then on begins and ends.
+    Stated,
     /// As [`Form::Outlined`], and parts with a date or a time in them are known: system messages.
     Dated,
     /// JSON of which only the inside of long strings goes: the arguments of a call.
@@ -57,9 +59,14 @@ pub static MEMORY: LazyLock<ContentMemory<Analysis>> =
 impl Analysis {
     /// Returns what is known of `text`; O(n) the first time.
     pub fn of(text: &str, form: Form) -> Arc<Self> {
+        Self::cut_at(text, form, &[])
+    }
+
+    /// As [`Self::of`], cut at `cuts`, too, which the text and its form alone decide.
+    pub fn cut_at(text: &str, form: Form, cuts: &[usize]) -> Arc<Self> {
         checkpoint::reached();
         MEMORY.get_or_make(text, form as u64, || {
-            let analysis = Self::make(text, form);
+            let analysis = Self::make(text, form, cuts);
             let bytes = analysis.segments.as_ref().map_or(0, Segments::heap_bytes)
                 + analysis.parts.len() * size_of::<Part>()
                 + analysis.terms.len() * size_of::<ShortTerm>()
@@ -68,11 +75,11 @@ impl Analysis {
         })
     }
 
-    fn make(text: &str, form: Form) -> Self {
+    fn make(text: &str, form: Form, cuts: &[usize]) -> Self {
         let (segments, terms) = if form == Form::Whole {
             (None, Terms::by_part(text, std::iter::once(text.len()), &mut ()))
         } else {
-            let (segments, terms) = Segments::with_terms(text);
+            let (segments, terms) = Segments::with_terms(text, cuts);
             (Some(segments), terms)
         };
         let mut parts: Vec<Part> = match &segments {

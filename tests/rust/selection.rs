@@ -257,6 +257,43 @@ fn a_rule_in_the_middle_of_an_old_message_survives() {
     }
 }
 
+/// In a talk of which each turn has a wish, and a newest result that nearly fills the room.
+#[test]
+fn rules_stay_whatever_a_newest_result_takes() {
+    const RULES: [&str; 3] = ["Metric units.", "Never pay one twice.", "Always answer in one sentence."];
+    let care = "Look at it with care, thank you for the good work so far. ";
+    let mut messages = Vec::new();
+    for turn in 0..16 {
+        let ask = format!("Turn {turn}: check log{turn}.txt and pay INV-{turn:03}. {}", care.repeat(1 + turn % 5));
+        messages.push(Owned::new(
+            Role::User,
+            match turn {
+                0 => format!("{}\n{ask}", RULES[0]),
+                1 => format!("{ask}\n{}", RULES[1]),
+                2 => format!("{}{} {}{ask}", care.repeat(30), RULES[2], care.repeat(30)),
+                _ => ask,
+            },
+        ));
+        let log =
+            lines(150 + turn, |i| format!("2026-01-01 10:{:02} INFO request {i} served in {} ms", i % 60, 20 + i % 9));
+        let (read, pay) = (format!("r{turn}"), format!("p{turn}"));
+        messages.push(Owned::calling(&[&read], "read_file", &format!(r#"{{"path": "log{turn}.txt"}}"#)));
+        messages.push(Owned::result(&read, "read_file", log));
+        if turn < 15 {
+            messages.push(Owned::calling(&[&pay], "exec", &format!(r#"{{"command": "pay INV-{turn:03}"}}"#)));
+            messages.push(Owned::result(&pay, "exec", "Exit code: 0"));
+            messages.push(Owned::new(Role::Assistant, format!("Invoice {turn} is paid.")));
+        }
+    }
+    // The newest result takes nearly all; then there is more and more room beside it.
+    let newest = tokens(&messages[messages.len() - 3..]);
+    for max_tokens in (newest + 500..newest + 6_000).step_by(20) {
+        let short = text(&fit_by(&messages, &Request::new(None, None, 0), max_tokens));
+        let lost: Vec<&str> = RULES.into_iter().filter(|rule| !short.contains(rule)).collect();
+        assert!(lost.is_empty(), "{lost:?} at {max_tokens}");
+    }
+}
+
 #[test]
 fn a_rule_that_was_repeated_is_kept_once() {
     let messages = with_rules(&[RULE, RULE, RULE]);

@@ -18,8 +18,9 @@ use crate::compress::protection::{Protection, Tier};
 /// what the user says, and where it is [`OFTEN`] said.
 const RARE_SHARE: f32 = 0.5;
 const OFTEN_SHARE: f32 = 0.04;
-/// Tokens that what holds from then on may always have, as long as it leaves as much to all else.
+/// Tokens that what holds from then on may always have, as long as it leaves a little to all else.
 pub(super) const FEW_TOKENS: f32 = 200.0;
+const FEW_SHARE: f32 = 0.85;
 /// Share of what the user says from which on claims are usual.
 const OFTEN: f32 = 0.03;
 
@@ -61,7 +62,7 @@ impl Fit<'_, '_, '_> {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
         // However little the user says, so few tokens are kept of what holds from then on.
-        let few = start + ((self.room - start) * RARE_SHARE).min(FEW_TOKENS);
+        let few = start + ((self.room - start) * FEW_SHARE).min(FEW_TOKENS);
         let requests = self.requests(typed);
         let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
         let is_talk = |group| Protection::is_talk(self.draft, group);
@@ -80,14 +81,16 @@ impl Fit<'_, '_, '_> {
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
-            // What every other sentence is like tells nothing apart.
-            claimed += pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
+            // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
+            let of_claim = pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
+            claimed = if claim == Claim::Brief { of_claim } else { claimed + of_claim };
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
             let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
             let limit = match claim {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),
                 Claim::Brief if says_little => pinned.max(room(own_share)),
+                Claim::Brief if rare > 0.0 => pinned.max(few),
                 Claim::Brief | Claim::Wish | Claim::Trait => pinned,
                 Claim::Rule | Claim::Order | Claim::Fact => pinned.max(few),
             };

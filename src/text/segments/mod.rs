@@ -127,18 +127,22 @@ impl Segments {
 
     /// Takes `text` apart. O(n), the same for the same text, and for any text at all.
     pub fn of(text: &str) -> Self {
-        Self::with_terms(text).0
+        Self::with_terms(text, &[]).0
     }
 
-    /// As [`Segments::of`], with the terms of each piece: words are looked at once for both.
-    pub fn with_terms(text: &str) -> (Self, Terms) {
+    /// As [`Segments::of`], with the terms of each piece: words are looked at once for both. What is no JSON is cut at `cuts`,
+    /// too, which are places between characters in order.
+    pub fn with_terms(text: &str, cuts: &[usize]) -> (Self, Terms) {
         let text = addressable(text);
         if let Some((tree, pieces)) = json::tree(text) {
             let terms = Terms::by_part(text, pieces.iter().map(|piece| piece.end as usize), &mut ());
             return (Self { kind: Kind::Json, pieces, tree: Some(tree) }, terms);
         }
         let form = detect::form(text);
-        let units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
+        let mut units = units::units(text, form.kind == Kind::Html, |line| form.before(line));
+        if !cuts.is_empty() {
+            units = units::cut(&units, cuts);
+        }
         let rules = form.rules();
         let (scans, mut terms) = severity::scans_and_terms(text, &units, rules.mask_quotes);
         let mut classes = match form.kind {
@@ -158,7 +162,7 @@ impl Segments {
         if let Some(last) = last.filter(|&last| units[last].says == units[last].start) {
             classes[last] = Class::Header;
         }
-        let pieces = units::join(text, &units, &classes);
+        let pieces = units::join(text, &units, &classes, cuts);
         // A piece ends where one of its units does.
         let mut ends = units.iter().zip(&terms.ends);
         let end = |piece: &Piece| ends.find(|(unit, _)| unit.end == piece.end).map_or(0, |(_, &end)| end);

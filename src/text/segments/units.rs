@@ -67,6 +67,22 @@ pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit
     units
 }
 
+/// Cuts units at places of the caller's, which are in order: characters begin there.
+pub fn cut(units: &[Unit], places: &[usize]) -> Vec<Unit> {
+    let mut places = places.iter().map(|&place| at(place)).peekable();
+    let mut cut = Vec::with_capacity(units.len() + places.len());
+    for &unit in units {
+        let mut rest = unit;
+        while places.next_if(|&place| place <= rest.start).is_some() {}
+        while let Some(place) = places.next_if(|&place| place < rest.end) {
+            cut.push(Unit { end: place, says: rest.says.min(place), ..rest });
+            rest = Unit { start: place, says: rest.says.max(place), opens: false, ..rest };
+        }
+        cut.push(rest);
+    }
+    cut
+}
+
 /// How a long line is cut.
 #[derive(Copy, Clone)]
 pub struct Style {
@@ -191,8 +207,10 @@ pub fn escape_end(bytes: &[u8], position: usize) -> usize {
 }
 
 /// Makes pieces of units and their classes: short neighbours of one class become one piece, blank lines go with the line
-/// before them, and where a text is made of very short lines, neighbours of different classes are joined, too.
-pub fn join(text: &str, units: &[Unit], classes: &[Class]) -> Vec<Piece> {
+/// before them, and where a text is made of very short lines, neighbours of different classes are joined, too. None is joined
+/// across one of the `cuts`, as long as there are few pieces.
+pub fn join(text: &str, units: &[Unit], classes: &[Class], cuts: &[usize]) -> Vec<Piece> {
+    let is_cut = |start: u32| cuts.binary_search(&(start as usize)).is_ok();
     let mut pieces: Vec<Piece> = Vec::with_capacity(units.len().min(text.len() / SHORT_BYTES as usize + FREE_PIECES));
     let mut last_is_mark = false;
     for (unit, &class) in units.iter().zip(classes) {
@@ -203,7 +221,7 @@ pub fn join(text: &str, units: &[Unit], classes: &[Class]) -> Vec<Piece> {
             let bytes = last.end - last.start;
             let is_blank = source.len() <= 2 && class == Class::Noise && bytes < at(PART_BYTES.1);
             let is_short = bytes < SHORT_BYTES && last.class == class && unit.end - last.start <= at(PART_BYTES.1);
-            is_full || (!is_mark && !last_is_mark && (is_blank || is_short))
+            is_full || (!is_mark && !last_is_mark && !is_cut(unit.start) && (is_blank || is_short))
         });
         if let Some(last) = joined {
             last.end = unit.end;

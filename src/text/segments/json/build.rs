@@ -74,7 +74,7 @@ fn lines_around(text: &str, from: usize) -> Vec<Piece> {
         has_headings: false,
         edges: (MAX_LINES_BEFORE, 0),
     };
-    units::join(text, &units, &log::classes(text, &units, &scans(text, &units), &rules))
+    units::join(text, &units, &log::classes(text, &units, &scans(text, &units), &rules), &[])
 }
 
 fn scans(text: &str, units: &[Unit]) -> Vec<Scan> {
@@ -232,7 +232,7 @@ impl Build<'_> {
         let rules = Rules { least, mask_quotes: false, is_search: false, has_headings: false, edges: (2, 2) };
         let classes = log::classes(self.text, &units, &scans(self.text, &units), &rules);
         let first = self.pieces.len();
-        self.pieces.extend(units::join(self.text, &units, &classes));
+        self.pieces.extend(units::join(self.text, &units, &classes, &[]));
         // The key and what opens before it belong to the first part.
         let start = if first == 0 { 0 } else { self.pieces[first - 1].end };
         self.pieces[first].start = start;
