@@ -13,7 +13,8 @@ use super::units::Unit;
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
-/// Lines of the sample, evenly spread over the text.
+/// Lines of the sample, spread over the text: one of so many in a row, not always the same of them, for what is logged in turn
+/// has a period.
 const SAMPLE: usize = 256;
 /// Share of the sample, in percent, that shapes of two lines and more cover in a text with a pattern.
 const COVERED: usize = 80;
@@ -38,15 +39,19 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
         return Vec::new();
     }
     let step = lines.len().div_ceil(SAMPLE);
-    let sample = Sample::of(lines.iter().step_by(step).map(|&i| line(text, units[i])));
+    let sampled = |nth: usize| {
+        let from = nth * step;
+        from + usize::try_from(spread(nth as u64 + 1) >> 33).unwrap_or(0) % step.min(lines.len() - from)
+    };
+    let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| line(text, units[lines[sampled(nth)]])));
     let Some(usual) = Usual::of(&sample) else { return Vec::new() };
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
     let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
     let mut by_column = vec![Vec::new(); usual.columns.len()];
     // By column: what was like the others last; mostly the next is the same.
     let mut last = vec![""; usual.columns.len()];
-    for (nth, i) in lines.into_iter().enumerate() {
-        let (line, shape, fields) = if nth.is_multiple_of(step) {
+    for (nth, &i) in lines.iter().enumerate() {
+        let (line, shape, fields) = if nth == sampled(nth / step) {
             sample.line(nth / step)
         } else {
             let line = line(text, units[i]);
@@ -140,7 +145,7 @@ impl Usual {
                     let (line, _, fields) = sample.line(nth);
                     fields[at].of(line)
                 };
-                let column = |at| Column::of(lines.len(), lines.iter().map(|&nth| field(nth, at)));
+                let column = |at| Column::of(lines.len(), &lines.iter().map(|&nth| field(nth, at)));
                 usual.columns.extend((0..sample.line(lines[0]).2.len()).map(column));
             }
             usual.shapes.insert(shape, start..usual.columns.len());
@@ -151,20 +156,25 @@ impl Usual {
 
 /// What a field holds in the lines of one shape.
 enum Column {
-    /// Text with this start, and one of a few values where any are given.
-    Text(String, Option<Vec<Value>>),
-    /// Numbers that lie in this range.
-    Numbers(f64, f64),
+    /// Text with this start, one of a few values where any are given, and the range of the number that is in each, if one is.
+    Text(String, Option<Vec<Value>>, Option<(f64, f64)>),
+    /// Numbers that lie in this range, and are one of a few where any are given.
+    Numbers((f64, f64), Option<Vec<Value>>),
 }
 
 impl Column {
     /// Reads no more of the fields than it takes to know that they hold anything.
-    fn of<'t>(count: usize, fields: impl Iterator<Item = &'t str> + Clone) -> Self {
+    fn of<'t>(count: usize, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
         let strange = count / STRANGE_IN;
         let max_values = MAX_VALUES.min(count / 4);
         let mut values: Vec<(Value, usize)> = Vec::new();
         let mut numbers = Vec::with_capacity(count);
-        let anything = |fields| Self::Text(common_start(fields, strange), None);
+        let text = |values| {
+            let mut runs = Vec::with_capacity(count);
+            runs.extend(fields.clone().filter_map(only_run));
+            let range = (runs.len() + strange >= count).then(|| range(&mut runs, strange));
+            Self::Text(common_start(fields.clone(), strange), values, range)
+        };
         for (read, field) in (1..).zip(fields.clone()) {
             let value = Value::of(field);
             numbers.extend(value.number());
@@ -173,25 +183,25 @@ impl Column {
             match values.iter_mut().find(|(known, _)| *known == value) {
                 Some((_, count)) => *count += 1,
                 None if may_be_few => values.push((value, 1)),
-                None if numbers.len() + strange < read => return anything(fields),
+                None if numbers.len() + strange < read => return text(None),
                 None => {}
             }
         }
         if values.len() <= max_values + strange {
             values.retain(|(_, count)| *count > usize::from(strange > 0));
             if values.iter().map(|(_, count)| count).sum::<usize>() + strange >= count && values.len() <= max_values {
-                let start = if numbers.is_empty() { common_start(fields, strange) } else { String::new() };
-                return Self::Text(start, Some(values.into_iter().map(|(value, _)| value).collect()));
+                let values = Some(values.into_iter().map(|(value, _)| value).collect());
+                return match numbers.len() {
+                    0 => text(values),
+                    all if all == count => Self::Numbers(range(&mut numbers, strange), values),
+                    _ => Self::Text(String::new(), values, None),
+                };
             }
         }
         if numbers.len() + strange < count {
-            return anything(fields);
+            return text(None);
         }
-        numbers.sort_unstable_by(f64::total_cmp);
-        let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
-        // As far again on both sides, but where no number is negative, none is expected to be.
-        let below = low - (high - low);
-        Self::Numbers(if low < 0.0 { below } else { below.max(least(&mut numbers)).max(0.0) }, high + (high - low))
+        Self::Numbers(range(&mut numbers, strange), None)
     }
 
     /// Returns how far a field lies from what the column holds; `None` where it is like the others, as `last` is.
@@ -200,14 +210,21 @@ impl Column {
             return None;
         }
         let distance = match self {
-            Self::Text(start, values) => {
+            Self::Text(start, values, range) => {
                 let is_usual =
                     field.starts_with(start) && values.as_ref().is_none_or(|values| values.contains(&Value::of(field)));
-                (!is_usual).then_some(f64::INFINITY)
+                match range {
+                    _ if !is_usual => Some(f64::INFINITY),
+                    Some(range) => only_run(field).and_then(|number| beyond(*range, number)),
+                    None => None,
+                }
             }
-            Self::Numbers(low, high) => match number(field) {
-                None => Some(f64::INFINITY),
-                Some(number) => Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0),
+            Self::Numbers(range, values) => match (number(field), values) {
+                (None, _) => Some(f64::INFINITY),
+                (Some(_), Some(values)) if values.contains(&Value::of(field)) => None,
+                // Near is less odd than far, where many are not of the few.
+                (Some(number), Some(_)) => beyond(*range, number).or(Some(f64::MIN_POSITIVE)),
+                (Some(number), None) => beyond(*range, number),
             },
         };
         if distance.is_none() {
@@ -215,6 +232,30 @@ impl Column {
         }
         distance
     }
+}
+
+/// Returns the range of numbers but for so many `strange` ones, and as far again on both sides; where no number is negative, none
+/// is expected to be.
+fn range(numbers: &mut [f64], strange: usize) -> (f64, f64) {
+    numbers.sort_unstable_by(f64::total_cmp);
+    let strange = strange.min((numbers.len() - 1) / 2);
+    let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
+    let below = low - (high - low);
+    (if low < 0.0 { below } else { below.max(least(numbers)).max(0.0) }, high + (high - low))
+}
+
+/// Returns how far a number lies beyond a range, in lengths of that; `None` within it.
+fn beyond((low, high): (f64, f64), number: f64) -> Option<f64> {
+    Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0)
+}
+
+/// Returns the number that the only digits of a field make: `worker-12`, `took12ms`.
+fn only_run(field: &str) -> Option<f64> {
+    let digits = |byte: &u8| byte.is_ascii_digit();
+    let start = field.bytes().position(|byte| digits(&byte))?;
+    let length = field.as_bytes()[start..].iter().take_while(|byte| digits(byte)).count();
+    let rest = &field.as_bytes()[start + length..];
+    if length > 15 || rest.iter().any(digits) { None } else { field[start..start + length].parse().ok() }
 }
 
 /// Returns what all fields start with but for a few; nothing where that is short.
@@ -283,13 +324,18 @@ impl Field {
     }
 }
 
+/// Returns whether one field ends and another begins between two bytes: digits beside other scripts and signs, 耗时12毫秒, ¥12.
+fn parts(before: u8, byte: u8) -> bool {
+    (before >= 0x80 && byte.is_ascii_digit()) || (before.is_ascii_digit() && byte >= 0x80)
+}
+
 /// Adds the fields of a line, runs of bytes between separators, and returns its shape: a hash of what separates them.
 fn read(line: &str, fields: &mut Vec<Field>) -> u64 {
     let bytes = line.as_bytes();
     let (mut shape, mut at) = (0, 0);
     while at < bytes.len() {
         let start = at;
-        while at < bytes.len() && IS_FIELD[usize::from(bytes[at])] {
+        while at < bytes.len() && IS_FIELD[usize::from(bytes[at])] && !(at > start && parts(bytes[at - 1], bytes[at])) {
             at += 1;
         }
         if at > start {
@@ -378,7 +424,7 @@ mod tests {
     #[test]
     fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
         type Line = fn(usize) -> String;
-        let cases: [(Line, &str); 12] = [
+        let cases: [(Line, &str); 17] = [
             (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
             (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
             (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
@@ -396,6 +442,11 @@ mod tests {
             (|i| format!("10.0.{}.{} srv{i}.corp", i % 7, 1 + i * 37 % 250), "203.0.113.66 srv61.corp"),
             (|i| format!("copied /srv/data/{:x} in {i} s", i * 7919), "copied /etc/shadow in 61 s"),
             (|i| format!("stock of {i}: {} pieces", 40 + i * 37 % 460), "stock of 61: 0 pieces"),
+            (|i| format!("第{i}次 耗时{}毫秒", 20 + i % 30), "第61次 耗时90011毫秒"),
+            (|i| format!("支付 ¥{} 完成 {i}", 20 + i % 30), "支付 ¥90011 完成 61"),
+            (|i| format!("room {i}: {}°C", 20 + i % 9), "room 61: 90°C"),
+            (|i| format!("took{}ms for {i}", 20 + i % 30), "took90011ms for 61"),
+            (|i| format!("worker-{} served {i}", i % 7), "worker-99 served 61"),
             (|i| format!("[{i}/100] Building src/f{i}.c.o"), "src/f61.c:12:5: error: unknown type name 'foo'"),
         ];
         for (line, odd) in cases {
@@ -403,6 +454,19 @@ mod tests {
                 assert_eq!(odd_among(line, &[(at, odd)]), [odd]);
             }
             assert_eq!(odd_among(line, &[]), Vec::<String>::new(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_far_from_others_that_come_in_turn() {
+        for period in 1..16 {
+            for count in [100, 300, 600, 900, 1_300, 3_000] {
+                let value = |i: usize| if i == 61 { 90_011 } else { 20 + i % period };
+                let text: String =
+                    (0..count).map(|i| format!("heartbeat {i} of node latency={}ms\n", value(i))).collect();
+                let units = units(&text, false, |_| 0);
+                assert!(odd(&text, &units).contains(&61), "{period} {count}");
+            }
         }
     }
 
