@@ -359,14 +359,23 @@ def _check_server(config: Path, state: Status) -> list[Finding]:
     return []
 
 
+# Of so many newest requests one is a turn's.
+_RECORDS_SEEN = 50
+
+
 def _last_request(config: Path, state: Status) -> RequestRecord | None:
-    """Return the newest request to the configured model that had a window; not a subagent's."""
+    """Return the newest request to the configured model that had a window and was a turn's.
+
+    Not a subagent's, and none that nanobot makes for itself, of its memory or a title: in these
+    little is fixed.
+    """
     records = [
         record
         for record in read_records(config)
         if record.window_tokens and not record.is_subagent and record.model == state.model
-    ]
-    return records[-1] if records else None
+    ][-_RECORDS_SEEN:]
+    least = max((record.fixed_tokens for record in records), default=0) // 2
+    return next((one for one in reversed(records) if one.fixed_tokens >= least), None)
 
 
 def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:

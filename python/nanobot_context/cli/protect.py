@@ -210,12 +210,21 @@ def _next(report: Report) -> str:
 def _room(state: Status, last: RequestRecord) -> str:
     """Return what the window leaves for the conversation, as a sum.
 
-    The window is the one in force now; the last request was made in the one before a change.
+    The window is the one in force now; the last request may have been made in another one.
     """
-    window = state.window_tokens or last.window_tokens
+    window, answer = state.window_tokens or last.window_tokens, last.answer_tokens
+    if window != last.window_tokens:
+        from nanobot_context._core import answer_reserve
+        from nanobot_context.host.config import max_answer, nanobot_config_path
+        from nanobot_context.recovery import kept_free
+        from nanobot_context.settings import Settings
+
+        longest = max_answer(nanobot_config_path())
+        reserve = answer_reserve(max(window - last.fixed_tokens, 0), longest) if longest else None
+        answer = kept_free(window, reserve, state.settings or Settings())
     fixed = f"{last.fixed_tokens:,} system and tools"
-    prompt = window - last.answer_tokens
-    parts = f"{window:,} - {fixed} - {last.answer_tokens:,} answer"
+    prompt = window - answer
+    parts = f"{window:,} - {fixed} - {answer:,} answer"
     if state.prompt_tokens is not None and state.prompt_tokens < prompt:
         prompt, parts = (
             state.prompt_tokens,

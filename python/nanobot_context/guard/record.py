@@ -362,6 +362,7 @@ class Ended:
         if not self.is_whole:
             sent = tries[-1].messages
             cuts, lost = trace.cuts(self.messages, sent)
+            cuts = cuts or self._changed(sent)
             # Parts are to add up to what they are parts of.
             shares = (
                 before / max(self._count(self.messages), 1),
@@ -401,6 +402,20 @@ class Ended:
             anchor_key=self._key(anchor) if anchor else "",
             tools=tools,
         )
+
+    def _changed(self, sent: list[Message]) -> list[SentCut]:
+        """Return the messages that were sent otherwise: of a consolidation there is no receipt."""
+
+        def tokens(message: Message) -> int:
+            return count_tokens([message], self.model)
+
+        pairs = enumerate(zip(self.messages, sent, strict=False), 1)
+        is_aligned = len(sent) == len(self.messages)
+        return [
+            SentCut(place, str(one["role"]), None, "long_message", tokens(one), tokens(other))
+            for place, (one, other) in pairs
+            if is_aligned and one != other
+        ]
 
     def _key(self, place: int) -> str:
         return message_key(self.messages[place - 1])

@@ -207,7 +207,10 @@ def test_a_consolidation_that_was_shortened_is_recorded(
     call(make_provider(classes, script), messages=messages)
     assert len(script.sent[0][1]["content"]) < len(messages[1]["content"]) / 2
     (record,) = recorded(tmp_path)
-    assert (record.outcome, record.cuts, record.prompt_tokens) == ("answered", (), 3_000)
+    assert (record.outcome, record.prompt_tokens) == ("answered", 3_000)
+    (cut,) = record.cuts
+    assert (cut.index, cut.role, cut.reason) == (2, "user", "long_message")
+    assert (cut.tokens_before > 2 * cut.tokens_after > 0, record.cut_messages) == (True, 1)
     assert record.tokens_before > 2 * record.tokens_after
 
 
