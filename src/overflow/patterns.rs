@@ -149,7 +149,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Specific,
-        r"too many (?:input|prompt|total) tokens|too many total text bytes|prompt has too many tokens|too many tokens (?:in|for|per) (?:the|this|your|request|prompt)",
+        r"too many (?:input|prompt|total) tokens|prompt has too many tokens|too many tokens (?:in|for|per) (?:the|this|your|request|prompt)",
     ),
     (Specific, r"max(?:imum)? size:? \d+ tokens|prompt: length: 1\.\."),
     // ERNIE, transformers.
@@ -184,6 +184,11 @@ const PATTERNS: &[(Sign, &str)] = &[
     (
         Specific,
         r"(?:超过|超出|大于|超限|达到)…(?:上下文|最大长度|最大输入|长度限制|长度上限|最大…tokens?|tokens?…(?:限制|上限))",
+    ),
+    // OpenAI's words, translated.
+    (
+        Specific,
+        r"(?:最大上下文(?:长度|窗口)|最大长度限制|最大上下文長度|最大コンテキスト長|최대 컨텍스트 길이|максимальная длина контекста|maximale kontextlänge|longueur maximale (?:du|de) contexte|longitud máxima (?:del|de) contexto|comprimento máximo (?:do|de) contexto|lunghezza massima (?:del|di) contesto)…\d…\d",
     ),
     (Weak, r"长度(?:已|已经)?(?:超过|超出|大于)[^\d\n]{0,9}\d{4}"),
     (Specific, r"(?:压缩|缩短|减少|精简)(?:一下)?(?:上下文|输入|对话|提示|消息|prompt)"),
@@ -249,6 +254,8 @@ const PATTERNS: &[(Sign, &str)] = &[
         Bytes,
         r"\b(?:messages?|request|body|payload) size(?: of| is|:)? ?\(?\d+[^\n]*(?:exceed|larger than|greater than|>)",
     ),
+    // Anthropic: "too many total text bytes: 5000000 > 4000000".
+    (Bytes, r"too many (?:total )?(?:text )?bytes"),
     (Bytes, r"(?:请求体|报文|请求大小|请求包)…(?:过大|太大|超过|超出)"),
     // OpenAI, Groq: "Request too large for gpt-4o in organization … on tokens per min (TPM): Limit 30000, Requested 41000".
     (RateTooLarge, r"request too large for…(?:per (?:min|day|hour)|\btp[md]\b)"),

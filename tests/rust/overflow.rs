@@ -92,6 +92,8 @@ fn bytes_are_no_tokens_and_have_a_number_of_their_own() {
         (413, "<html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>", None),
         (413, r#"github-copilot API error (413): {"message":"failed to parse request","code":""}"#, None),
         (413, "", None),
+        (400, "too many total text bytes", None),
+        (400, "too many total text bytes: 5000000 > 4000000", Some(4_000_000)),
     ];
     for (status, text, limit_bytes) in texts {
         let found = detect_overflow(&failed(status, text));

@@ -275,8 +275,17 @@ class Exchange:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
         reason = getattr(response, "finish_reason", None)
         if reason == "error":
+            # nanobot 0.2.2 and later say what came with an error whose body says nothing.
+            status, code = (
+                getattr(response, f"error_{one}", None) for one in ("status_code", "code")
+            )
             text = getattr(response, "content", None) or ""
-            return detect_overflow(text, provider=self.request.provider)
+            found = detect_overflow(
+                text,
+                status=status if isinstance(status, int) else None,
+                provider=self.request.provider,
+            )
+            return found or (detect_overflow(code) if isinstance(code, str) else None)
         if reason == "model_context_window_exceeded" and not (
             getattr(response, "content", None) or getattr(response, "tool_calls", None)
         ):

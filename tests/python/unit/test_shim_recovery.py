@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -48,6 +49,27 @@ def test_an_overflow_that_is_raised_is_repaired_too(
     install(shaped(classes, generation))
     answer = LLMResponse("fine")
     script = Script(RuntimeError(TOO_LONG), answer)
+    assert call(make_provider(classes, script), messages=conversation(8, 150)) is answer
+
+
+@dataclass
+class Structured(LLMResponse):
+    """An error as nanobot 0.2.2 and later have it."""
+
+    error_status_code: int | None = None
+    error_code: str | None = None
+
+
+@pytest.mark.parametrize(
+    "said", [{"error_status_code": 413}, {"error_code": "context_length_exceeded"}]
+)
+def test_an_error_whose_body_says_nothing_is_known_by_what_came_with_it(
+    classes: NanobotClasses, install: Callable[..., installer.Status], said: dict[str, Any]
+) -> None:
+    install(classes)
+    answer = LLMResponse("fine")
+    refusal = Structured("Error: {}", finish_reason="error", **said)
+    script = Script(refusal, answer)
     assert call(make_provider(classes, script), messages=conversation(8, 150)) is answer
 
 
