@@ -462,8 +462,8 @@ mod tests {
         for period in 1..16 {
             for count in [100, 300, 600, 900, 1_300, 3_000] {
                 let value = |i: usize| if i == 61 { 90_011 } else { 20 + i % period };
-                let text: String =
-                    (0..count).map(|i| format!("heartbeat {i} of node latency={}ms\n", value(i))).collect();
+                let line = |i: usize| format!("heartbeat {i} of node latency={}ms", value(i));
+                let text = (0..count).map(line).collect::<Vec<_>>().join("\n");
                 let units = units(&text, false, |_| 0);
                 assert!(odd(&text, &units).contains(&61), "{period} {count}");
             }
