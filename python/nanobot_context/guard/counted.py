@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,8 @@ _FEW_TOKENS = 32
 # Characters a token, to a server that estimates in place of counting: four, and a tenth for what it
 # leaves out. Numbers, names and other scripts have twice as many tokens in any vocabulary.
 _ESTIMATED = 4.4
+# And at least, whatever was there before.
+_DENSE = 3.0
 _REASONING = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"}
 
 
@@ -46,7 +49,8 @@ class Counted:
         before = self._before(messages)
         self.reports_the_rest |= before is not None and theirs < before.theirs and not refused
         hashes = self._hashes(messages)
-        self._last = _Prompt(messages, hashes, ours, theirs)
+        # nanobot goes on with its own list.
+        self._last = _Prompt(list(messages), hashes, ours, theirs)
         if self.reports_the_rest and theirs < ours:
             return False
         if len(self._seen) > _MOST_SEEN:
@@ -59,7 +63,9 @@ class Counted:
         known = zip(messages, self._hashes(messages), strict=True)
         return [message for message, one in known if one not in self._seen]
 
-    def was_cut(self, messages: list[Any], ours: int, theirs: int) -> bool:
+    def was_cut(
+        self, messages: list[Any], ours: int, theirs: int, tools: list[Any] | None = None
+    ) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
 
         It was if it goes on from the last one and was read as hardly longer, though as much as
@@ -74,8 +80,16 @@ class Counted:
         grown = ours - before.ours
         if grown >= before.ours or theirs < before.theirs * _AS_BEFORE:
             return False
-        by_share = _LEAST_SHARE * grown * min(before.theirs / before.ours, 1.0)
-        least = min(by_share, estimated_tokens(messages[len(before.messages) :]))
+        known, new = (
+            sum(map(_characters, part))
+            for part in (before.messages, messages[len(before.messages) :])
+        )
+        known += len(json.dumps(tools, default=str)) if tools else 0
+        characters_a_token = min(max(known / before.theirs, _DENSE), _ESTIMATED)
+        least = min(
+            _LEAST_SHARE * grown * min(before.theirs / before.ours, 1.0),
+            _AS_BEFORE * new / characters_a_token,
+        )
         return theirs - before.theirs < least - max(theirs // 100, _FEW_TOKENS)
 
     def _hashes(self, messages: list[Any]) -> list[int]:

@@ -268,7 +268,12 @@ class Exchange:
         if request.goes_on(attempt.messages):
             return False
         return self.fitter.windows.was_cut(
-            request.model, attempt.messages, ours, theirs, request.endpoint
+            request.model,
+            attempt.messages,
+            ours,
+            theirs,
+            request.endpoint,
+            tools=request.tools,
         )
 
     def _refusal(self, response: Any) -> Overflow | None:

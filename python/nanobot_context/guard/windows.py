@@ -206,10 +206,17 @@ class WindowResolver:
         self.learned.counted(name, script, ours, theirs, messages=len(messages), refused=refused)
 
     def was_cut(
-        self, model: str | None, messages: list[Any], ours: int, theirs: int, endpoint: str = ""
+        self,
+        model: str | None,
+        messages: list[Any],
+        ours: int,
+        theirs: int,
+        endpoint: str = "",
+        *,
+        tools: list[Any] | None = None,
     ) -> bool:
         """Return whether a prompt was cut, by what was counted of the same conversation before."""
-        return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs)
+        return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs, tools)
 
     def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` stated a limit: see `ProviderLimits.window`."""

@@ -270,7 +270,7 @@ impl Fit<'_, '_, '_> {
             if left >= 0.0 {
                 self.listed.lines.push(Line { group: None, entry: *entry, text: text.clone(), tokens, shared: None });
             } else {
-                self.listed.unlisted_earlier += 1;
+                self.listed.unlisted_earlier = self.listed.unlisted_earlier.saturating_add(1);
             }
         }
         self.listed.lines.reverse();
@@ -313,7 +313,7 @@ impl Fit<'_, '_, '_> {
             if !stays {
                 tokens -= line.tokens;
                 listed.unlisted.extend(line.group);
-                listed.unlisted_earlier += usize::from(line.group.is_none());
+                listed.unlisted_earlier = listed.unlisted_earlier.saturating_add(usize::from(line.group.is_none()));
             }
             stays
         });

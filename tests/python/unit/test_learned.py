@@ -220,7 +220,7 @@ def test_a_server_that_goes_by_length_cuts_nothing(share: float) -> None:
     theirs, longer_theirs = (len(json.dumps([part, tools])) / 3.6 for part in (talk, longer))
     windows.counted("m", talk, ours, int(theirs))
     read = int(theirs + (longer_theirs - theirs) * share)
-    assert windows.was_cut("m", longer, longer_ours, read) is (share < 1)
+    assert windows.was_cut("m", longer, longer_ours, read, tools=tools) is (share < 1)
 
 
 def test_tables_are_not_cut_where_the_provider_has_another_vocabulary() -> None:
@@ -234,6 +234,9 @@ def test_tables_are_not_cut_where_the_provider_has_another_vocabulary() -> None:
     windows.counted("m", talk, ours, theirs)
     assert not windows.was_cut("m", longer, longer_ours, longer_theirs)
     assert windows.was_cut("m", longer, longer_ours, theirs + 100)
+    # The list is the caller's, who goes on with it.
+    talk += longer[1:]
+    assert windows.was_cut("m", talk, longer_ours, theirs + 100)
 
 
 def test_a_server_that_has_stated_its_limit_cuts_nothing() -> None:
