@@ -225,9 +225,13 @@ pub fn exit_code(result: &str) -> Option<&str> {
     let line = tail[at..].lines().next()?;
     let mut open = 0_usize;
     let closes = |c: char| {
-        let is_end = open == 0 && matches!(c, ')' | ']');
-        open = if c == '(' { open + 1 } else { open.saturating_sub(usize::from(c == ')')) };
-        is_end
+        match c {
+            '(' | '[' => open += 1,
+            ')' | ']' if open == 0 => return true,
+            ')' | ']' => open -= 1,
+            _ => {}
+        }
+        false
     };
     line.split(closes).next()
 }
@@ -314,6 +318,7 @@ mod tests {
         assert_eq!(exit_code("make\nExit code: 2\n"), Some("Exit code: 2"));
         assert_eq!(exit_code("[exec result (Exit code: 2) left out: 45 tokens]"), Some("Exit code: 2"));
         assert_eq!(exit_code("[exit code 139 (SIGSEGV)]"), Some("exit code 139 (SIGSEGV)"));
+        assert_eq!(exit_code("exit code: 137 [killed]"), Some("exit code: 137 [killed]"));
         assert_eq!(exit_code(&format!("exit code: 1\n{}", "x".repeat(500))), None);
         assert_eq!(exit_code(&"字".repeat(100)), None);
     }
