@@ -14,7 +14,7 @@ use crate::compress::protection::{Protection, Tier};
 #[derive(Default)]
 pub(super) struct Earlier {
     pub(super) names: Vec<String>,
-    /// Calls that changed something, each with the entry in which its line stood.
+    /// Calls that changed something, each with the entry that held its line.
     pub(super) changes: Vec<(usize, String)>,
     /// Calls that changed nothing, the same, each with a line of its own.
     pub(super) lookups: Vec<(usize, String)>,

@@ -67,7 +67,7 @@ pub(super) struct Listed {
 /// A call in a ledger.
 #[derive(Clone)]
 pub(super) struct Line {
-    /// `None` for one of an earlier ledger, which stands whatever stays.
+    /// `None` for one of an earlier ledger, which is listed whatever stays.
     pub(super) group: Option<usize>,
     entry: usize,
     text: String,
@@ -202,24 +202,24 @@ impl Fit<'_, '_, '_> {
     /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet: of the entry at `at`,
     /// or of the earlier one at `at` where there is no group.
     fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<Line> {
-        let (entry, text) = match group {
-            Some(_) => (at, self.line(at)?),
-            None => self.earlier.lookups[at].clone(),
+        let earlier = || &self.earlier.lookups[at];
+        let (entry, tool) = match group {
+            Some(_) => (at, self.draft.call(at)?.name.as_ref()?.as_str()),
+            None => (earlier().0, earlier().1.split(' ').next()?),
         };
-        let tool = match group {
-            Some(_) => self.draft.call(entry)?.name.as_ref()?.as_str(),
-            None => text.split(' ').next()?,
-        };
-        if Effect::of(tool).is_changing() || listed.older.iter().any(|line| line.text == text) {
+        if Effect::of(tool).is_changing() {
+            return None;
+        }
+        let text = if group.is_some() { self.line(at)? } else { earlier().1.clone() };
+        if listed.older.iter().any(|line| line.text == text) {
             return None;
         }
         let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
         let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
-        let end = tool.len();
-        Some(Line { group, entry, text, tokens, shared: Some(end) })
+        Some(Line { group, entry, text, tokens, shared: Some(tool.len()) })
     }
 
-    /// Lists the names of earlier ledgers that stand nowhere else, in at most half of the room.
+    /// Lists the names of earlier ledgers that nothing else says, in at most half of the room.
     fn list_earlier_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
         let least = listed.left / 2.0;
         for (at, name) in self.earlier.names.iter().enumerate() {
@@ -265,13 +265,16 @@ impl Fit<'_, '_, '_> {
         let mut left = self.list_lines_of(&[Tier::Older], changes);
         self.listed.unlisted_earlier = self.earlier.unlisted;
         for (entry, text) in self.earlier.changes.iter().rev() {
-            let tokens = self.line_tokens(text);
-            left -= tokens;
-            if left >= 0.0 {
-                self.listed.lines.push(Line { group: None, entry: *entry, text: text.clone(), tokens, shared: None });
-            } else {
-                self.listed.unlisted_earlier = self.listed.unlisted_earlier.saturating_add(1);
+            if left > 0.0 {
+                let tokens = self.line_tokens(text);
+                left -= tokens;
+                if left >= 0.0 {
+                    let text = text.clone();
+                    self.listed.lines.push(Line { group: None, entry: *entry, text, tokens, shared: None });
+                    continue;
+                }
             }
+            self.listed.unlisted_earlier = self.listed.unlisted_earlier.saturating_add(1);
         }
         self.listed.lines.reverse();
         self.listed.lines.sort_by_key(|line| line.entry);
