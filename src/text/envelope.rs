@@ -8,9 +8,9 @@ const MAX_ADDRESSES: usize = 4;
 const NEAR_BYTES: usize = 1_024;
 const RUNTIME_CONTEXT: &str = "[Runtime Context";
 
-/// Returns where the block stands that nanobot puts before or behind what the user wrote.
+/// Returns the range of the block that nanobot puts before or behind what the user wrote.
 ///
-/// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; the closing line stands there from 0.1.5.post2 on.
+/// Source: nanobot 0.1.4.post1 to 0.3.5, `ContextBuilder`; from 0.1.5.post2 on it has a closing line.
 pub fn runtime_context(text: &str) -> Option<Range<usize>> {
     let start = text.find(RUNTIME_CONTEXT)?;
     let mut ends = ["[/Runtime Context]", "\n\n"].iter();
@@ -34,7 +34,7 @@ pub fn start(text: &str) -> usize {
     start
 }
 
-/// Returns where what stands before the words of a user ends, if `text` begins with such a thing and goes on.
+/// Returns where such a thing before the words of a user ends, if `text` begins with one and goes on.
 fn address(text: &str) -> Option<usize> {
     let text = &text[..text.floor_char_boundary(NEAR_BYTES)];
     let line = text.lines().next()?;
