@@ -219,8 +219,8 @@ def _room(state: Status, last: RequestRecord) -> str:
         from nanobot_context.recovery import kept_free
         from nanobot_context.settings import Settings
 
-        longest = max_answer(nanobot_config_path())
-        reserve = answer_reserve(max(window - last.fixed_tokens, 0), longest) if longest else None
+        left = max(window - last.fixed_tokens, 0)
+        reserve = answer_reserve(left, max_answer(nanobot_config_path()))
         answer = kept_free(window, reserve, state.settings or Settings())
     fixed = f"{last.fixed_tokens:,} system and tools"
     prompt = window - answer

@@ -281,9 +281,8 @@ class Exchange:
         reason = getattr(response, "finish_reason", None)
         if reason == "error":
             # nanobot 0.2.2 and later say what came with an error whose body says nothing.
-            status, code = (
-                getattr(response, f"error_{one}", None) for one in ("status_code", "code")
-            )
+            status = getattr(response, "error_status_code", None)
+            code = getattr(response, "error_code", None)
             text = getattr(response, "content", None) or ""
             found = detect_overflow(
                 text,

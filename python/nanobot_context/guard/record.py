@@ -404,18 +404,19 @@ class Ended:
         )
 
     def _changed(self, sent: list[Message]) -> list[SentCut]:
-        """Return the messages that were sent otherwise: of a consolidation there is no receipt."""
-
-        def tokens(message: Message) -> int:
-            return count_tokens([message], self.model)
-
-        pairs = enumerate(zip(self.messages, sent, strict=False), 1)
-        is_aligned = len(sent) == len(self.messages)
-        return [
-            SentCut(place, str(one["role"]), None, "long_message", tokens(one), tokens(other))
-            for place, (one, other) in pairs
-            if is_aligned and one != other
-        ]
+        """Return the messages that became smaller: of a consolidation there is no receipt."""
+        if len(sent) != len(self.messages):
+            return []
+        changed = []
+        for place, (one, other) in enumerate(zip(self.messages, sent, strict=True), 1):
+            if one is other or one == other:
+                continue
+            before, after = (count_tokens([message], self.model) for message in (one, other))
+            # What has got its reasoning back is larger, and nothing of it was cut.
+            if after < before:
+                role = str(one.get("role"))
+                changed.append(SentCut(place, role, None, "long_message", before, after))
+        return changed
 
     def _key(self, place: int) -> str:
         return message_key(self.messages[place - 1])

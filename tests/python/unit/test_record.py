@@ -214,6 +214,18 @@ def test_a_consolidation_that_was_shortened_is_recorded(
     assert record.tokens_before > 2 * record.tokens_after
 
 
+def test_reasoning_that_was_put_back_is_no_cut(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes)
+    wants_it = "The `reasoning_content` in the thinking mode must be passed back to the API."
+    script = Script(error(wants_it), answer(3_000))
+    call(make_provider(classes, script), messages=conversation(3, 20))
+    assert len(str(script.sent[1])) > len(str(script.sent[0]))
+    (record,) = recorded(tmp_path)
+    assert (record.outcome, record.cuts, record.cut_messages) == ("answered", (), 0)
+
+
 def test_a_line_that_is_torn_or_of_another_version_hides_no_other(tmp_path: Path) -> None:
     file = record_file(tmp_path / "config.json")
     file.path.parent.mkdir()
