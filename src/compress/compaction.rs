@@ -39,8 +39,13 @@ const WORTH: f32 = 0.3;
 /// tool schemas and the last message of the user.
 const LOW: (f32, f32) = (0.45, 0.8);
 
-/// Of the same tokens, what older messages get at least where the newest group is so large that it would have all.
+/// Of the same tokens, what older messages get at least where the newest group is so large that it would have all; and the most
+/// tokens that short messages of the user, where rules are, get there of a smaller room.
 const BESIDE_NEWEST: f64 = 0.1;
+const MAX_SAID_TOKENS: u64 = 700;
+
+/// Tokens of a message of the user that is short.
+const SHORT_TOKENS: u64 = 100;
 
 /// Of the same tokens, what is pinned may have at most before anything else is weighed.
 const PINNED: f64 = 0.5;
@@ -48,6 +53,9 @@ const PINNED: f64 = 0.5;
 /// Of the tokens that a step would leave free for what comes, those that lines for calls with effects may have: of these none is
 /// to be out of sight.
 const EFFECTS: f64 = 0.5;
+
+/// Of what a step leaves beside the newest group, what such lines have all the same.
+const LINES: f64 = 0.6;
 
 /// Bytes of a call for a token of its line, and the most tokens of a line.
 const LINE_BYTES: usize = 3;
@@ -197,6 +205,8 @@ struct Walk<'w, 'a> {
     reasoned: usize,
     /// About the tokens of the lines that calls with effects have where they are left out.
     effects_tokens: u64,
+    /// Tokens of short messages of the user.
+    said_tokens: u64,
     pins: Pins<'w, 'w>,
 }
 
@@ -219,6 +229,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             old_reasoning: 0,
             reasoned: 0,
             effects_tokens: 0,
+            said_tokens: 0,
             pins: Pins::new(&request.limits.pinned),
         }
     }
@@ -237,6 +248,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             self.effects_tokens += message.tool_calls.iter().map(line_tokens).sum::<u64>();
             if message.role == Role::User && !is_note(message) {
                 self.last_user = Some(index);
+                self.said_tokens += if tokens <= SHORT_TOKENS { tokens } else { 0 };
             }
         }
         self.at = at;
@@ -264,9 +276,11 @@ impl<'w, 'a> Walk<'w, 'a> {
         let free = self.budget - fixed - last_user;
         let pinned = self.pinned_tokens().min(Tokens(free).share(PINNED).0);
         let low = pinned + Tokens(free - pinned).share(self.low(free - pinned)).0;
-        let newest = pinned + self.newest_tokens() + Tokens(free).share(BESIDE_NEWEST).0;
-        let left = low.max(newest);
-        let effects = self.effects_tokens.min(Tokens(free.saturating_sub(left)).share(EFFECTS).0);
+        let newest = pinned + self.newest_tokens();
+        let beside = self.said_tokens.min(MAX_SAID_TOKENS).max(Tokens(free).share(BESIDE_NEWEST).0);
+        let left = low.max(newest + beside);
+        let lines = self.effects_tokens.saturating_sub(Tokens(left - newest).share(LINES).0);
+        let effects = lines.min(Tokens(free.saturating_sub(left)).share(EFFECTS).0);
         let room = (last_user + left + effects).min(self.budget - fixed);
         self.go_on_from(room);
         Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })

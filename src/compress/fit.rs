@@ -32,7 +32,6 @@ use super::protection::{Protection, Tier};
 use super::superseded::superseded;
 use earlier::Earlier;
 use ledger::{LEDGER_FRAME, Listed};
-use own_words::FEW_TOKENS;
 
 /// Cuts the draft until it has at most `budget_tokens`; returns what is said of what was left out.
 ///
@@ -166,10 +165,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
-        let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact);
+        let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact || pin.claim == Claim::Brief);
         let rules: f32 = rules.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum();
         self.take_pinned(&mut selector);
-        self.protect_newest(&mut selector, rules.min(FEW_TOKENS));
+        self.protect_newest(&mut selector, rules.min(self.few_tokens()));
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
             // Only what surely fits may not be given up: tokens are estimated here.

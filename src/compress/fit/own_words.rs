@@ -18,9 +18,10 @@ use crate::compress::protection::{Protection, Tier};
 /// what the user says, and where it is [`OFTEN`] said.
 const RARE_SHARE: f32 = 0.5;
 const OFTEN_SHARE: f32 = 0.04;
-/// Tokens that what holds from then on may always have, as long as it leaves a little to all else.
-pub(super) const FEW_TOKENS: f32 = 200.0;
-const FEW_SHARE: f32 = 0.85;
+/// Tokens that what holds from then on may always have, or this share of the room, as long as it leaves a little to all else.
+const FEW_TOKENS: f32 = 320.0;
+const FEW_OF_ROOM: f32 = 0.1;
+const MOST_FOR_FEW: f32 = 0.85;
 /// Share of what the user says from which on claims are usual.
 const OFTEN: f32 = 0.03;
 
@@ -62,7 +63,7 @@ impl Fit<'_, '_, '_> {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
         // However little the user says, so few tokens are kept of what holds from then on.
-        let few = start + ((self.room - start) * FEW_SHARE).min(FEW_TOKENS);
+        let few = start + self.few_tokens().min((self.room - start) * MOST_FOR_FEW);
         let requests = self.requests(typed);
         let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
         let is_talk = |group| Protection::is_talk(self.draft, group);
@@ -116,6 +117,11 @@ impl Fit<'_, '_, '_> {
                 selector.back_to(before);
             }
         }
+    }
+
+    /// Returns the tokens that what holds from then on may always have.
+    pub(super) fn few_tokens(&self) -> f32 {
+        FEW_TOKENS.max(self.room * FEW_OF_ROOM)
     }
 
     /// Returns the groups before the newest, in order.
