@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyString};
 use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::{Message, Text};
 use crate::tokens::{Encoding, Script, TokenCounter};
-use crate::{Error, Language, conversation, history, window};
+use crate::{Error, Language, conversation, history, summary, window};
 
 use super::apply::apply;
 use super::archive::{self, Archive};
@@ -510,6 +510,19 @@ pub fn listed_window(model: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
 #[pyfunction]
 pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
     Ok(window::get_output_limit(&self::model(Some(model))?.unwrap_or_default()))
+}
+
+/// Return the calls that changed something: the index of the message that makes one, its id, and a line for it.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+#[pyfunction]
+pub fn list_changes(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, String, String)>> {
+    let of_view = |view: &[Message<'_>]| {
+        let changes = summary::changes(view).into_iter();
+        changes.map(|change| (change.index, change.id.to_owned(), change.line)).collect()
+    };
+    Call::new(messages, None, None)?.with_view(|view, _| of_view(&view.messages))
 }
 
 /// Return the sentences of a text of the user's that hold from then on: rules, and facts about the user.

@@ -9,15 +9,16 @@ use crate::compress::lost::errors;
 use crate::conversation::is_note;
 use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::bytes::has_time;
-use crate::text::ledger::{call_line, on_one_line};
+use crate::text::ledger::on_one_line;
 use crate::text::rules::{rules, sentences};
 use crate::text::terms;
 use crate::tokens::BuildMixedHasher;
-use crate::tools::{Effect, path_in};
+use crate::tools::path_in;
 
 use super::Structured;
+use super::changes::changes_of;
 use super::cut::is_result;
-use super::transcript::{answers, said};
+use super::transcript::said;
 
 /// Words of a sentence that tells a decision.
 const DECISION: &str = r"(?i)(?-u:\b)(?:decided|we(?:'ll| will| shall) (?:use|keep|take|go)|let's (?:use|keep|take|go)|going with|agreed (?:on|to|that)|chose|settled on|switched to)(?-u:\b)|决定|采用|改用|就用|选定|定为";
@@ -73,7 +74,11 @@ pub fn local(view: &[Message<'_>]) -> Structured {
                 }
             }
         }
-        calls(message, &view[index + 1..], &mut found);
+        for change in changes_of(view, index) {
+            let names_file = path_in(&serde_json::from_str(change.arguments).unwrap_or_default()).is_some();
+            let list = if names_file { &mut found.file_changes } else { &mut found.commands };
+            list.push(change.line);
+        }
     }
     found.open_questions.extend(question(view));
     found.names = names(view);
@@ -83,22 +88,6 @@ pub fn local(view: &[Message<'_>]) -> Structured {
 
 fn is_exit_code(line: &str) -> bool {
     line.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("exit code"))
-}
-
-/// Adds the calls of a message that changed something.
-fn calls(message: &Message<'_>, following: &[Message<'_>], found: &mut Structured) {
-    for call in &message.tool_calls {
-        let [name, arguments] = [&call.name, &call.arguments].map(|text| text.as_ref().map_or("", Text::as_str));
-        if !Effect::of(name).is_changing() {
-            continue;
-        }
-        let results = following.iter().take_while(|message| is_result(message));
-        let result = results.into_iter().find(|result| answers(result, call)).map(said);
-        let line = call_line(name, arguments, result.as_deref());
-        let names_file = path_in(&serde_json::from_str(arguments).unwrap_or_default()).is_some();
-        let list = if names_file { &mut found.file_changes } else { &mut found.commands };
-        list.push(line);
-    }
 }
 
 /// Returns the question that the conversation ends with, asked by the assistant.

@@ -5,6 +5,7 @@
 //! answered what [`local`] tells by rules is the summary. Its fields, [`Structured`], are kept with every summary, whoever
 //! wrote the text: later ones are merged with them, and rules and names that a model drops are added back.
 
+mod changes;
 pub mod cut;
 mod engine;
 mod local;
@@ -14,6 +15,7 @@ mod structured;
 mod transcript;
 mod trigger;
 
+pub use changes::{Change, changes};
 pub use engine::{Call, Draft, Options, Previous, Run};
 pub use local::local;
 pub use policy::{Cause, Policy};

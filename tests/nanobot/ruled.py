@@ -7,18 +7,22 @@ import os
 import sys
 
 from scenario import Scenario, memory
-from server import Answer, Request
+from server import Answer, Call, Request
 from stage import Stage
 from texts import prose
 
 SESSION = "cli:direct"
 RULE = "Never push to main."
 FACT = "My name is Ada and I am allergic to peanuts."
+DONE = "echo paid INV-7"
 
 
 async def play(stage: Stage) -> None:
     await stage.say(f"{RULE} What is the weather like? {FACT}", SESSION)
     await stage.say("And tomorrow?", SESSION)
+    session = stage.loop.sessions.get_or_create(SESSION)
+    # The first releases keep what was said alone.
+    stage.notes["calls are kept"] = any(message.get("tool_calls") for message in session.messages)
     note(stage, "in the history")
     leave_out(stage)
     stage.start()
@@ -50,6 +54,7 @@ def note(stage: Stage, when: str) -> None:
         text: [request.text.lower().count(text.lower()), request.system.lower().count(text.lower())]
         for text in (RULE, FACT)
     }
+    stage.notes[f"done, {when}"] = request.system.count(DONE)
 
 
 def leave_out(stage: Stage) -> None:
@@ -87,8 +92,14 @@ def answer(request: Request) -> Answer:
     return memory(request) if request.kind == "memory" else "As you like."
 
 
+def pays(request: Request) -> Answer:
+    """Make one call in the first turn."""
+    is_first = request.kind == "main" and request.index == 0
+    return [Call("exec", {"command": DONE})] if is_first else answer(request)
+
+
 def ruled() -> Scenario:
-    return Scenario("ruled", play, lambda _: answer)
+    return Scenario("ruled", play, lambda _: pays)
 
 
 TURNS = 60

@@ -1,4 +1,4 @@
-"""Rules of the user outlive nanobot's own consolidation, in its own loop."""
+"""Rules of the user, and what was done, outlive nanobot's own consolidation, in its own loop."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ def test_what_nanobot_leaves_out_is_still_said_once(played: Played, release: str
     # Not every release leaves out what it has consolidated.
     assert {times for times, _ in notes["left out"].values()} == {1}
     assert notes["dropped"] == {RULE: [1, 1], FACT: [1, 1]}
+
+
+def test_what_was_done_in_messages_that_are_left_out_is_said_once(
+    played: Played, release: str
+) -> None:
+    notes = played.of(release, "ruled")["notes"]
+    said = {when: notes[f"done, {when}"] for when in ("in the history", "left out", "dropped")}
+    times = int(notes["calls are kept"])
+    assert said == {"in the history": 0, "left out": times, "dropped": times}
+    assert notes["done, cleared"] == 0
 
 
 def test_rules_are_listed_and_taken_back(played: Played, release: str) -> None:

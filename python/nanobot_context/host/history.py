@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from nanobot_context.host.stored_calls import Calls
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ class History(list[Message]):
         session: The session they are of.
         summary: The summary of what came before.
         rules: What the user said there that holds for good.
+        calls: The calls there that changed something.
     """
 
     def __init__(
@@ -28,6 +30,7 @@ class History(list[Message]):
         self.session = session
         self.summary = summary
         self.rules: list[str] = []
+        self.calls = Calls([])
 
 
 class Section:

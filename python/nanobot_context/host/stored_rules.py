@@ -15,7 +15,7 @@ from typing import Any
 from nanobot_context._core import standing_rules
 from nanobot_context.host.detect import find
 from nanobot_context.host.messages import PUBLIC
-from nanobot_context.host.stored_summary import mark_of, position
+from nanobot_context.host.stored_summary import mark_of, position, said_at
 from nanobot_context.message_texts import message_text
 from nanobot_context.types import Message
 
@@ -56,7 +56,7 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
         found = position(messages, state, covers)
         if found is None:
             # The talk ends earlier than it did: nanobot copies sessions up to some message.
-            end = _said_at(messages[-1])
+            end = said_at(messages[-1])
             rules = {text: said for text, said in rules.items() if said <= end}
         start = found or 0
     if start == len(messages):
@@ -64,7 +64,7 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
     for message, said in said_in(messages[start:]):
         for text in standing_rules(said):
             rules.pop(text, None)
-            rules[text] = _said_at(message)
+            rules[text] = said_at(message)
     rules = dict(list(rules.items())[-MAX_RULES:])
     state = {**mark_of(messages[-1]), "covers": len(messages)}
     if rules or kept:
@@ -90,8 +90,3 @@ def said_in(messages: Sequence[Message]) -> Iterator[tuple[Message, str]]:
             text = message_text(public(message))
             if text:
                 yield message, text
-
-
-def _said_at(message: Message) -> str:
-    stamp = message.get("timestamp")
-    return stamp if isinstance(stamp, str) else ""

@@ -33,6 +33,11 @@ def mark_of(message: Mapping[str, Any]) -> Mark:
     return {"timestamp": _timestamp(message), "digest": _digest(message)}
 
 
+def said_at(message: Mapping[str, Any]) -> str:
+    """Return when `message` was said, as nanobot stamps it, or nothing."""
+    return _timestamp(message) or ""
+
+
 def position(messages: Sequence[Message], mark: Mapping[str, Any], covers: int) -> int | None:
     """Return how many of `messages` end with the one that `mark` is of; `None` where it is gone.
 

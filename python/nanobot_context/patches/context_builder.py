@@ -32,5 +32,5 @@ def _patch(part: Part, why: str) -> Patch:
 
 PATCHES = (
     _patch("summaries", "the summary stands in the system prompt"),
-    _patch("rules", "rules that nanobot leaves out stand in the system prompt"),
+    _patch("rules", "rules and calls that nanobot leaves out stand in the system prompt"),
 )

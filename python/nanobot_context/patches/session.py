@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import select_history
 from nanobot_context.guard.fuse import fused
-from nanobot_context.host import stored_rules, stored_summary
+from nanobot_context.host import stored_calls, stored_rules, stored_summary
 from nanobot_context.host.detect import SESSION
 from nanobot_context.host.history import History
 from nanobot_context.patches.declaration import Context, Patch, then
@@ -94,6 +94,11 @@ def _wrap_ruled(original: GetHistory, context: Context) -> GetHistory:
     return get_history
 
 
+def _forget(session: Any) -> None:
+    stored_rules.forget(session)
+    stored_calls.forget(session)
+
+
 def _of(act: Callable[[Any], None]) -> Callable[..., None]:
     """Return what `then` takes of a function of the session."""
     return lambda _, session, *__, **___: act(session)
@@ -148,7 +153,7 @@ PATCHES = (
     Patch(
         owner=SESSION,
         attribute="get_history",
-        why="rules of the user outlive what nanobot leaves out",
+        why="rules of the user, and what was done, outlive what nanobot leaves out",
         wrap=_wrap_ruled,
         part="rules",
         needed=True,
@@ -156,8 +161,8 @@ PATCHES = (
     Patch(
         owner=SESSION,
         attribute="clear",
-        why="a cleared session has no rules",
-        wrap=then("forget rules", _of(stored_rules.forget)),
+        why="a cleared session has no rules, and nothing was done in it",
+        wrap=then("forget rules and calls", _of(_forget)),
         part="rules",
         needed=True,
     ),

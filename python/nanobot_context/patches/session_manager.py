@@ -63,12 +63,13 @@ def _begin(context: Context, manager: Any, saved: Any, session: Any, *_: Any, **
 
 
 def _wrap_save(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
-    from nanobot_context.host import stored_rules
+    from nanobot_context.host import stored_calls, stored_rules
 
     @functools.wraps(original)
     def save(self: Any, session: Any, *args: Any, **kwargs: Any) -> Any:
         if context.active:
             fused("keep rules", lambda: stored_rules.gather(session), None)
+            fused("keep calls", lambda: stored_calls.gather(session), None)
         return original(self, session, *args, **kwargs)
 
     return save
@@ -125,7 +126,7 @@ PATCHES = (
         owner=_MANAGER,
         attribute="save",
         parameters=("session",),
-        why="rules are saved before nanobot drops what they were said in",
+        why="rules and calls are saved before nanobot drops them",
         wrap=_wrap_save,
         part="rules",
     ),

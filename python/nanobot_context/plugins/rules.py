@@ -1,6 +1,7 @@
-"""Rules and facts that the user stated outlive the messages that nanobot leaves out.
+"""What the user stated for good, and what was done, outlives the messages that nanobot leaves out.
 
-    save(), get_history()  what holds for good of new messages -> metadata of the session
+    save(), get_history()  rules and facts of new messages, and calls that changed something
+                           -> metadata of the session
     get_history()          what the history does not say -> a list that knows it
     build_messages()       such a list as `history` -> it stands at the end of the system prompt
 
@@ -12,7 +13,8 @@ as nanobot writes the session's own: {session: {sentence: when}}. Who says it ag
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,15 +22,15 @@ from typing import Any
 from nanobot_context._core import rules_left_out
 from nanobot_context.guard.friendly import is_chinese
 from nanobot_context.guard.state_file import RULES, read_state, state_file, update_state
-from nanobot_context.host import stored_rules
+from nanobot_context.host import stored_calls, stored_rules
 from nanobot_context.host.config import nanobot_config_path
 from nanobot_context.host.history import History, Section
 from nanobot_context.types import Message
 
 _MAX_BYTES = 2_000
-"""Bytes of rules in a system prompt: some 500 tokens, of which the newest are shown."""
+"""Bytes of rules in a system prompt, and of calls: some 500 tokens each, the newest of them."""
 
-_HEAD = {
+_RULES_HEAD = {
     False: "## Rules and Facts from the User\n\n"
     "The user said this earlier, in messages that are no longer in the history. It still holds; of "
     "two that contradict each other, the later one does.",
@@ -36,31 +38,69 @@ _HEAD = {
     "以下是用户先前说过的话，原消息已不在历史中，但仍然有效；互相矛盾时以后者为准。",
 }
 
+_CALLS_HEAD = {
+    False: "## Done Earlier\n\n"
+    "These calls were made in messages that are no longer in the history; what they did stands.",
+    True: "## 已经做过的操作\n\n以下操作在已不在历史中的消息里做过，其结果仍然有效。",
+}
+_BEFORE = {False: "({} before these)", True: "（此前还有 {} 次）"}
+
 # Seconds that another process may take to write a small file.
 _LOCK_SECONDS = 2.0
 
 
 def with_rules(session: Any, history: list[Message]) -> History:
-    """Return `history` with the rules of `session` that it does not show."""
+    """Return `history` with the rules and calls of `session` that it does not show."""
     if not isinstance(history, History):
         history = History(history, session)
     if rules := stored_rules.gather(session):
         rules = _forgotten(forgotten_file(nanobot_config_path())).without(session.key, rules)
         shown = [text for _, text in stored_rules.said_in(history)]
         history.rules = rules_left_out(list(rules), shown, _MAX_BYTES)
+    history.calls = stored_calls.gather(session).left_out_of(history)
     return history
 
 
-def section(rules: list[str]) -> str:
+def rules_section(rules: list[str]) -> str:
     """Return the section for the end of a system prompt; empty without rules."""
     if not rules:
         return ""
-    head = _HEAD[is_chinese([{"role": "user", "content": rule} for rule in rules])]
-    return "\n\n".join(["", head, "\n".join(f"- {' '.join(rule.split())}" for rule in rules)])
+    head = _RULES_HEAD[is_chinese([{"role": "user", "content": rule} for rule in rules])]
+    return _section(head, (" ".join(rule.split()) for rule in rules))
 
 
-show = Section("rules_section", lambda history: section(history.rules)).show
-"""Puts the rules behind the system prompt of messages, which nanobot built of a history."""
+def calls_section(calls: stored_calls.Calls, history: Sequence[Message]) -> str:
+    """Return the section for the newest of `calls`, in the language of `history`.
+
+    Calls that look the same have one line, where the last of them was made.
+    """
+    times = Counter(call.line for call in calls.newest)
+    lines: list[str] = []
+    left, before = _MAX_BYTES, calls.before + len(calls.newest)
+    for line in dict.fromkeys(call.line for call in reversed(calls.newest)):
+        said = line if times[line] == 1 else f"{line} ×{times[line]}"
+        left -= len(said.encode(errors="replace"))
+        if left < 0:
+            break
+        before -= times[line]
+        lines.append(said)
+    if not lines:
+        return ""
+    chinese = is_chinese(history)
+    if before:
+        lines.append(_BEFORE[chinese].format(before))
+    return _section(_CALLS_HEAD[chinese], reversed(lines))
+
+
+def _section(head: str, lines: Iterable[str]) -> str:
+    return "\n\n".join(["", head, "\n".join(f"- {line}" for line in lines)])
+
+
+show = Section(
+    "rules_section",
+    lambda history: rules_section(history.rules) + calls_section(history.calls, history),
+).show
+"""Puts both behind the system prompt of messages, which nanobot built of a history."""
 
 
 class Forgotten:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nanobot_context.host.stored_rules import MAX_RULES, read
-from nanobot_context.plugins.rules import Forgotten, section
+from nanobot_context.plugins.rules import Forgotten, rules_section
 
 Messages = list[dict[str, Any]]
 
@@ -104,5 +104,5 @@ def test_a_file_that_cannot_be_read_is_warned_of_once(
 
 
 def test_a_section_is_in_the_language_of_its_rules() -> None:
-    assert section(["Never push\nto main."]).endswith("\n\n- Never push to main.")
-    assert "仍然有效" in section(["以后都用中文回答。"])
+    assert rules_section(["Never push\nto main."]).endswith("\n\n- Never push to main.")
+    assert "仍然有效" in rules_section(["以后都用中文回答。"])

@@ -1,0 +1,41 @@
+//! The calls of a conversation that changed something.
+
+use crate::message::{Message, Text, ToolCall};
+use crate::text::ledger::call_line;
+use crate::tools::Effect;
+
+use super::cut::is_result;
+use super::transcript::{answers, said};
+
+/// A call that changed something, and what is said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change<'m> {
+    /// Of the message that makes it.
+    pub index: usize,
+    /// Empty for a call without one.
+    pub id: &'m str,
+    /// Empty for a call without any.
+    pub arguments: &'m str,
+    /// The tool, what it was about, and how it ended where it did not go well.
+    pub line: String,
+}
+
+/// Returns the calls of `view` that changed something, in order. O(bytes of calls and their results).
+pub fn changes<'m>(view: &'m [Message<'_>]) -> Vec<Change<'m>> {
+    (0..view.len()).flat_map(|index| changes_of(view, index)).collect()
+}
+
+/// Returns those of the message at `index`.
+pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> {
+    let (message, following) = (&view[index], &view[index + 1..]);
+    let of_call = |call: &'m ToolCall<'_>| {
+        let [name, arguments, id] =
+            [&call.name, &call.arguments, &call.id].map(|text| text.as_ref().map_or("", Text::as_str));
+        Effect::of(name).is_changing().then(|| {
+            let result = following.iter().take_while(|message| is_result(message));
+            let result = result.into_iter().find(|result| answers(result, call)).map(said);
+            Change { index, id, arguments, line: call_line(name, arguments, result.as_deref()) }
+        })
+    };
+    message.tool_calls.iter().filter_map(of_call).collect()
+}
