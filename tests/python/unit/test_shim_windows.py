@@ -39,8 +39,9 @@ def test_an_override_stands_for_all_but_what_was_learned() -> None:
     found.learn("gpt-4", 6_000)
     assert found.of("gpt-4") == Window(6_000, "the server said so")
     none = windows(context_window_override=0)
+    assert none.of("gpt-4") == Window(0, "your setting `contextWindowOverride`")
     none.learn("gpt-4", 6_000)
-    assert none.of("gpt-4").tokens == 0
+    assert none.of("gpt-4") == Window(6_000, "the server said so")
 
 
 def test_a_window_of_one_model_stands_above_that_of_all() -> None:
