@@ -23,7 +23,9 @@ from nanobot_context.guard import log
 # file grows on.
 _LOCK_SECONDS = 0.25
 
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+# A pipe that nobody reads is not waited for.
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+_FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class LineFile:

@@ -41,6 +41,9 @@ def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: Stat
     A file that is damaged or cannot be read counts as empty, too, and a warning says so.
     """
     try:
+        if file.exists() and not file.is_file():
+            # A pipe would wait for a writer, and a device have no end.
+            raise OSError("it is no regular file")
         given = json.loads(file.read_text(encoding="utf-8-sig"))  # editors on Windows
         if not isinstance(given, dict):
             raise ValueError(f"it must hold a JSON object, got {format_value(given)}")

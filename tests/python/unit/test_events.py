@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import subprocess
 import sys
 import threading
@@ -207,6 +208,14 @@ def test_the_file_has_one_line_for_each_event(tmp_path: Path) -> None:
     assert lines(file.path) == [event.to_dict() for event in events]
     if sys.platform != "win32":
         assert file.path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_that_nobody_reads_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "events.jsonl")
+    file = LineFile(tmp_path / "events.jsonl", 1_000)
+    file.write({"number": 1})
+    assert list(file.lines()) == []
 
 
 def test_the_file_is_put_aside_when_it_is_full_and_three_older_ones_are_kept(

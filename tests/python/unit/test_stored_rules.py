@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,15 @@ def test_a_file_that_cannot_be_read_is_warned_of_once(
     ]
     with pytest.raises(OSError, match="state"):
         forgotten.add("cli:direct", ["Use tabs."])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "rules.json"
+    os.mkfifo(file)
+    assert Forgotten(file).without("cli:direct", {"Use tabs.": ""}) == {"Use tabs.": ""}
+    Forgotten(file).add("cli:direct", ["Use tabs."])
+    assert file.is_file()
 
 
 def test_a_section_is_in_the_language_of_its_rules() -> None:
