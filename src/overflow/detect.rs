@@ -215,7 +215,10 @@ impl Case<'_> {
     /// length 64". Returns whether the string is part of the conversation, `None` when the error is another.
     fn string_too_long(&self) -> Option<bool> {
         let (before, _) = self.text.split_once("string too long")?;
-        let Some((_, parameter)) = before.rsplit_once("invalid ") else {
+        // "prompt_cache_key: string too long."
+        let named = before.trim_end().strip_suffix(':').and_then(|before| before.rsplit([' ', '\n']).next());
+        let invalid = before.rsplit_once("invalid ").map(|(_, parameter)| parameter);
+        let Some(parameter) = invalid.or(named) else {
             return Some(self.error.code.is_none_or(|code| !code.contains("above_max_length")));
         };
         let field = parameter.trim_end_matches([':', ' ']).rsplit('.').next()?.split('[').next()?;

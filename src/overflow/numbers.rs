@@ -31,6 +31,7 @@ pub(super) type Numbers = (Option<u64>, Option<u64>);
 
 const LIMITS: &[&str] = &[
     r"(?:>|<=|≤) ?(\d+)",
+    r"context (?:window|length) limit \(?(\d+)",
     r"\bmax(?:imum)?(?: \w+){0,4}?(?: (?:is|of|for|at|to))?(?: only)?:? ?[(\[]?(\d+)",
     r"limit(?: (?:is|of|to))?:? ?\(?(\d+)",
     r"limit for this model is (\d+)",
@@ -38,6 +39,7 @@ const LIMITS: &[&str] = &[
     r"\bslot context:? (\d+)",
     r"\bn_ctx\w*\W{1,4}(\d+)",
     r"\bmax_(?:model|seq)_len\W{1,4}(\d+)",
+    r"\bsession[ _]len(?:gth)?(?: (?:is|of))?:? ?\(?(\d+)",
     r"\bmax_length is set to (\d+)",
     r"(\d+)(?:[ -]tokens?)?[ -](?:max|limit|context|window)",
     r"(?:less|fewer|lower|smaller|shorter) (?:than )?(?:or equal (?:to )?)?\(?(\d+)",
@@ -52,6 +54,11 @@ const USED: &[&str] = &[
     r"(\d+) \+ ",
     r"\b(?:input_tokens|n_prompt_tokens|prompt_tokens|total_tokens|n_keep)\W{1,4}(\d+)",
     r"\binput_ids is (\d+)",
+    r"\b(?:input|prompt) and (?:max(?:imum)? )?output tokens \(?(\d+)",
+    r"\bprompt (?:is|of) (\d+) tokens",
+    r"\b\w*prompt_len\W{1,4}(\d+)",
+    r"\binput_token_len\W{1,4}(\d+)",
+    r"\bn_tokens\W{1,4}(\d+)",
     r"\btoo long:? \(?(\d+)",
     r"(?:token count|length|prompt tokens|input tokens)(?: of| is|:)? ?\(?(\d+)",
     r"(?:passed|resulted in|contains?|has|have|had|totals?|used|uses|sent|provided|given:?|got|received)(?: (?:at least|about|approximately|around|over))? (\d+)",
@@ -72,7 +79,7 @@ static EXCEEDED_BY: LazyLock<Regex> = LazyLock::new(|| compile(r"exceeded by (\d
 /// Inclusive in the first group, exclusive in the second.
 static ROOM: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens) (?:of|is)|<=|\d >|tokens >|exceeds?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
+        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens|model) (?:of|is)|<=|\d >|tokens >|exceeds?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
     )
 });
 /// Each names the input, so that a small number is none of the status or of an index.
@@ -247,7 +254,9 @@ fn is_count(text: &[u8], value: u64, range: Range<usize>) -> bool {
     let is_code = ERROR_CODES.contains(&value) && text[..range.start].ends_with(b"(");
     let is_excess = text[..range.start].ends_with(b"by ");
     // ERNIE limits the characters of a message.
-    let is_characters = text[..range.start].ends_with(b"question is ") || text[..range.start].ends_with(b"chars is ");
+    let is_characters = text[..range.start].ends_with(b"question is ")
+        || text[..range.start].ends_with(b"chars is ")
+        || text[..range.start].ends_with(b"characters is ");
     let rest = &text[range.end..];
     let is_other = !rest.starts_with(b"-token") && OTHER_UNIT.is_match(rest);
     let is_plausible =

@@ -71,6 +71,12 @@ const PATTERNS: &[(Sign, &str)] = &[
     // OpenAI, llama.cpp, Anthropic, Ollama, LiteLLM.
     (Strong, r"exceed…\b(?:context[ _-]?(?:length|window|size|limit|budget)|n_ctx\b)"),
     (Strong, r">=? n_ctx\b|\bn_ctx (?:is |was )?(?:overflow|exceeded|full|reached)|\boverflow…\bn_ctx\b"),
+    // TensorRT-LLM: "default_max_tokens (-1000) = max_seq_len (8192) - splited_prompt_len (9192) - query_token_len (0)".
+    (Strong, r"\bmax_seq_len\W{1,3}\d+\W{1,5}\w*prompt_len\b"),
+    // SambaNova: "The provided prompt is 6000 tokens long, so … requires a sequence length of 10096".
+    (Strong, r"prompt is \d+ tokens long…\b(?:sequence|context) length"),
+    (Strong, r"> (?:the )?(?:model |max(?:imum)? )?context\b|ctx_overflow\b|exceed…\bsession[ _]len"),
+    (Strong, r"\bprompt \d+ tokens…context (?:length|window|size|limit)"),
     // LM Studio, Together, Aleph Alpha, vLLM.
     (Strong, r"(?:longer|greater|larger|bigger|more) than…(?:context|model)[ _-](?:length|window|size|limit)"),
     // OpenAI, OpenRouter, xAI, DeepSeek, vLLM, DS4.
@@ -155,7 +161,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     // ERNIE, transformers.
     (
         Specific,
-        r"max(?:imum)? length of (?:the )?(?:current )?(?:question|prompt|input)|max input chars|predefined max|length of input_ids is \d",
+        r"max(?:imum)? length of (?:the )?(?:current )?(?:question|prompt|input)|max input char(?:s|acters)\b|predefined max|length of input_ids is \d",
     ),
     // The servers' own words: vLLM, SiliconFlow, llama.cpp.
     (Specific, r"\bmax_model_len\b|\bmax_seq_len\b|\bn_ctx_slot\b|\bslot context\b"),
@@ -233,7 +239,10 @@ const PATTERNS: &[(Sign, &str)] = &[
     // Mistral, NVIDIA: a validator's list of places and messages.
     (Output, r"@\W*\n[^\n]*less than or equal"),
     // Cohere.
-    (Output, r"max tokens must be…maximum output"),
+    (
+        Output,
+        r"max tokens must be…maximum output|max(?:imum)? output (?:length|size|limit)…\d…(?:got|requested|received) \d",
+    ),
     (Output, r"range (?:of|for) max_?(?:\w+_)?tokens|maximum value (?:for|of) max_?(?:\w+_)?tokens"),
     (Output, r"(?:at most|maximum|up to)[^\n]*\b(?:completion|output) tokens\b|maximum tokens you requested exceeds"),
     (
@@ -244,7 +253,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Output, r"最大输出…(?:超过|超出|大于|不能|限制|上限)"),
     (
         Combined,
-        r"(?:input|prompt|inputs)\b…(?:and|\+|plus) (?:the )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
+        r"(?:(?:input|prompt|inputs)\b|\binput_token)…(?:and|\+|plus) (?:the |max(?:imum)? )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
     ),
     // Anthropic, Google, nginx, Go, FastAPI.
     (Bytes, r"(?:request|entity|payload|body)(?: \w+)? (?:is )?too large|413 (?:content )?too large|content too large"),
@@ -256,6 +265,8 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     // Anthropic: "too many total text bytes: 5000000 > 4000000".
     (Bytes, r"too many (?:total )?(?:text )?bytes"),
+    // Bedrock, of the characters of a body: "expected maxLength: 2000000, actual: 2300000".
+    (Bytes, r"expected maxlength:? \d+, actual:? \d"),
     (Bytes, r"(?:请求体|报文|请求大小|请求包)…(?:过大|太大|超过|超出)"),
     // OpenAI, Groq: "Request too large for gpt-4o in organization … on tokens per min (TPM): Limit 30000, Requested 41000".
     (RateTooLarge, r"request too large for…(?:per (?:min|day|hour)|\btp[md]\b)"),
@@ -290,7 +301,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Other,
-        r"\b(?:image|audio|video|pdf|file|attachment)s?\b(?: \w+)? (?:exceed|too (?:large|long|many|big)|size|dimension|format|url|length|duration|page)",
+        r"\b(?:image|audio|video|pdf|file|attachment)s?\b(?: \w+){0,2} (?:exceed|too (?:large|long|many|big)|size|dimension|format|url|length|duration|page)",
     ),
     (
         Other,
@@ -364,7 +375,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Reasoning, r"\breasoning_content\b…(?:must be|missing|required|passed back|not found|cannot be empty)"),
     (
         Reasoning,
-        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|reasoning_content…(?:缺失|缺少|必须|不能为空)",
+        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|(?:回传|传回|携带|带上|保留)…reasoning_content|reasoning_content…(?:缺失|缺少|必须|不能为空)",
     ),
     // Anthropic: "Expected `thinking` or `redacted_thinking`, but found `tool_use`", "`thinking` … blocks in the latest assistant
     // message cannot be modified", "Invalid `signature` in `thinking` block".
@@ -376,7 +387,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     // call is missing a thought_signature".
     (
         Reasoning,
-        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature",
+        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature|encrypted content\b…\n?…\n?…could not be (?:verified|decrypted)",
     ),
     (
         Subject,
@@ -391,7 +402,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|thought_s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|encrypted c|maxlength|sequence l|ctx_|thought_s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

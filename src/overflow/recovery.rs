@@ -1,8 +1,8 @@
 //! What to send after a refusal: a state machine that sends nothing itself.
 //!
 //! The caller sends a request, tells [`Recovery`] how it was refused, does what the [`Step`] says and tells the outcome,
-//! until a step says to give up: after three attempts at the latest. Each asks for less than the one before, but for one that
-//! sends reasoning back. No step needs a model.
+//! until a step says to give up: after three attempts at the latest, and one more where a shorter answer might have been all
+//! that it took. Each asks for less than the one before, but for one that sends reasoning back. No step needs a model.
 
 use super::detect::{Overflow, OverflowKind};
 use crate::budget::Tokens;
@@ -31,6 +31,10 @@ pub const MIN_OUTPUT_TOKENS: u64 = 256;
 /// A prompt that leaves as much, or half of what was asked for, is not cut for a longer answer: less is lost by an answer that is
 /// asked to go on.
 const SHORT_OUTPUT_TOKENS: u64 = 1_024;
+
+/// An answer that is as large a part of the prompt may be what a refusal without a number was for: some providers add both up,
+/// some say nothing of it.
+const ANSWER_PART: u64 = 4;
 
 /// Most answers are shorter.
 const USUAL_OUTPUT_TOKENS: u64 = 4_096;
@@ -107,6 +111,10 @@ pub struct Recovery {
     useless: u32,
     is_at_floor: bool,
     is_restored: bool,
+    /// The limit was stated in no unit, so that it may be one for prompt and answer together.
+    is_unnumbered: bool,
+    /// A shorter answer alone was tried for that.
+    has_shortened: bool,
     /// Size of the request that is out or was refused, where a limit is in bytes or messages.
     sent: Option<u64>,
 }
@@ -140,6 +148,8 @@ impl Recovery {
             useless: 0,
             is_at_floor: false,
             is_restored: false,
+            is_unnumbered: false,
+            has_shortened: false,
             sent: None,
         }
     }
@@ -191,6 +201,8 @@ impl Recovery {
         self.prompt_tokens = prompt_tokens;
         if let Some(output) = self.output_tokens.filter(|_| self.stated_limit.is_some()) {
             self.output_tokens = Some(output.min(self.free(prompt_tokens).max(MIN_OUTPUT_TOKENS)));
+        } else if let Some(output) = self.output_tokens.filter(|_| self.is_unnumbered) {
+            self.output_tokens = Some(output.min((prompt_tokens / ANSWER_PART).max(SHORT_OUTPUT_TOKENS)));
         }
         self.send()
     }
@@ -227,6 +239,15 @@ impl Recovery {
             if room < output && room >= (output / 2).min(SHORT_OUTPUT_TOKENS) {
                 return self.answer_within(room);
             }
+        }
+        let has_number =
+            [overflow.limit_tokens, overflow.limit_bytes, overflow.limit_messages].iter().any(Option::is_some);
+        self.is_unnumbered = overflow.kind == OverflowKind::Input && !has_number;
+        let large = |&output: &u64| output > SHORT_OUTPUT_TOKENS.max(self.prompt_tokens / ANSWER_PART);
+        if self.is_unnumbered && !self.has_shortened && self.output_tokens.is_some_and(|output| large(&output)) {
+            self.has_shortened = true;
+            self.output_tokens = Some(SHORT_OUTPUT_TOKENS);
+            return Step::Send { output_tokens: self.output_tokens };
         }
         let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
         let of_size = overflow.limit_bytes.or(overflow.limit_messages).zip(self.sent.filter(|&sent| sent > 0));

@@ -34,6 +34,30 @@ fn without_a_number_the_target_is_a_share_of_what_was_refused() {
 }
 
 #[test]
+fn without_a_number_a_long_answer_is_shortened_before_the_prompt() {
+    let mut recovery = recovery(11_605, Some(8_192));
+    assert_eq!(recovery.refused(&input(None, None)), Step::Send { output_tokens: Some(1_024) });
+    // That was not what it was for.
+    assert_eq!(recovery.refused(&input(None, None)), compress(6_963));
+    assert_eq!(recovery.compressed(6_900), Step::Send { output_tokens: Some(1_024) });
+    for prompt_tokens in [4_140, 2_484] {
+        assert_eq!(recovery.refused(&input(None, None)), compress(prompt_tokens));
+        assert_eq!(recovery.compressed(prompt_tokens), Step::Send { output_tokens: Some(1_024) });
+    }
+    assert_eq!(recovery.refused(&input(None, None)), Step::GiveUp(Reason::Refused));
+}
+
+#[test]
+fn without_a_number_an_answer_shrinks_with_the_prompt() {
+    let mut recovery = recovery(40_000, Some(8_192));
+    assert_eq!(recovery.refused(&input(None, None)), compress(24_000));
+    assert_eq!(recovery.compressed(24_000), Step::Send { output_tokens: Some(6_000) });
+    let mut of_bytes = Recovery::new(40_000, Some(8_192), 0, 8_192, 0.6);
+    assert_eq!(of_bytes.refused(&overflow(OverflowKind::RequestBytes, None, None)), compress(24_000));
+    assert_eq!(of_bytes.compressed(24_000), Step::Send { output_tokens: Some(8_192) });
+}
+
+#[test]
 fn a_stated_limit_above_what_was_refused_is_no_target() {
     assert_eq!(recovery(50_000, None).refused(&input(Some(128_000), None)), compress(30_000));
 }
@@ -231,7 +255,7 @@ fn whatever_is_refused_every_prompt_is_smaller_and_there_is_an_end() {
 }
 
 #[test]
-fn refusals_that_alternate_end_after_three_attempts() {
+fn refusals_that_alternate_end_after_three_attempts_and_one_shorter_answer() {
     let cap = |output_tokens| Overflow { output_tokens, ..overflow(OverflowKind::OutputCap, None, None) };
     let errors = [
         input(None, None),
@@ -259,7 +283,7 @@ fn refusals_that_alternate_end_after_three_attempts() {
                 Step::Restore => panic!("nobody asked for reasoning"),
             }
         }
-        assert!(attempts <= 3, "{attempts} attempts");
+        assert!(attempts <= 4, "{attempts} attempts");
     }
 }
 

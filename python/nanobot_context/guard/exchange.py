@@ -6,7 +6,7 @@ import functools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
@@ -81,6 +81,23 @@ def _first(fitter: Fitter, telemetry: Telemetry, request: Request) -> Attempt:
     return attempt
 
 
+class _Unnumbered(NamedTuple):
+    """An attempt that was refused without a number, and what the provider counted of its prompt."""
+
+    attempt: Attempt
+    prompt_tokens: int
+
+
+def _window_between(accepted_tokens: int, refused_tokens: int) -> int:
+    """Return the window of a model that accepted so much and refused so much.
+
+    Nobody knows, but most are a power of two. Where none is between, the next request is to be no
+    larger than what was accepted.
+    """
+    usual = 1 << max(refused_tokens - 1, 1).bit_length() - 1
+    return usual if usual >= accepted_tokens else min(accepted_tokens, refused_tokens)
+
+
 @dataclass(slots=True)
 class Exchange:
     """One request of nanobot's, as `recover` drives it.
@@ -97,7 +114,7 @@ class Exchange:
     raised: BaseException | None = field(default=None, init=False)
     _capped: bool = field(default=False, init=False)
     _cap: int | None = field(default=None, init=False)
-    _refused_tokens: int | None = field(default=None, init=False)
+    _refused: list[_Unnumbered] = field(default_factory=list, init=False)
     _read_tokens: int | None = field(default=None, init=False)
 
     async def send(self, attempt: Attempt) -> Any:
@@ -177,7 +194,8 @@ class Exchange:
         overflow, request, windows = refused.overflow, self.request, self.fitter.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
         self.telemetry.overflowed(request, overflow, refused.refusal, prompt_tokens)
-        window = self.fitter.window(request)
+        # As the provider counts, as it is in `status`.
+        window = windows.smallest(request.models, request.endpoint, request.asked)
         if overflow.kind == "reasoning":
             log.warning("the provider wants the model's reasoning back: it is sent again with it")
             windows.learn_reasoning(request.model, request.endpoint)
@@ -217,15 +235,15 @@ class Exchange:
                 if overflow.output_tokens:
                     windows.learn_output(model, overflow.output_tokens, endpoint)
             else:
-                self._assume(theirs)
+                self._assume(attempt, theirs)
         elif overflow.kind == "request_bytes" and not _holds_media(attempt.messages):
             # Of texts a limit in bytes is one in tokens, too, or each turn would be refused first.
-            self._assume(self.fitter.theirs(request, attempt.messages, prompt_tokens))
+            self._assume(attempt, self.fitter.theirs(request, attempt.messages, prompt_tokens))
 
-    def _assume(self, refused_tokens: int) -> None:
+    def _assume(self, attempt: Attempt, tokens: int) -> None:
         """Take what was refused without a number for the limit, until less is accepted."""
-        self._refused_tokens = refused_tokens
-        self.fitter.windows.assume(self.request.model, refused_tokens, self.request.endpoint)
+        self._refused.append(_Unnumbered(attempt, tokens))
+        self.fitter.windows.assume(self.request.model, tokens, self.request.endpoint)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens of what an attempt sends: of the messages, or of a state instead."""
@@ -254,14 +272,29 @@ class Exchange:
         request, windows = self.request, self.fitter.windows
         if self._cap:
             windows.learn_output(request.model, self._cap, request.endpoint)
-        if self._refused_tokens is not None:
+        if self._refused:
             theirs = self._read_tokens
             if not theirs:
                 ours = self._sent_tokens(attempt, self.count(attempt.messages))
                 theirs = self.fitter.theirs(request, attempt.messages, ours)
-            # Between the two nobody knows: the next request is to be no larger than this one.
-            window = self.fitter.window_for(theirs, attempt.max_tokens)
-            windows.assume(request.model, min(window, self._refused_tokens), request.endpoint)
+            least = self.fitter.window_for(theirs, attempt.max_tokens)
+            most = assumed = min(refused.prompt_tokens for refused in self._refused)
+            answers = [
+                refused.attempt.max_tokens or 0
+                for refused in self._refused
+                if refused.attempt.messages is attempt.messages
+            ]
+            if answers:
+                # A shorter answer was all that it took: prompt and answer are counted together.
+                least, most = theirs + (attempt.max_tokens or 0), theirs + min(answers)
+                # Such an answer leaves the next request no room.
+                least = max((least + most) // 2 // 1_000 * 1_000, least)
+            windows.assume(
+                request.model,
+                _window_between(least, most),
+                request.endpoint,
+                in_place_of=assumed,
+            )
 
     def _was_cut(self, attempt: Attempt, ours: int, theirs: int) -> bool:
         request = self.request
@@ -326,7 +359,15 @@ class Exchange:
             # The prompt was cut: that says nothing of how the provider counts.
             windows.assume(request.model, theirs, request.endpoint)
         elif ours is not None and (theirs >= ours or not _has_cached(response)):
-            windows.counted(request.model, attempt.messages, ours, theirs, request.endpoint)
+            windows.counted(
+                request.model,
+                attempt.messages,
+                ours,
+                theirs,
+                request.endpoint,
+                # What made it through after a refusal is believed at once, too.
+                refused=self.last is not None and theirs > ours,
+            )
         if overflow is None or is_answer(usage, overflow):
             windows.accepted(request.model, theirs, request.endpoint)
             self._read_tokens = theirs

@@ -151,8 +151,15 @@ class ProviderLimits:
         }
 
     @alone
-    def window(self, name: str, limit_tokens: int, *, is_stated: bool = True) -> None:
-        """Remember a window; as long as it is believed it only gets lower.
+    def window(
+        self,
+        name: str,
+        limit_tokens: int,
+        *,
+        is_stated: bool = True,
+        in_place_of: int | None = None,
+    ) -> None:
+        """Remember a window; as long as it is believed it only gets lower, but for `in_place_of`.
 
         It is never below what was accepted before. A number below what nanobot itself needs was
         misread.
@@ -160,7 +167,7 @@ class ProviderLimits:
         lesson, known = self._own(name), self.window_of(name)
         least = _LEAST_WINDOW if is_stated else SMALLEST_WINDOW
         limit_tokens = max(limit_tokens, lesson.accepted_tokens, least)
-        if known is None or limit_tokens <= known[0]:
+        if known is None or limit_tokens <= known[0] or known == (in_place_of, False):
             changed = known != (limit_tokens, is_stated)
             lesson.window_tokens, lesson.window_at = limit_tokens, self.now()
             lesson.is_stated = is_stated

@@ -227,9 +227,17 @@ class WindowResolver:
         """Remember that a request was refused, which the provider counted so, answer included."""
         self.learned.refused(name_of(model, endpoint), request_tokens)
 
-    def assume(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
-        """Remember a limit that nobody stated: what was refused or cut is larger."""
-        self.learned.window(name_of(model, endpoint), limit_tokens, is_stated=False)
+    def assume(
+        self,
+        model: str | None,
+        limit_tokens: int,
+        endpoint: str = "",
+        *,
+        in_place_of: int | None = None,
+    ) -> None:
+        """Remember a limit that nobody stated: see `ProviderLimits.window`."""
+        name = name_of(model, endpoint)
+        self.learned.window(name, limit_tokens, is_stated=False, in_place_of=in_place_of)
 
     def accepted(self, model: str | None, prompt_tokens: int, endpoint: str = "") -> None:
         """Remember that a prompt was accepted whole, which the provider counted so."""

@@ -41,6 +41,7 @@ class Server:
 
     window: int = 8_000
     says: bool = True
+    adds_answer: bool = False
     cap: int | None = None
     sent: list[int] = field(default_factory=list)
     limits: list[int | None] = field(default_factory=list)
@@ -55,7 +56,7 @@ class Server:
             raise ValueError(
                 f"max_tokens is too large: {max_tokens}. This model supports at most {self.cap}"
             )
-        if tokens > self.window:
+        if tokens + (max_tokens or 0 if self.adds_answer else 0) > self.window:
             self.refusals += 1
             limit = f"This model's maximum context length is {self.window} tokens. "
             text = f"However, your messages resulted in {tokens} tokens."
@@ -80,6 +81,19 @@ def test_the_same_overflow_is_not_sent_twice(says: bool, window: int) -> None:
     for _ in range(4):
         assert ask(server, context_window=window)
     assert len(server.sent) == first + 4
+
+
+def test_a_limit_without_a_number_for_prompt_and_answer_costs_no_message() -> None:
+    server = Server(window=16_384, says=False, adds_answer=True)
+    messages = [*LONG[:4], LONG[-1]]
+    arguments: dict[str, Any] = {"context_window": 128_000, "model": MODEL}
+    for _ in range(2):
+        call_with_recovery_sync(server, messages, max_output_tokens=12_000, **arguments)
+    assert server.refusals == 1
+    assert set(server.sent) == {count_tokens(messages, MODEL)}
+    assert server.limits[:2] == [12_000, 1_024]
+    # Most windows are a power of two: the second call has what that leaves.
+    assert server.limits[2] == 16_384 - server.sent[0]
 
 
 def test_the_async_twin_has_learned_what_the_sync_one_did() -> None:
