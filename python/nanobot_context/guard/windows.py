@@ -101,10 +101,10 @@ class WindowResolver:
         if set_to is not None:
             override, setting = set_to
             key = self.loaded.sources.get(setting, camel_case(setting))
-            own = Window(override, f"your setting {_shown(key)}")
+            set_window = Window(override, f"your setting {_shown(key)}")
             learned = self._learned(name, says=says)
             # 0 says that none is known.
-            return min([*learned, own] if override else learned or [own], key=_size)
+            return min([*learned, set_window] if override else learned or [set_window], key=_size)
         known, told = self._listed(model or ""), self.told.window(model, provider)
         found = self._learned(name, says=says)
         if told is not None:
