@@ -319,7 +319,8 @@ impl Run {
         let added = if missing == Structured::default() {
             String::new()
         } else {
-            format!("{}{missing}", ADDED[missing.language() as usize])
+            let language = Language::of([&part.text]).unwrap_or_else(|| missing.language());
+            format!("{}{}", ADDED[language as usize], missing.written_in(language))
         };
         (data, format!("{}{added}", part.text))
     }

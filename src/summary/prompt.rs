@@ -107,6 +107,18 @@ fields hold only what is new. Output the JSON only.
 Conversation:
 {conversation_text}";
 
+/// What these say of the words that a summary may have; left out where it may have any number.
+const LIMITS: [&str; 8] = [
+    " Keep your summary under {max_summary_words} words.",
+    "，控制在 {max_summary_words} 字以内",
+    "、{max_summary_words}文字以内",
+    " {max_summary_words}자 이내로",
+    "（{max_summary_words}字以内）",
+    "（{max_summary_words}文字以内）",
+    "({max_summary_words}자 이내)",
+    ", in at most {max_summary_words} words",
+];
+
 /// What form the summary has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
@@ -159,7 +171,12 @@ impl Prompt {
         };
         let form = if format == Format::Text { "text" } else { "structured" };
         let name = format!("{form}-{}", language.code().unwrap_or("en"));
-        Self { name, template: template.to_owned(), max_words: max_words.unwrap_or(words) }
+        let max_words = max_words.unwrap_or(words);
+        let mut template = template.to_owned();
+        for limit in LIMITS.iter().filter(|_| max_words == 0) {
+            template = template.replace(limit, "");
+        }
+        Self { name, template, max_words }
     }
 
     /// Returns a prompt of the caller's, with the places `{conversation_text}`, which it must have,
@@ -187,7 +204,7 @@ impl Prompt {
     ///
     /// Every place is filled once, and what comes in is not searched for places. A prompt without a place for the previous
     /// summary has it in front of the conversation; one without a place for the conversation is the system message before
-    /// it. A limit of 0 words fills its place with nothing.
+    /// it. A limit of 0 words fills its place in a prompt of the caller's with nothing.
     pub fn messages(&self, conversation: &str, previous: Option<&str>) -> Vec<(&'static str, String)> {
         let has = |name: &str| PLACE.captures_iter(&self.template).any(|found| &found[1] == name);
         let told = match previous {

@@ -257,22 +257,10 @@ impl Structured {
         Language::of(of_user).or_else(|| Language::of(written)).unwrap_or_default()
     }
 
-    /// Returns what `text` does not say of what has to stay: rules that are not in it to the letter, and exact names.
+    /// Returns the same as a text with headings in a language.
     #[must_use]
-    pub fn missing_in(&self, text: &str) -> Self {
-        let said = normal(text);
-        Self {
-            constraints: self.constraints.iter().filter(|rule| !said.contains(&normal(rule))).cloned().collect(),
-            names: self.names.iter().filter(|name| !text.contains(name.as_str())).cloned().collect(),
-            ..Self::default()
-        }
-    }
-}
-
-impl std::fmt::Display for Structured {
-    /// Writes the summary for a model: document 001's `format_summary_for_context`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let language = self.language() as usize;
+    pub fn written_in(&self, language: Language) -> String {
+        let language = language as usize;
         let mut blocks: Vec<String> = Vec::new();
         if !self.goal.is_empty() {
             blocks.push(format!("{}: {}", GOAL[language], self.goal));
@@ -289,7 +277,25 @@ impl std::fmt::Display for Structured {
         if !self.context.is_empty() {
             blocks.push(format!("{}: {}", CONTEXT[language], self.context));
         }
-        f.write_str(&blocks.join("\n"))
+        blocks.join("\n")
+    }
+
+    /// Returns what `text` does not say of what has to stay: rules that are not in it to the letter, and exact names.
+    #[must_use]
+    pub fn missing_in(&self, text: &str) -> Self {
+        let said = normal(text);
+        Self {
+            constraints: self.constraints.iter().filter(|rule| !said.contains(&normal(rule))).cloned().collect(),
+            names: self.names.iter().filter(|name| !text.contains(name.as_str())).cloned().collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl std::fmt::Display for Structured {
+    /// Writes the summary for a model, in its own language: document 001's `format_summary_for_context`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.written_in(self.language()))
     }
 }
 

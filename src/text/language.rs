@@ -23,6 +23,19 @@ const VOTES: usize = 5;
 /// Bytes read from each end of a text: enough to see the language around a pasted log.
 const SAMPLE_BYTES: usize = 6_000;
 
+/// Words of English sentences: who writes them writes English, whatever is quoted; commands and errors have few.
+const ENGLISH: [&str; 36] = [
+    "the", "is", "are", "was", "be", "to", "of", "in", "on", "it", "this", "that", "what", "how", "why", "where",
+    "which", "who", "please", "can", "could", "would", "should", "you", "your", "we", "my", "me", "and", "for", "with",
+    "from", "do", "does", "not", "have",
+];
+/// Characters that Chinese has and Japanese does not.
+const CHINESE_ALONE: &str = "们这吗呢吧请帮么给让过还说对为个时问没开关运报错误无动务认嗎麼這們妳您";
+/// With fewer words a text says nothing of its language: "ok", "go on".
+const FEW_WORDS: usize = 2;
+/// Lines of a text from which on its last may be what was typed behind something pasted.
+const PASTED_LINES: usize = 3;
+
 impl Language {
     const ALL: [Self; 4] = [Self::Chinese, Self::Japanese, Self::Korean, Self::Other];
 
@@ -36,45 +49,118 @@ impl Language {
         }
     }
 
-    /// Returns the language of most of the newest texts; one that is not `Other` where it has as many. `None` without a word.
+    /// Returns the language of most of the newest texts; one that is not `Other` where it has as many. `None` without a word, and
+    /// where there are but a few that all languages use.
     pub fn of(newest_first: impl IntoIterator<Item = impl AsRef<str>>) -> Option<Self> {
-        let mut votes = [0; Self::ALL.len()];
-        for language in newest_first.into_iter().filter_map(|text| Self::of_text(text.as_ref())).take(VOTES) {
+        let (mut votes, mut either) = ([0; Self::ALL.len()], 0);
+        let texts = newest_first.into_iter().filter_map(|text| Self::of_text(text.as_ref()));
+        for (language, is_sure) in texts.take(VOTES) {
             votes[language as usize] += 1;
+            either += usize::from(!is_sure);
+        }
+        // What may be both is Japanese where Japanese is spoken.
+        if votes[Self::Japanese as usize] > 0 {
+            votes[Self::Chinese as usize] -= either;
+            votes[Self::Japanese as usize] += either;
         }
         // Of equals the last is the maximum.
         let most = Self::ALL.into_iter().rev().max_by_key(|&language| votes[language as usize])?;
         (votes[most as usize] > 0).then_some(most)
     }
 
-    fn of_text(text: &str) -> Option<Self> {
+    /// Returns the language that a text is typed in, and whether it can be no other. What is typed stands before or behind what
+    /// is pasted.
+    fn of_text(text: &str) -> Option<(Self, bool)> {
         let text = &*without_runtime_context(text);
-        let [mut han, mut kana, mut hangul, mut words, mut letters] = [0; 5];
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
-        for c in head.chars().chain(tail.chars()) {
-            let east_asian = match c {
-                '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => Some(&mut han),
-                '\u{3040}'..='\u{30ff}' => Some(&mut kana),
-                '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => Some(&mut hangul),
-                _ => None,
-            };
-            letters = if east_asian.is_none() && c.is_alphabetic() { letters + 1 } else { 0 };
-            // A word has two letters.
-            words += usize::from(letters == 2);
-            if let Some(count) = east_asian {
-                *count += 1;
+        let lines: Vec<Letters> = head.lines().chain(tail.lines()).map(Letters::of).filter(Letters::has_any).collect();
+        let all = lines.iter().fold(Letters::default(), |all, line| all.and(line));
+        let whole = all.language()?;
+        let (first, last) = (lines.first()?, lines.last()?);
+        let is_other = |letters: &Letters| letters.language().is_none_or(|language| language == Self::Other);
+        let typed = if whole != Self::Other {
+            if first.english > 0 && is_other(first) { first } else { &all }
+        } else if !is_other(first) {
+            first
+        } else if !is_other(last) && (first.english == 0 || lines.len() >= PASTED_LINES) {
+            last
+        } else {
+            &all
+        };
+        let language = typed.language()?;
+        Some((language, language != Self::Chinese || typed.chinese_alone > 0))
+    }
+}
+
+/// What tells the language of a text.
+#[derive(Debug, Clone, Copy, Default)]
+struct Letters {
+    han: usize,
+    kana: usize,
+    hangul: usize,
+    /// Of Chinese only.
+    chinese_alone: usize,
+    /// Words of letters alone: no paths, addresses, options and names of code.
+    words: usize,
+    /// Of these, those of English sentences.
+    english: usize,
+}
+
+impl Letters {
+    fn of(line: &str) -> Self {
+        let mut found = Self::default();
+        for c in line.chars() {
+            match c {
+                '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => {
+                    found.han += 1;
+                    found.chinese_alone += usize::from(CHINESE_ALONE.contains(c));
+                }
+                '\u{3040}'..='\u{30ff}' => found.kana += 1,
+                '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => found.hangul += 1,
+                _ => {}
             }
         }
+        let between = |c: char| c.is_whitespace() || c >= '\u{2e80}' || ",;!?()\"'“”‘’".contains(c);
+        for word in line.split(between).map(|word| word.trim_matches(['.', ':'])) {
+            let is_word = word.len() > 1 && word.chars().all(char::is_alphabetic);
+            found.words += usize::from(is_word);
+            found.english += usize::from(is_word && ENGLISH.iter().any(|english| word.eq_ignore_ascii_case(english)));
+        }
+        found
+    }
+
+    fn and(self, other: &Self) -> Self {
+        Self {
+            han: self.han + other.han,
+            kana: self.kana + other.kana,
+            hangul: self.hangul + other.hangul,
+            chinese_alone: self.chinese_alone + other.chinese_alone,
+            words: self.words + other.words,
+            english: self.english + other.english,
+        }
+    }
+
+    const fn has_any(&self) -> bool {
+        self.han + self.kana + self.hangul + self.words > 0
+    }
+
+    fn language(&self) -> Option<Language> {
+        let Self { han, kana, hangul, words, .. } = *self;
         let east_asian = han + kana + hangul;
-        if east_asian == 0 || east_asian < words {
-            return (words > 0).then_some(Self::Other);
+        if east_asian == 0 {
+            return (words > FEW_WORDS).then_some(Language::Other);
+        }
+        // A Chinese sentence names things in English, an English one quotes a word.
+        if self.english * 2 > east_asian || east_asian * 3 < words {
+            return Some(Language::Other);
         }
         // A text in one of them has more of its own letters than a Chinese one that quotes a name.
-        Some(match (4 * kana >= han, 4 * hangul >= han + kana) {
-            (_, true) => Self::Korean,
-            (true, _) => Self::Japanese,
-            _ => Self::Chinese,
+        let is_japanese = 4 * kana >= han || self.chinese_alone == 0 && 10 * kana >= han;
+        Some(match (is_japanese && kana > 0, 4 * hangul >= han + kana) {
+            (_, true) => Language::Korean,
+            (true, _) => Language::Japanese,
+            _ => Language::Chinese,
         })
     }
 }

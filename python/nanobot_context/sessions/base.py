@@ -157,7 +157,8 @@ class Base:
         self._watches_silence = self._is_auto and isinstance(when, Limits) and when.watches_silence
         self._watched: dict[Hashable, tuple[SessionHead, str, float]] = {}
         expires = (session_ttl_seconds, app_state_ttl_seconds, user_state_ttl_seconds)
-        self._frees = any(expires) and not url.startswith("redis")
+        # In a file may be what others have left.
+        self._frees = any(expires) if url.startswith("memory") else not url.startswith("redis")
         has_sweeps = self._frees or self._watches_silence
         self._sweep_seconds = float(cleanup_interval_seconds) if has_sweeps else 0.0
         self._lock = ThreadLock()

@@ -95,16 +95,23 @@ class Operations(SessionOperations):
         text_of("key", key)
         check_flag("force", force)
         cause = "force" if force else "proactive"
-        return (yield from self._summarize(session, key, cause, is_wanted))
+        return (yield from self._summarize(session, key, cause, is_wanted, is_whole=force))
 
     def _summarize(
-        self, session: SessionHead, key: str, cause: str, is_wanted: Callable[[], bool]
+        self,
+        session: SessionHead,
+        key: str,
+        cause: str,
+        is_wanted: Callable[[], bool],
+        *,
+        is_whole: bool = False,
     ) -> Operation[SessionSummary | None]:
-        made = yield from self._summarize_one(session, key, cause, is_wanted)
+        """Summarise for a `cause`; what waits for its answer stays unless it `is_whole`."""
+        made = yield from self._summarize_one(session, key, cause, is_wanted, is_whole)
         if key and is_wanted():
             whole = yield from self._copy_of_only_branch(session, key, made)
             if not whole:
-                yield from self._summarize_one(session, "", cause, is_wanted)
+                yield from self._summarize_one(session, "", cause, is_wanted, is_whole)
         if made is None and cause == "force" and self.summarizer and is_wanted():
             # Nothing was new: another job was first, such as that of the turn that has just ended.
             standing = yield from self.summaries(session, key, links=True, last=1)
@@ -112,11 +119,16 @@ class Operations(SessionOperations):
         return made
 
     def _summarize_one(
-        self, head: SessionHead, key: str, cause: str, is_wanted: Callable[[], bool]
+        self,
+        head: SessionHead,
+        key: str,
+        cause: str,
+        is_wanted: Callable[[], bool],
+        is_whole: bool,
     ) -> Operation[SessionSummary | None]:
         # Once more where another writer's summary came in between; by then it is mostly not due.
         for _ in range(2):
-            due = yield from self._due(head, key, cause)
+            due = yield from self._due(head, key, cause, is_whole)
             if due is None:
                 return None
             session, newest, events, reason = due
@@ -147,7 +159,9 @@ class Operations(SessionOperations):
                 return made
         return None
 
-    def _due(self, head: SessionHead, key: str, cause: str) -> Operation[Due | None]:
+    def _due(
+        self, head: SessionHead, key: str, cause: str, is_whole: bool
+    ) -> Operation[Due | None]:
         if self.summarizer is None:
             return None
         # Its boundary first, so that no more than what is new is read.
@@ -175,7 +189,10 @@ class Operations(SessionOperations):
         due = when.due([event.payload for event in events], 0) if is_on else None
         if due is None:
             return None
-        return session, summary, events[: due[0]], due[1]
+        covers, reason = due
+        if not is_whole:
+            covers = min(covers, _answered(events))
+        return (session, summary, events[:covers], reason) if covers else None
 
     def _put(
         self,
@@ -303,17 +320,15 @@ class Operations(SessionOperations):
             )
 
         messages = yield from shown()
-        if current is None:
-            # The summary covers all that is stored: the turn that goes on must be shown still.
-            asked = [at for at, message in enumerate(messages) if message.get("role") == "user"]
-            current = messages[asked[-1] :] if asked else []
         try:
             return (yield partial(chat, messages))
         except Exception as error:
             refusal, overflow = error, _input_overflow(error)
-        yield from self._summarize(session, key, "overflow_retry", lambda: True)
+        is_whole = current is not None  # the turn that goes on is not stored
+        yield from self._summarize(session, key, "overflow_retry", lambda: True, is_whole=is_whole)
         shorter = yield from shown()
-        if shorter != messages:
+        has_summary = shorter != messages
+        if has_summary:
             messages = shorter
             try:
                 return (yield partial(chat, messages))
@@ -321,7 +336,8 @@ class Operations(SessionOperations):
                 refusal, overflow = error, _input_overflow(error)
         model = self.summarizer.model if self.summarizer else None
         raise ContextOverflowError(
-            f"session `{'/'.join(session.key)}` is too long for the model, also with a summary",
+            f"session `{'/'.join(session.key)}` is too long for the model, "
+            + ("also with a summary" if has_summary else "and there is nothing to summarise"),
             needed_tokens=count_tokens(messages, model),
             limit_tokens=overflow.limit_tokens or 0,
             model=model,
@@ -351,6 +367,17 @@ def _idle_seconds(events: Events, summarised: float) -> float:
     asked = next((at for at in reversed(range(1, len(events))) if begins_turn(events[at])), 0)
     silence = times[asked] - times[asked - 1] if asked and times[asked] > summarised else 0.0
     return max(time.time() - times[-1], silence, 0.0)
+
+
+def _answered(events: Events) -> int:
+    """Return how many events come before a question that waits for its answer."""
+    for at in reversed(range(len(events))):
+        payload = events[at].payload
+        if payload["role"] == "user":
+            return at
+        if payload["role"] == "assistant" and not payload.get("tool_calls"):
+            break
+    return len(events)
 
 
 def begins_turn(event: SessionEvent) -> bool:

@@ -490,10 +490,33 @@ def test_an_overflow_is_answered_with_a_summary_and_one_retry(store: Store, refu
     assert narrow.asked[1][0]["role"] == "system"
     assert narrow.asked[1][1]["content"] == "and now?"
     (made,) = service.summaries(session)
-    assert (made.record["reason"], made.last_seq) == ("overflow_retry", 17)
+    assert (made.record["reason"], made.last_seq) == ("overflow_retry", 16), "not the question"
     again = Narrow(2, store)
-    assert service.call_with_summary(session, again.chat, current=CURRENT) == "answered"
-    assert [len(messages) for messages in again.asked] == [2], "the summary stands"
+    assert service.call_with_summary(session, again.chat) == "answered"
+    assert again.asked == [narrow.asked[1]], "the summary stands"
+
+
+def test_a_question_that_waits_for_its_answer_is_in_no_summary_but_a_forced_one(
+    store: Store,
+) -> None:
+    service = summarised(store, Model(), trigger=Trigger.messages(gt=2), auto_summary=False)
+    session = service.create("app", "me")
+    call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    steps = [
+        SessionEvent({"role": "assistant", "content": None, "tool_calls": [call]}),
+        SessionEvent({"role": "tool", "tool_call_id": "c", "content": "a file"}),
+    ]
+    service.append(session, [said("a"), answered("b"), said("c")])
+    assert service.summarize(session).last_seq == 2
+    service.append(session, steps)
+    assert service.summarize(session) is None
+    assert [message["role"] for message in service.context(session)][1:] == [
+        *("user", "assistant", "tool")
+    ]
+    service.append(session, [answered("d")])
+    assert service.summarize(session).last_seq == 6
+    service.append(session, [said("e")])
+    assert service.summarize(session, force=True).last_seq == 7
 
 
 def test_an_overflow_that_stays_is_a_typed_error(store: Store) -> None:

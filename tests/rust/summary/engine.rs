@@ -266,6 +266,8 @@ fn a_summary_is_asked_for_in_the_language_of_the_user() {
         let prompt = run.next_call().unwrap().messages.remove(0).1;
         prompt.lines().next().unwrap().to_owned()
     };
+    let trace = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    import foo\nModuleNotFoundError: No module named 'foo'";
+    let english_text = "The importer reads the rows of the table and writes them to the other one.\n".repeat(60);
     let [english, chinese] = ["The following messages", "请将以下对话历史"];
     let [japanese, korean] = ["以下の会話履歴", "다음 대화 기록"];
     for (users, answer, previous, expected) in [
@@ -279,6 +281,28 @@ fn a_summary_is_asked_for_in_the_language_of_the_user() {
         (&[], "The file is missing.", "用户要求导入订单。", chinese),
         (&["[12 messages left out]", "123"], "文件打不开。", "", chinese),
         (&[], "", "", english),
+        // What has no language of its own goes on in that of before.
+        (&["ok", "1", "/continue", "https://example.com/a/b", "yes", "go on"], "", "用户要求导入订单。", chinese),
+        (&["ok", "1"], "The file is missing.", "", english),
+        // Commands, names and errors are in no language.
+        (&["帮我 review 这个 PR: https://github.com/HKUDS/nanobot/pull/1234"], "", "", chinese),
+        (&["npm install 之后 node server.js 报 Cannot find module express"], "", "", chinese),
+        (&["run pytest -q tests && git push origin main 然后告诉我结果"], "", "", chinese),
+        (&["看日志 /var/log/app/current/production.log"], "", "", chinese),
+        (&["What is 你好?"], "", "", english),
+        (&["障害報告確認", "至急", "ログ確認してください"], "", "", japanese),
+        (&["障害報告確認", "至急"], "", "", chinese),
+        // What is typed stands before or behind what is pasted.
+        (&[&*format!("报错了\n{trace}")], "", "", chinese),
+        (&[&*format!("{trace}\n怎么办")], "", "", chinese),
+        (&[&*format!("帮我翻译成中文：\n{english_text}")], "", "", chinese),
+        (
+            &[&*format!("What does this say? Answer in English please.\n{}", "文件打不开。\n".repeat(300))],
+            "",
+            "",
+            english,
+        ),
+        (&["Fix this please:\n文件打不开。\n"], "", "", english),
     ] {
         let prompt = asked(users, answer, previous);
         assert!(prompt.starts_with(expected), "{users:?} {answer} {previous}: {prompt}");
