@@ -309,6 +309,11 @@ class Exchange:
             tools=request.tools,
         )
 
+    def _system_tokens(self) -> int:
+        """Return the tokens of system messages and tool schemas, which every request has."""
+        messages = self.request.messages
+        return self.count([m for m in messages if m.get("role") in ("system", "developer")])
+
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
         reason = getattr(response, "finish_reason", None)
@@ -344,18 +349,28 @@ class Exchange:
         window_tokens = windows.smallest(request.models, request.endpoint, request.asked).tokens
         ours = self._worth_counting(attempt, theirs, window_tokens)
         usage = replace(usage, window_tokens=window_tokens)
+        length = estimated_tokens(attempt.messages)
+        no_more = could_cut and windows.reads_no_more(
+            request.model, theirs, length, request.endpoint
+        )
+        if no_more and ours is None and not request.goes_on(attempt.messages):
+            ours = self.count(attempt.messages)
         # A server that goes by length alone reports less than half of dense text, and cuts nothing.
-        if could_cut and ours and theirs < ours and theirs < estimated_tokens(attempt.messages):
+        if could_cut and ours and theirs < ours and theirs < length:
             usage = replace(usage, counted_tokens=ours)
         overflow = detect_overflow(None, usage=usage)
         if (
             overflow is None
             and could_cut
             and ours is not None
-            and self._was_cut(attempt, ours, theirs)
+            and (no_more and theirs < ours or self._was_cut(attempt, ours, theirs))
         ):
             overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
-        if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
+        is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
+        if is_cut and theirs * 2 < self._system_tokens():
+            # No window is so small: what was reported is not what was read.
+            overflow = is_cut = None
+        if is_cut:
             # The prompt was cut: that says nothing of how the provider counts.
             windows.assume(request.model, theirs, request.endpoint)
         elif ours is not None and (theirs >= ours or not _has_cached(response)):
@@ -369,11 +384,19 @@ class Exchange:
                 refused=self.last is not None and theirs > ours,
             )
         if overflow is None or is_answer(usage, overflow):
-            windows.accepted(request.model, theirs, request.endpoint)
+            windows.accepted(request.model, theirs, request.endpoint, length=length)
             self._read_tokens = theirs
             return None
-        # What the user has seen on the screen cannot be taken back.
-        return None if request.is_shown and getattr(response, "content", None) else overflow
+        if request.is_shown and getattr(response, "content", None):
+            # What the user has seen on the screen cannot be taken back.
+            log.warning(
+                "the provider read {:,} of {} and said nothing: the answer stands, and the next "
+                "prompts are no larger",
+                theirs,
+                _said(None, ours or 0),
+            )
+            return None
+        return overflow
 
 
 def _holds_media(messages: list[Any]) -> bool:

@@ -63,6 +63,7 @@ class Lesson:
         output_tokens: The smallest limit for an answer that was stated or worked.
         output_at: When that was.
         accepted_tokens: The longest prompt that was accepted, as the provider counted it.
+        accepted_length: Of that one, what its length alone makes it; 0 where it is not known.
         ratios: By the script that most of a prompt is in.
         framing_tokens: Tokens of framing of each message beside those that we count.
     """
@@ -73,6 +74,7 @@ class Lesson:
     output_tokens: int | None = None
     output_at: float = 0.0
     accepted_tokens: int = 0
+    accepted_length: int = 0
     ratios: dict[str, Ratio] = field(default_factory=dict)
     framing_tokens: int = 0
 
@@ -83,7 +85,9 @@ class Lesson:
             self.is_stated = other.is_stated
         if other.output_at > self.output_at:
             self.output_tokens, self.output_at = other.output_tokens, other.output_at
-        self.accepted_tokens = max(self.accepted_tokens, other.accepted_tokens)
+        if other.accepted_tokens > self.accepted_tokens:
+            self.accepted_tokens = other.accepted_tokens
+            self.accepted_length = other.accepted_length
         for script, ratio in other.ratios.items():
             if script not in self.ratios or self.ratios[script].counts < ratio.counts:
                 self.ratios[script] = ratio
@@ -197,10 +201,11 @@ class ProviderLimits:
                 _tell(name, "output_tokens", limit_tokens)
 
     @alone
-    def accepted(self, name: str, prompt_tokens: int) -> None:
+    def accepted(self, name: str, prompt_tokens: int, length: int = 0) -> None:
         """Remember that so long a prompt was accepted: a smaller window is none."""
         lesson = self._own(name)
-        lesson.accepted_tokens = max(prompt_tokens, lesson.accepted_tokens)
+        if prompt_tokens > lesson.accepted_tokens:
+            lesson.accepted_tokens, lesson.accepted_length = prompt_tokens, length
         disproved = lesson.window_tokens is not None and prompt_tokens > lesson.window_tokens
         if disproved:
             lesson.window_tokens, lesson.window_at = None, self.now()
@@ -331,7 +336,8 @@ def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:
     for tokens in (lesson.window_tokens, lesson.output_tokens):
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
             raise ValueError(f"{tokens!r} is not a number of tokens")
-    for number in (lesson.window_at, lesson.output_at, lesson.accepted_tokens):
+    accepted = lesson.accepted_tokens, lesson.accepted_length
+    for number in (lesson.window_at, lesson.output_at, *accepted):
         if not (isinstance(number, int | float) and 0 <= number < math.inf):
             raise ValueError(f"{number!r} is not a time or a number of tokens")
     low, high = RATIOS

@@ -26,6 +26,8 @@ _MOST_UNWRITTEN = 200_000
 # What messages take beside their text, and text that the provider has not counted yet, grow by this
 # share of the window at a time: a window that changes with every request would move every cut.
 _NEW_STEPS = 16
+# A prompt that is so many tokens longer than another, by its length alone, has more of them.
+_LONGER = 48
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,9 +241,22 @@ class WindowResolver:
         name = name_of(model, endpoint)
         self.learned.window(name, limit_tokens, is_stated=False, in_place_of=in_place_of)
 
-    def accepted(self, model: str | None, prompt_tokens: int, endpoint: str = "") -> None:
+    def accepted(
+        self, model: str | None, prompt_tokens: int, endpoint: str = "", *, length: int = 0
+    ) -> None:
         """Remember that a prompt was accepted whole, which the provider counted so."""
-        self.learned.accepted(name_of(model, endpoint), prompt_tokens)
+        self.learned.accepted(name_of(model, endpoint), prompt_tokens, length)
+
+    def reads_no_more(
+        self, model: str | None, read_tokens: int, length: int, endpoint: str = ""
+    ) -> bool:
+        """Return whether the same was read of a prompt as of the longest, which was shorter.
+
+        `length` is in tokens as `estimated_tokens` has them: no vocabulary is needed for it.
+        """
+        lesson = self.learned.of(name_of(model, endpoint))
+        is_longer = 0 < lesson.accepted_length <= length - _LONGER
+        return lesson.accepted_tokens == read_tokens and is_longer
 
     @alone
     def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:

@@ -96,6 +96,21 @@ def test_a_limit_without_a_number_for_prompt_and_answer_costs_no_message() -> No
     assert server.limits[2] == 16_384 - server.sent[0]
 
 
+def test_who_reports_less_than_half_of_what_is_never_cut_reports_something_else() -> None:
+    sent: list[int] = []
+
+    def uncached(messages: list[Any], *, max_tokens: int | None) -> Any:
+        sent.append(count_tokens(messages, MODEL))
+        read = sent[-1] if len(sent) == 1 else 1_500
+        usage = {"prompt_tokens": read, "completion_tokens": 3}
+        return {"choices": [{"message": {"content": "Yes."}}], "usage": usage}
+
+    messages = [{"role": "system", "content": "Be careful. " * 1_500}, *LONG[:3], LONG[-1]]
+    for _ in range(4):
+        call_with_recovery_sync(uncached, messages, context_window=128_000, model=MODEL)
+    assert sent == [count_tokens(messages, MODEL)] * 4
+
+
 def test_the_async_twin_has_learned_what_the_sync_one_did() -> None:
     server = Server()
     ask(server)

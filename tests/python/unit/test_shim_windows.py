@@ -226,6 +226,17 @@ def test_the_config_file_that_nanobot_was_told_comes_first(
     assert nanobot_config_path(["nanobot", "-c", "/argv.json"]) == Path("/told.json")
 
 
+def test_who_reads_the_same_of_a_longer_prompt_reads_no_more() -> None:
+    found = windows()
+    assert not found.reads_no_more("mistral-7b", 16_384, 12_000)
+    found.accepted("mistral-7b", 16_384, length=12_000)
+    # The same prompt again, and one that is hardly longer.
+    assert not found.reads_no_more("mistral-7b", 16_384, 12_000)
+    assert not found.reads_no_more("mistral-7b", 16_384, 12_040)
+    assert not found.reads_no_more("mistral-7b", 16_400, 12_100)
+    assert found.reads_no_more("mistral-7b", 16_384, 12_100)
+
+
 def test_what_was_refused_without_a_number_is_not_below_what_was_accepted() -> None:
     found = windows()
     found.assume("gpt-4-turbo", 60_000)
