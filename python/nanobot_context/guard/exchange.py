@@ -390,9 +390,9 @@ class Exchange:
         if request.is_shown and getattr(response, "content", None):
             # What the user has seen on the screen cannot be taken back.
             log.warning(
-                "the provider read {:,} of {} and said nothing: the answer stands, and the next "
+                "the provider read {} of {} and said nothing: the answer stands, and the next "
                 "prompts are no larger",
-                theirs,
+                f"{theirs:,}",
                 _said(None, ours or 0),
             )
             return None
