@@ -280,6 +280,8 @@ def _known(lesson: dict[str, Any]) -> Iterator[str]:
         yield f"answers of at most {tokens:,} tokens"
     if tokens := lesson.get("framing_tokens"):
         yield f"{tokens} tokens more for each message"
+    if tokens := lesson.get("fixed_tokens"):
+        yield f"{tokens:,} tokens more for each request"
     for script, ratio in lesson["ratios"].items():
         yield f"counts {ratio:.2f} times as many tokens of {script}"
 

@@ -26,6 +26,7 @@ from nanobot_context.guard.ratios import (
     MOST_FRAMING,
     RATIOS,
     Ratio,
+    fixed_of,
     framing_of,
 )
 from nanobot_context.guard.state_file import LEARNED, read_state, state_file, update_state
@@ -44,6 +45,8 @@ SMALLEST_WINDOW = 1_024
 _LEAST_OUTPUT = 256
 # What is accepted grows with every request; it is written when it has grown by a quarter.
 _GROWN = 1.25
+# Tokens by which what each request has may seem to move: every change makes a budget anew.
+_FIXED_MOVES = 256
 
 
 # Another process holds the lock for as long as it writes a small file. A quarter of a second of a
@@ -66,6 +69,7 @@ class Lesson:
         accepted_length: Of that one, what its length alone makes it; 0 where it is not known.
         ratios: By the script that most of a prompt is in.
         framing_tokens: Tokens of framing of each message beside those that we count.
+        fixed_tokens: Tokens of each request beside those, as of tool schemas in another form.
     """
 
     window_tokens: int | None = None
@@ -77,6 +81,7 @@ class Lesson:
     accepted_length: int = 0
     ratios: dict[str, Ratio] = field(default_factory=dict)
     framing_tokens: int = 0
+    fixed_tokens: int = 0
 
     def merge(self, other: Lesson) -> None:
         """Take in what another process has learned meanwhile: of each limit the newer."""
@@ -92,6 +97,7 @@ class Lesson:
             if script not in self.ratios or self.ratios[script].counts < ratio.counts:
                 self.ratios[script] = ratio
                 self.framing_tokens = other.framing_tokens
+                self.fixed_tokens = other.fixed_tokens
 
 
 @dataclass(slots=True)
@@ -149,6 +155,7 @@ class ProviderLimits:
                 "window_tokens": (self.window_of(name) or (None,))[0],
                 "output_tokens": self.output_of(name),
                 "framing_tokens": lesson.framing_tokens,
+                "fixed_tokens": lesson.fixed_tokens,
                 "ratios": {script: ratio.used for script, ratio in sorted(lesson.ratios.items())},
             }
             for name, lesson in sorted(self.lessons.items())
@@ -229,15 +236,22 @@ class ProviderLimits:
         lesson = self._own(name)
         counts = self._counts.setdefault(name, deque(maxlen=COUNTS_KEPT))
         counts.append((script, ours, messages, theirs))
-        framing = framing_of([one[1:] for one in counts])
+        sizes = [one[1:] for one in counts]
+        framing = framing_of(sizes)
         before, again = lesson.ratios, [counts[-1]]
         known = before[script].used if script in before else 1.0
-        if framing is not None and abs(framing - lesson.framing_tokens) > 1:
+        if framing is None or abs(framing - lesson.framing_tokens) <= 1:
+            framing = lesson.framing_tokens
+        fixed = fixed_of(sizes, framing)
+        if fixed is None or abs(fixed - lesson.fixed_tokens) <= _FIXED_MOVES:
+            fixed = lesson.fixed_tokens
+        if (framing, fixed) != (lesson.framing_tokens, lesson.fixed_tokens):
             # What was taken for tokens of text, or the other way round.
-            lesson.framing_tokens, lesson.ratios, again = framing, {}, list(counts)
+            lesson.framing_tokens, lesson.fixed_tokens = framing, fixed
+            lesson.ratios, again = {}, list(counts)
         for one, tokens, number, counted in again:
             ratio = lesson.ratios.setdefault(one, Ratio())
-            text = counted - lesson.framing_tokens * number
+            text = counted - lesson.framing_tokens * number - lesson.fixed_tokens
             ratio.count(tokens, text, refused=refused and len(again) == 1)
         is_apart = lesson.ratios is not before
         for one, ratio in lesson.ratios.items() if is_apart else ():
@@ -333,6 +347,8 @@ def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:
     lesson = Lesson(**limits, ratios={script: Ratio(**given) for script, given in ratios.items()})
     if lesson.framing_tokens not in range(MOST_FRAMING + 1):
         raise ValueError(f"{lesson.framing_tokens!r} is not a number of tokens")
+    if not (isinstance(lesson.fixed_tokens, int) and lesson.fixed_tokens >= 0):
+        raise ValueError(f"{lesson.fixed_tokens!r} is not a number of tokens")
     for tokens in (lesson.window_tokens, lesson.output_tokens):
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
             raise ValueError(f"{tokens!r} is not a number of tokens")

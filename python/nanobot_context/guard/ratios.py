@@ -1,7 +1,9 @@
-"""How many tokens a provider counts where this package counts one, in text and in framing.
+"""How many tokens a provider counts where this package counts one.
 
-Two numbers, for they do not grow together: a server without a chat template takes four times our
-framing of a message, a vocabulary that we do not have takes fewer tokens of any text.
+Three numbers, for text, for framing and for what every request has, which do not grow together: a
+server without a chat template takes four times our framing of a message, one that shows tool
+schemas as JSON takes a fifth more of these, and a vocabulary that we do not have takes fewer tokens
+of any text.
 """
 
 from __future__ import annotations
@@ -32,6 +34,11 @@ _EVIDENCE_FRAMING = 4
 _APART = 0.02
 _UNEXPLAINED = 0.1
 MOST_FRAMING = 64
+# How far prompts must be apart in size, and what may be left unexplained, each as a share of their
+# mean, where what every request has is told from text; and the steps in which it is told.
+_SPREAD = 0.1
+_MISSED = 0.02
+_FIXED_STEP = 64
 # The ratio in use moves in these steps, and down only when it is this far above the average: a
 # budget that changes with every request would move every cut.
 _STEP = 0.05
@@ -111,3 +118,26 @@ def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
 
     explains = missed(text, framing) <= _UNEXPLAINED * missed(ot / oo, 0.0)
     return min(math.ceil(round(framing, 1)), MOST_FRAMING) if explains and framing >= 1 else 0
+
+
+def fixed_of(counts: Sequence[tuple[int, int, int]], framing: int) -> int | None:
+    """Return how many tokens a provider counts in every request beside what we count.
+
+    `counts` as for `framing_of`, and what that found. `None` where the counts are too few, of the
+    same size, or not on one line.
+    """
+    if len(counts) < _EVIDENCE_FRAMING:
+        return None
+    sizes = [(ours, theirs - framing * messages) for ours, messages, theirs in counts]
+    ours, theirs = (fmean(column) for column in zip(*sizes, strict=True))
+    spread = fmean((one - ours) ** 2 for one, _ in sizes)
+    if spread < (_SPREAD * ours) ** 2:
+        return None
+    text = fmean((one - ours) * (other - theirs) for one, other in sizes) / spread
+    fixed = theirs - text * ours
+    missed = math.sqrt(fmean((other - text * one - fixed) ** 2 for one, other in sizes))
+    if missed > _MISSED * theirs or not RATIOS[0] <= text <= RATIOS[1]:
+        return None
+    most = min(other for _, other in sizes) // 2
+    # Rounded up, so that what is left for text is not above a step of its ratio.
+    return min(max(math.ceil(round(fixed / _FIXED_STEP, 3)), 0) * _FIXED_STEP, most)

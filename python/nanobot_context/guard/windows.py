@@ -175,8 +175,9 @@ class WindowResolver:
         name = name_of(model, endpoint)
         ratio = self.ratio(model, messages, endpoint)
         step = max(tokens // _NEW_STEPS, 1)
-        framing = self.learned.of(name).framing_tokens * len(messages)
-        left = max(tokens - in_steps(framing, step), 0)
+        lesson = self.learned.of(name)
+        framing = lesson.framing_tokens * len(messages)
+        left = max(tokens - in_steps(framing, step) - lesson.fixed_tokens, 0)
         if ratio >= 1.0:
             return int(left / ratio)
         new = self._counted[name].new(messages)
@@ -188,8 +189,9 @@ class WindowResolver:
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
     ) -> int:
         """Return what the provider counts where we count `tokens` of `messages`."""
-        framing = self.learned.of(name_of(model, endpoint)).framing_tokens * len(messages)
-        return int(tokens * self.ratio(model, messages, endpoint)) + framing
+        lesson = self.learned.of(name_of(model, endpoint))
+        beside = lesson.framing_tokens * len(messages) + lesson.fixed_tokens
+        return int(tokens * self.ratio(model, messages, endpoint)) + beside
 
     @alone
     def counted(

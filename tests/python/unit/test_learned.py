@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from nanobot_context import count_tokens
 from nanobot_context.cli.app import app
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
-from nanobot_context.guard.ratios import Ratio, framing_of
+from nanobot_context.guard.ratios import Ratio, fixed_of, framing_of
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.settings import LoadedSettings, Settings
 
@@ -114,6 +114,29 @@ def test_what_every_request_has_is_no_framing() -> None:
     ]:
         learned.counted(NAME, "western", ours, ours - 549, messages=messages)
     assert learned.of(NAME).framing_tokens == 0
+
+
+@pytest.mark.parametrize(("text", "fixed"), [(1.0, 1_350), (1.2, 1_350), (1.0, 0)])
+def test_what_every_request_has_is_learned_apart_from_text(text: float, fixed: int) -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    # Tool schemas as JSON: they are most of the first prompts.
+    for number in range(8):
+        ours = 6_000 + number * 3_000
+        theirs = int(text * ours) + fixed
+        windows.counted("m", [message(f"{number}")] * (2 + 2 * number), ours, theirs)
+    lesson = windows.learned.of("m")
+    assert lesson.fixed_tokens == pytest.approx(fixed, abs=64)
+    assert ratio_of(windows.learned, "m").used == text
+    talk = [message("so")]
+    assert windows.in_ours(120_000, "m", talk) == pytest.approx((120_000 - fixed) / text, rel=0.002)
+    assert windows.in_theirs(100_000, "m", talk) == pytest.approx(100_000 * text + fixed, rel=0.002)
+
+
+def test_texts_that_are_not_on_one_line_say_nothing_of_what_every_request_has() -> None:
+    assert fixed_of([(7_000, 2, 9_000)] * 3, 0) is None
+    assert fixed_of([(7_000 + n, 2, 9_000) for n in range(8)], 0) is None, "all of one size"
+    uneven = [(5_000 * n, n, int(5_000 * n * (1.3, 1.0)[n % 2])) for n in range(1, 9)]
+    assert fixed_of(uneven, 0) is None
 
 
 def test_framing_that_was_taken_for_text_is_put_right() -> None:
