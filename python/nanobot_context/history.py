@@ -93,11 +93,21 @@ def _read(message: Message) -> Message:
     Source: document 003, sections 3.3 and 4.2: `metadata.type` is `session_summary`.
     """
     text, metadata = message.get("summary"), message.get("metadata")
+    if isinstance(metadata, str):
+        # As a column of a table has it.
+        metadata = _object(metadata)
     if not (isinstance(text, str) and text and isinstance(metadata, Mapping)):
         return message
     if metadata.get("type") != "session_summary":
         return message
     return {"role": message["role"], "content": wrap_summary(text)}
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def summary_message(text: str) -> Message:

@@ -9,8 +9,9 @@ from typing import Any
 from nanobot_context._core import MAX_WHOLE, Overflow, classify_error, classify_usage
 from nanobot_context.arguments import check_instance, check_whole, invalid
 
-# Exceptions are followed this far through `__cause__`; clients wrap an error three or four times.
-_MAX_DEPTH = 8
+# Exceptions that are looked at: clients wrap an error three or four times, and a loop that retries
+# does so with each round.
+_MAX_EXCEPTIONS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error, those that it groups, and those that it was raised from."""
     seen: list[BaseException] = []
     waiting = [error]
-    while waiting and len(seen) < _MAX_DEPTH:
+    while waiting and len(seen) < _MAX_EXCEPTIONS:
         current = waiting.pop(0)
         if current is None or any(current is one for one in seen):
             continue

@@ -39,9 +39,21 @@ pub fn trim_tool_result(result: &str, max_chars: usize, lines: (usize, usize)) -
 }
 
 fn head_and_tail_lines(text: &str, (head, tail): (usize, usize), language: Language) -> Option<String> {
-    let head_end = text.match_indices('\n').nth(head.checked_sub(1)?)?.0;
-    let tail_start = text.rmatch_indices('\n').nth(tail.checked_sub(1)?)?.0 + 1;
-    (head_end < tail_start).then(|| join(text, head_end, tail_start, language))
+    // Where the first lines end, and the last begin; none of either is the start or the end of the text.
+    let head_end = match head.checked_sub(1) {
+        Some(head) => text.match_indices('\n').nth(head)?.0,
+        None => 0,
+    };
+    let tail_start = match tail.checked_sub(1) {
+        Some(tail) => text.rmatch_indices('\n').nth(tail)?.0 + 1,
+        None => text.len(),
+    };
+    (head_end < tail_start).then(|| {
+        let joined = join(text, head_end, tail_start, language);
+        // A mark has its own line between two others.
+        let joined = if head_end == 0 { joined.trim_start_matches('\n') } else { &joined };
+        if tail_start == text.len() { joined.trim_end_matches('\n') } else { joined }.to_owned()
+    })
 }
 
 /// Returns the first `head` and last `tail` characters of `text`, and what `kept` picks between them, with a mark for each gap.

@@ -49,6 +49,10 @@ fn ten_thousand_lines_become_thirty_within_the_characters() {
     let wide = (0..10_000).map(|i| format!("{i} {}", "x".repeat(2_000))).collect::<Vec<_>>().join("\n");
     assert!(trim_tool_result(&wide, 15_000, TRIM_LINES).chars().count() <= 15_000);
     assert_eq!(trim_tool_result("short", 15_000, TRIM_LINES), "short");
+    let rows = vec!["a row of it"; 500].join("\n");
+    let mark = "[... 498 lines, 5,976 characters left out ...]";
+    assert_eq!(trim_tool_result(&rows, 200, (0, 2)), format!("{mark}\na row of it\na row of it"));
+    assert_eq!(trim_tool_result(&rows, 200, (2, 0)), format!("a row of it\na row of it\n{mark}"));
 }
 
 #[test]

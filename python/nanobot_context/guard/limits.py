@@ -65,6 +65,7 @@ class Lesson:
         is_stated: Whether an error stated it; else it follows from what was refused.
         output_tokens: The smallest limit for an answer that was stated or worked.
         output_at: When that was.
+        reasoning_at: When messages without the model's reasoning were refused; 0 for never.
         accepted_tokens: The longest prompt that was accepted, as the provider counted it.
         accepted_length: Of that one, what its length alone makes it; 0 where it is not known.
         ratios: By the script that most of a prompt is in.
@@ -77,6 +78,7 @@ class Lesson:
     is_stated: bool = True
     output_tokens: int | None = None
     output_at: float = 0.0
+    reasoning_at: float = 0.0
     accepted_tokens: int = 0
     accepted_length: int = 0
     ratios: dict[str, Ratio] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class Lesson:
             self.is_stated = other.is_stated
         if other.output_at > self.output_at:
             self.output_tokens, self.output_at = other.output_tokens, other.output_at
+        self.reasoning_at = max(self.reasoning_at, other.reasoning_at)
         if other.accepted_tokens > self.accepted_tokens:
             self.accepted_tokens = other.accepted_tokens
             self.accepted_length = other.accepted_length
@@ -206,6 +209,16 @@ class ProviderLimits:
             self._save()
             if limit_tokens != known:
                 _tell(name, "output_tokens", limit_tokens)
+
+    @alone
+    def reasoning(self, name: str) -> None:
+        """Remember that messages without the model's reasoning were refused."""
+        self._own(name).reasoning_at = self.now()
+        self._save()
+
+    def wants_reasoning(self, name: str) -> bool:
+        """Return whether messages without the model's reasoning have been refused lately."""
+        return self._is_recent(self.of(name).reasoning_at, _LIMIT_SECONDS)
 
     @alone
     def accepted(self, name: str, prompt_tokens: int, length: int = 0) -> None:
@@ -353,7 +366,7 @@ def _lesson(ratios: dict[str, dict[str, Any]], **limits: Any) -> Lesson:
         if tokens is not None and not (isinstance(tokens, int) and tokens > 0):
             raise ValueError(f"{tokens!r} is not a number of tokens")
     accepted = lesson.accepted_tokens, lesson.accepted_length
-    for number in (lesson.window_at, lesson.output_at, *accepted):
+    for number in (lesson.window_at, lesson.output_at, lesson.reasoning_at, *accepted):
         if not (isinstance(number, int | float) and 0 <= number < math.inf):
             raise ValueError(f"{number!r} is not a time or a number of tokens")
     low, high = RATIOS

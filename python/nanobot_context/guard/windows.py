@@ -58,7 +58,6 @@ class WindowResolver:
     most_unwritten: int = _MOST_UNWRITTEN
     told: Told = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
-    _wants_reasoning: set[str] = field(default_factory=set)
     _counted: defaultdict[str, Counted] = field(default_factory=lambda: defaultdict(Counted))
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
@@ -281,12 +280,12 @@ class WindowResolver:
         self.learned.output(name_of(model, endpoint), limit_tokens)
 
     def learn_reasoning(self, model: str | None, endpoint: str = "") -> None:
-        """Remember for this process that `model` wants reasoning back with its calls."""
-        self._wants_reasoning.add(name_of(model, endpoint))
+        """Remember that `model` wants reasoning back with its calls."""
+        self.learned.reasoning(name_of(model, endpoint))
 
     def wants_reasoning(self, model: str | None, endpoint: str = "") -> bool:
         """Return whether `model` has refused messages without their reasoning."""
-        return name_of(model, endpoint) in self._wants_reasoning
+        return self.learned.wants_reasoning(name_of(model, endpoint))
 
     def _listed(self, model: str) -> Window | None:
         for name in self._spellings(model):

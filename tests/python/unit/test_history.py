@@ -94,6 +94,11 @@ def test_a_message_that_stands_for_a_summary_says_it() -> None:
     shown = assemble_history([placeholder, own])
     assert shown == [{"role": "assistant", "content": wrap_summary("They weigh 12 kg.")}, own]
     assert placeholder["content"] == "Context summarised."
+    # As a column of a table has it.
+    row = {**placeholder, "metadata": json.dumps(placeholder["metadata"])}
+    assert assemble_history([row, own]) == shown
+    for wrong in ("{", "5", "[" * 100_000):
+        assert assemble_history([{**row, "metadata": wrong}]) == [{**row, "metadata": wrong}]
 
 
 def test_without_a_summary_everything_is_shown() -> None:

@@ -88,6 +88,15 @@ def test_a_real_chain_is_followed() -> None:
     assert detect_overflow(caught.value) == detect_overflow(ANTHROPIC)
 
 
+def test_causes_are_followed_as_deep_as_a_loop_of_retries_makes_them() -> None:
+    error: Exception = ApiError(OPENAI)
+    for number in range(30):
+        outer = ApiError(f"attempt {number} failed")
+        outer.__context__ = error
+        error = outer
+    assert detect_overflow(error) is not None
+
+
 def test_a_circle_of_causes_ends() -> None:
     first, second = ApiError("one"), ApiError("two")
     first.__cause__, second.__cause__ = second, first

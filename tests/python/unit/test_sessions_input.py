@@ -382,6 +382,13 @@ def test_a_client_of_redis_py_stands_for_its_server() -> None:
             assert "hunter2" not in repr(service)
             with SessionService(client) as other:
                 assert other.list_sessions("app", "me") == [], "another prefix"
+        # redis-py's own connections go to this machine where nothing is said.
+        here = {name: value for name, value in known.items() if name != "host"}
+        with SessionService(
+            SimpleNamespace(connection_pool=SimpleNamespace(connection_kwargs=here))
+        ) as local:
+            assert "localhost" in repr(local)
+            assert local.list_sessions("app", "me") == []
     nowhere = SimpleNamespace(connection_pool=SimpleNamespace(connection_kwargs={"path": "/x"}))
     for wrong in (nowhere, 5):
         with pytest.raises(InvalidArgumentError, match="url"):
