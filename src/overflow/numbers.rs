@@ -254,9 +254,8 @@ fn is_count(text: &[u8], value: u64, range: Range<usize>) -> bool {
     let is_code = ERROR_CODES.contains(&value) && text[..range.start].ends_with(b"(");
     let is_excess = text[..range.start].ends_with(b"by ");
     // ERNIE limits the characters of a message.
-    let is_characters = text[..range.start].ends_with(b"question is ")
-        || text[..range.start].ends_with(b"chars is ")
-        || text[..range.start].ends_with(b"characters is ");
+    let is_characters =
+        [&b"question is "[..], b"chars is ", b"characters is "].iter().any(|&word| text[..range.start].ends_with(word));
     let rest = &text[range.end..];
     let is_other = !rest.starts_with(b"-token") && OTHER_UNIT.is_match(rest);
     let is_plausible =

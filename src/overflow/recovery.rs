@@ -34,7 +34,7 @@ const SHORT_OUTPUT_TOKENS: u64 = 1_024;
 
 /// An answer that is as large a part of the prompt may be what a refusal without a number was for: some providers add both up,
 /// some say nothing of it.
-const ANSWER_PART: u64 = 4;
+const ANSWER_PART: u64 = 8;
 
 /// Most answers are shorter.
 const USUAL_OUTPUT_TOKENS: u64 = 4_096;
@@ -211,9 +211,10 @@ impl Recovery {
     ///
     /// It is worth an attempt where it is less than what was refused, or where a shorter answer makes room for it.
     pub fn floor(&mut self, needed_tokens: u64) -> Step {
-        let most = self.most_with_short_answer();
-        let has_shorter =
-            self.output_tokens.is_some_and(|output| needed_tokens <= most && self.free(needed_tokens) < output);
+        let shortened = self.shorten_answer(SHORT_OUTPUT_TOKENS);
+        let most = if shortened { self.prompt_tokens } else { self.most_with_short_answer() };
+        let has_shorter = shortened
+            || self.output_tokens.is_some_and(|output| needed_tokens <= most && self.free(needed_tokens) < output);
         if self.is_at_floor || !has_shorter && needed_tokens > self.smaller() {
             return Step::GiveUp(Reason::Floor);
         }
@@ -243,10 +244,7 @@ impl Recovery {
         let has_number =
             [overflow.limit_tokens, overflow.limit_bytes, overflow.limit_messages].iter().any(Option::is_some);
         self.is_unnumbered = overflow.kind == OverflowKind::Input && !has_number;
-        let large = |&output: &u64| output > SHORT_OUTPUT_TOKENS.max(self.prompt_tokens / ANSWER_PART);
-        if self.is_unnumbered && !self.has_shortened && self.output_tokens.is_some_and(|output| large(&output)) {
-            self.has_shortened = true;
-            self.output_tokens = Some(SHORT_OUTPUT_TOKENS);
+        if self.shorten_answer((self.prompt_tokens / ANSWER_PART).max(SHORT_OUTPUT_TOKENS)) {
             return Step::Send { output_tokens: self.output_tokens };
         }
         let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
@@ -281,6 +279,17 @@ impl Recovery {
     /// Returns the tokens of the longest prompt beside which the stated limit leaves room for a short answer.
     fn most_with_short_answer(&self) -> u64 {
         self.free(if self.output_tokens.is_some() { MIN_OUTPUT_TOKENS } else { 0 })
+    }
+
+    /// Asks for a short answer in place of one of more than `tokens`, once, where the limit may be one for both; returns whether.
+    fn shorten_answer(&mut self, tokens: u64) -> bool {
+        let is_longer = self.output_tokens.is_some_and(|output| output > tokens);
+        let shortens = self.is_unnumbered && !self.has_shortened && is_longer;
+        if shortens {
+            self.has_shortened = true;
+            self.output_tokens = Some(SHORT_OUTPUT_TOKENS);
+        }
+        shortens
     }
 
     fn answer_within(&mut self, output_tokens: u64) -> Step {

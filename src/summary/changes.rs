@@ -7,6 +7,9 @@ use crate::tools::Effect;
 use super::cut::is_result;
 use super::transcript::{answers, said};
 
+/// Behind the line of a call whose outcome nobody knows.
+const NO_RESULT: &str = " (no result)";
+
 /// A call that changed something, and what is said of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change<'m> {
@@ -34,7 +37,11 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
         Effect::of(name).is_changing().then(|| {
             let result = following.iter().take_while(|message| is_result(message));
             let result = result.into_iter().find(|result| answers(result, call)).map(said);
-            Change { index, id, arguments, line: call_line(name, arguments, result.as_deref()) }
+            let mut line = call_line(name, arguments, result.as_deref());
+            if result.is_none() {
+                line.push_str(NO_RESULT);
+            }
+            Change { index, id, arguments, line }
         })
     };
     message.tool_calls.iter().filter_map(of_call).collect()

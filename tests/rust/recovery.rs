@@ -49,12 +49,20 @@ fn without_a_number_a_long_answer_is_shortened_before_the_prompt() {
 
 #[test]
 fn without_a_number_an_answer_shrinks_with_the_prompt() {
-    let mut recovery = recovery(40_000, Some(8_192));
-    assert_eq!(recovery.refused(&input(None, None)), compress(24_000));
-    assert_eq!(recovery.compressed(24_000), Step::Send { output_tokens: Some(6_000) });
-    let mut of_bytes = Recovery::new(40_000, Some(8_192), 0, 8_192, 0.6);
-    assert_eq!(of_bytes.refused(&overflow(OverflowKind::RequestBytes, None, None)), compress(24_000));
-    assert_eq!(of_bytes.compressed(24_000), Step::Send { output_tokens: Some(8_192) });
+    let mut recovery = recovery(80_000, Some(8_192));
+    assert_eq!(recovery.refused(&input(None, None)), compress(48_000));
+    assert_eq!(recovery.compressed(48_000), Step::Send { output_tokens: Some(6_000) });
+    let mut of_bytes = Recovery::new(80_000, Some(8_192), 0, 8_192, 0.6);
+    assert_eq!(of_bytes.refused(&overflow(OverflowKind::RequestBytes, None, None)), compress(48_000));
+    assert_eq!(of_bytes.compressed(48_000), Step::Send { output_tokens: Some(8_192) });
+}
+
+#[test]
+fn without_a_number_a_prompt_of_what_must_stay_goes_out_with_a_shorter_answer() {
+    let mut recovery = Recovery::new(20_000, Some(2_400), 19_800, 8_192, 0.6);
+    assert_eq!(recovery.refused(&input(None, None)), compress(19_000));
+    assert_eq!(recovery.floor(19_900), compress(19_950));
+    assert_eq!(recovery.compressed(19_900), Step::Send { output_tokens: Some(1_024) });
 }
 
 #[test]

@@ -288,7 +288,8 @@ class Exchange:
                 # A shorter answer was all that it took: prompt and answer are counted together.
                 least, most = theirs + (attempt.max_tokens or 0), theirs + min(answers)
                 # Such an answer leaves the next request no room.
-                least = max((least + most) // 2 // 1_000 * 1_000, least)
+                middle = (least + most) // 2
+                least = max(middle - middle % 1_000, least) if middle - least > 1_000 else middle
             windows.assume(
                 request.model,
                 _window_between(least, most),

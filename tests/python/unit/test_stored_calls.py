@@ -65,6 +65,12 @@ def test_a_call_is_kept_once_it_is_answered() -> None:
     assert lines(read(messages, metadata, {})) == ["exec pay 1", "exec pay 2 (Exit code: 1)"]
 
 
+def test_a_call_whose_result_nobody_kept_says_so() -> None:
+    messages = made("pay 1", "pay 2")
+    del messages[1]
+    assert lines(read(messages, {}, {})) == ["exec pay 1 (no result)", "exec pay 2"]
+
+
 def test_a_session_in_which_nothing_was_changed_keeps_its_metadata() -> None:
     metadata: dict[str, Any] = {"title": "Talk"}
     notes: dict[str, Any] = {}
