@@ -31,7 +31,8 @@ pub(super) type Numbers = (Option<u64>, Option<u64>);
 
 const LIMITS: &[&str] = &[
     r"(?:>|<=|≤) ?(\d+)",
-    r"context (?:window|length) limit \(?(\d+)",
+    // Behind the parts of a sum: "(prompt 68996 + max_tokens 8192) exceeds model context 65536".
+    r"(?:>|\bexceed\w*)[^\d\n:]{1,40}\b(?:context|sequence|window|max_(?:model|seq)_len)[^\d\n:]{0,16}(\d+)",
     r"\bmax(?:imum)?(?: \w+){0,4}?(?: (?:is|of|for|at|to))?(?: only)?:? ?[(\[]?(\d+)",
     r"limit(?: (?:is|of|to))?:? ?\(?(\d+)",
     r"limit for this model is (\d+)",
@@ -54,7 +55,6 @@ const USED: &[&str] = &[
     r"(\d+) \+ ",
     r"\b(?:input_tokens|n_prompt_tokens|prompt_tokens|total_tokens|n_keep)\W{1,4}(\d+)",
     r"\binput_ids is (\d+)",
-    r"\b(?:input|prompt) and (?:max(?:imum)? )?output tokens \(?(\d+)",
     r"\bprompt (?:is|of) (\d+) tokens",
     r"\b\w*prompt_len\W{1,4}(\d+)",
     r"\binput_token_len\W{1,4}(\d+)",
@@ -70,8 +70,14 @@ const USED: &[&str] = &[
     r"(?:当前|实际|输入|传入|请求|共)[^\d\n]{0,30}?(\d+)",
 ];
 
-static CONTEXT_LIMIT: LazyLock<Regex> =
-    LazyLock::new(|| compile(r"context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?(\d+)"));
+static CONTEXT_LIMIT: LazyLock<Regex> = LazyLock::new(|| {
+    compile(
+        r"(?:context[ _](?:length|window|size|limit)(?: (?:is|of))?(?: only)?:? ?\(?|max_(?:model|seq)_len(?: is)?\W{1,4})(\d+)",
+    )
+});
+/// Prompt and answer in one number: Cloudflare.
+static SUM: LazyLock<Regex> =
+    LazyLock::new(|| compile(r"\b(?:input|prompt) and (?:max(?:imum)? )?output tokens \(?(\d+)"));
 static LIMIT: LazyLock<Vec<Regex>> = LazyLock::new(|| LIMITS.iter().map(|p| compile(p)).collect());
 static USE: LazyLock<Vec<Regex>> = LazyLock::new(|| USED.iter().map(|p| compile(p)).collect());
 /// By how much the limit was exceeded: Cohere.
@@ -121,6 +127,9 @@ fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
         rest[range].fill(b' ');
         value
     });
+    if let Some(sum) = SUM.captures(&rest).and_then(|found| found.get(1)).map(|digits| digits.range()) {
+        rest[sum].fill(b' ');
+    }
     let beyond = || limit?.checked_add(value(EXCEEDED_BY.captures(&rest)?.get(1)?.as_bytes())?);
     let used = beyond().or_else(|| input_tokens(&rest));
     ((limit, used), rest)

@@ -76,6 +76,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     // SambaNova: "The provided prompt is 6000 tokens long, so … requires a sequence length of 10096".
     (Strong, r"prompt is \d+ tokens long…\b(?:sequence|context) length"),
     (Strong, r"> (?:the )?(?:model |max(?:imum)? )?context\b|ctx_overflow\b|exceed…\bsession[ _]len"),
+    (Strong, r"exceeds? (?:the |this )?model(?:'s)? context\b"),
     (Strong, r"\bprompt \d+ tokens…context (?:length|window|size|limit)"),
     // LM Studio, Together, Aleph Alpha, vLLM.
     (Strong, r"(?:longer|greater|larger|bigger|more) than…(?:context|model)[ _-](?:length|window|size|limit)"),
@@ -122,6 +123,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (Specific, r"(?:reduce|shorten|trim|truncate) (?:your|the) (?:prompt|input|context|conversation|messages)\b"),
     (Specific, r"\b(?:prompt|context|conversation) exceeds? (?:the |its |your )?(?:max|limit|allowed)"),
+    (Specific, r"failed to find a kv slot|\bn_ctx\W\d+ exceeded"),
     (Specific, r"\bkv[ -]cache (?:is |was )?(?:full|exhausted|exceeded)|\bout of kv[ -]cache"),
     (
         Specific,
@@ -253,7 +255,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Output, r"最大输出…(?:超过|超出|大于|不能|限制|上限)"),
     (
         Combined,
-        r"(?:(?:input|prompt|inputs)\b|\binput_token)…(?:and|\+|plus) (?:the |max(?:imum)? )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
+        r"(?:(?:input|prompt|inputs)\b|\b(?:input|prompt)_token)…(?:and|\+|plus) (?:the |max(?:imum)? )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
     ),
     // Anthropic, Google, nginx, Go, FastAPI.
     (Bytes, r"(?:request|entity|payload|body)(?: \w+)? (?:is )?too large|413 (?:content )?too large|content too large"),
@@ -301,7 +303,7 @@ const PATTERNS: &[(Sign, &str)] = &[
     ),
     (
         Other,
-        r"\b(?:image|audio|video|pdf|file|attachment)s?\b(?: \w+){0,2} (?:exceed|too (?:large|long|many|big)|size|dimension|format|url|length|duration|page)",
+        r"\b(?:image|audio|video|pdf|file|attachment)s?\b(?: \w+)?(?: is| are)? (?:exceed|too (?:large|long|many|big)|size|dimension|format|url|length|duration|page)",
     ),
     (
         Other,
@@ -402,7 +404,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|encrypted c|maxlength|sequence l|ctx_|thought_s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|encrypted c|trop l|kv slot|maxlength|sequence l|ctx_|thought_s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

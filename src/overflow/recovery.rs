@@ -233,9 +233,8 @@ impl Recovery {
         let ours = self.prompt_tokens;
         let prompt = overflow.used_tokens.map(|used| used.min(ours.max(used.saturating_sub(answer))));
         self.stated_limit = overflow.limit_tokens.map(|limit| self.as_ours(limit, prompt, overflow.kind));
-        if let (Some(limit), Some(used), Some(output)) =
-            (overflow.limit_tokens, overflow.used_tokens, self.output_tokens)
-        {
+        let used = overflow.used_tokens.or_else(|| self.prompt_of_sum(overflow));
+        if let (Some(limit), Some(used), Some(output)) = (overflow.limit_tokens, used, self.output_tokens) {
             let room = limit.saturating_sub(used).min(limit / 2);
             if room < output && room >= (output / 2).min(SHORT_OUTPUT_TOKENS) {
                 return self.answer_within(room);
@@ -269,6 +268,17 @@ impl Recovery {
     fn least(&self) -> u64 {
         let others = self.prompt_tokens.saturating_sub(self.fixed_tokens);
         self.fixed_tokens.saturating_add(ESSENTIAL_TOKENS.min(others / 2))
+    }
+
+    /// Returns the tokens of the prompt, with a margin, where it is below a limit that was stated without it: then that is one for
+    /// prompt and answer together. Once: our count may be what is wrong.
+    fn prompt_of_sum(&mut self, overflow: &Overflow) -> Option<u64> {
+        let limit = overflow.limit_tokens.filter(|_| overflow.kind == OverflowKind::Input)?;
+        let prompt = Tokens(self.prompt_tokens).scaled(100, SMALLER_PERCENT).0;
+        let sum = prompt.saturating_add(self.output_tokens.unwrap_or(0));
+        let is_sum = !self.has_shortened && prompt < limit && limit < sum;
+        self.has_shortened |= is_sum;
+        is_sum.then_some(prompt)
     }
 
     /// Returns the tokens that the stated limit leaves beside a prompt.

@@ -184,9 +184,18 @@ fn a_floor_that_cannot_be_reached_either_ends_it() {
 #[test]
 fn a_shorter_answer_makes_room_for_what_must_stay() {
     let mut recovery = recovery(8_000, Some(4_000));
-    assert_eq!(recovery.refused(&input(Some(10_000), None)), compress(5_400));
+    assert_eq!(recovery.refused(&input(Some(10_000), Some(8_000))), Step::Send { output_tokens: Some(2_000) });
+    assert_eq!(recovery.refused(&input(Some(10_000), Some(8_000))), compress(5_600));
     assert_eq!(recovery.floor(7_900), compress(7_950));
     assert_eq!(recovery.compressed(7_950), Step::Send { output_tokens: Some(1_550) });
+}
+
+#[test]
+fn a_limit_above_the_prompt_is_one_for_prompt_and_answer() {
+    let mut recovery = recovery(15_256, Some(8_192));
+    assert_eq!(recovery.refused(&input(Some(17_500), None)), Step::Send { output_tokens: Some(1_442) });
+    // Our count was what was wrong.
+    assert_eq!(recovery.refused(&input(Some(17_500), None)), compress(11_240));
 }
 
 #[test]

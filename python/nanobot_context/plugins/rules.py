@@ -40,7 +40,8 @@ _RULES_HEAD = {
 
 _CALLS_HEAD = {
     False: "## Done Earlier\n\n"
-    "These calls were made in messages that are no longer in the history; what did not fail stands.",
+    "These calls were made in messages that are no longer in the history; what did not fail "
+    "stands.",
     True: "## 已经做过的操作\n\n以下操作在已不在历史中的消息里做过；没有失败的仍然有效。",
 }
 _BEFORE = {False: "({} before these)", True: "（此前还有 {} 次）"}
