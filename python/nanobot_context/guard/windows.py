@@ -263,13 +263,13 @@ class WindowResolver:
     def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:
         """Return whether a provider that read so little may have cut a prompt, and remember it.
 
-        One that has read twice as many in this process reports something else: what was not in its
+        One that has read far more in this process reports something else: what was not in its
         cache. One that has refused a prompt and stated its limit cuts none.
         """
         name = name_of(model, endpoint)
         most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
         _, states_it = self.learned.window_of(name) or (0, False)
-        return not states_it and read_tokens >= max(most // 2, SMALLEST_WINDOW)
+        return not states_it and read_tokens >= max(most * 3 // 5, SMALLEST_WINDOW)
 
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:
         """Return the output limit learned for `model`, or `None`."""

@@ -91,9 +91,9 @@ impl Fit<'_, '_, '_> {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),
                 Claim::Brief if says_little => pinned.max(room(own_share)),
-                Claim::Brief if rare > 0.0 => pinned.max(few),
-                Claim::Brief | Claim::Wish | Claim::Trait => pinned,
-                Claim::Rule | Claim::Order | Claim::Fact => pinned.max(few),
+                Claim::Brief | Claim::Wish if of_claim < said * OFTEN => pinned.max(few),
+                Claim::Brief | Claim::Wish => pinned,
+                Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait => pinned.max(few),
             };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
                 if !seen.insert(&pin.normal) {
