@@ -59,6 +59,23 @@ impl Effect {
     }
 }
 
+/// Programs of a command line that look and change nothing, and what makes one of them change something all the same.
+const LOOKING: [&str; 18] = [
+    "ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "file", "stat", "pwd", "which", "du", "df", "diff",
+    "tree", "sort", "uniq",
+];
+const CHANGED_BY: [&str; 7] = [">", "-delete", "-exec", "-ok", "$(", "`", " -o "];
+
+/// Returns whether a command line surely changes nothing: each of its programs only looks.
+pub fn only_looks(command: &str) -> bool {
+    let command = command.replace("2>&1", "").replace("2>/dev/null", "").replace("2> /dev/null", "");
+    let mut programs =
+        command.split(['|', ';', '&', '\n']).filter_map(|part| part.split_whitespace().next()).peekable();
+    programs.peek().is_some()
+        && !CHANGED_BY.iter().any(|word| command.contains(word))
+        && programs.all(|program| LOOKING.contains(&program))
+}
+
 const READING: [&str; 5] = ["read", "view", "open", "cat", "show"];
 const FILES: [&str; 4] = ["file", "files", "notebook", "document"];
 const WRITING: [&str; 6] = ["write", "create", "overwrite", "save", "delete", "remove"];
@@ -242,6 +259,31 @@ const EXIT_CODE_BYTES: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_that_only_looks_has_no_other_program_and_writes_nothing() {
+        for command in
+            ["ls -la", "cat /etc/hostname | sort | uniq -c", "grep -rn TODO src 2>/dev/null", "find . -name a"]
+        {
+            assert!(only_looks(command), "{command}");
+        }
+        for command in [
+            "",
+            " | ",
+            "ls && rm -rf x",
+            "cat > f <<E",
+            "ls | xargs rm",
+            "find . -delete",
+            "find . -exec rm {} ;",
+            "cat $(pay)",
+            "sort -o a a",
+            "pay 5",
+            "echo paid",
+            "python pay.py",
+        ] {
+            assert!(!only_looks(command), "{command}");
+        }
+    }
 
     #[test]
     fn a_name_says_what_a_tool_does_in_whatever_case() {

@@ -2,7 +2,7 @@
 
 use crate::message::{Message, Text, ToolCall};
 use crate::text::ledger::call_line;
-use crate::tools::Effect;
+use crate::tools::{Effect, only_looks};
 
 use super::cut::is_result;
 use super::transcript::{answers, said};
@@ -34,7 +34,10 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
     let of_call = |call: &'m ToolCall<'_>| {
         let [name, arguments, id] =
             [&call.name, &call.arguments, &call.id].map(|text| text.as_ref().map_or("", Text::as_str));
-        Effect::of(name).is_changing().then(|| {
+        let effect = Effect::of(name);
+        let is_look = || command(arguments).is_some_and(|command| only_looks(&command));
+        let is_change = effect.is_changing() && !(effect == Effect::RunsCommand && is_look());
+        is_change.then(|| {
             let result = following.iter().take_while(|message| is_result(message));
             let result = result.into_iter().find(|result| answers(result, call)).map(said);
             let mut line = call_line(name, arguments, result.as_deref());
@@ -45,4 +48,10 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
         })
     };
     message.tool_calls.iter().filter_map(of_call).collect()
+}
+
+/// Returns the command line in the arguments of a shell.
+fn command(arguments: &str) -> Option<String> {
+    let arguments: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).ok()?;
+    Some(["command", "cmd"].iter().find_map(|key| arguments.get(*key))?.as_str()?.to_owned())
 }

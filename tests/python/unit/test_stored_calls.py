@@ -80,6 +80,11 @@ def test_a_session_in_which_nothing_was_changed_keeps_its_metadata() -> None:
     assert lines(read([*looked, *made("pay", start=1)], metadata, notes)) == ["exec pay"]
 
 
+def test_commands_that_only_look_take_no_room() -> None:
+    messages = made("ls -la", "cat notes.txt | sort", "rm notes.txt", "ls && rm a")
+    assert lines(read(messages, {}, {})) == ["exec rm notes.txt", "exec ls && rm a"]
+
+
 def test_the_newest_are_kept_and_the_others_counted() -> None:
     metadata: dict[str, Any] = {}
     messages = made(*(f"pay {nth}" for nth in range(MAX_CALLS + 5)))
