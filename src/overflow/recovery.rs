@@ -94,6 +94,15 @@ impl Reason {
     }
 }
 
+/// What is known of a limit for prompt and answer together.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    /// No number was stated, so that it may be one.
+    is_likely: bool,
+    /// A shorter answer alone was tried for that.
+    is_tried: bool,
+}
+
 /// The repair of one request, from its first refusal on.
 #[derive(Debug, Clone)]
 pub struct Recovery {
@@ -111,10 +120,7 @@ pub struct Recovery {
     useless: u32,
     is_at_floor: bool,
     is_restored: bool,
-    /// The limit was stated in no unit, so that it may be one for prompt and answer together.
-    is_unnumbered: bool,
-    /// A shorter answer alone was tried for that.
-    has_shortened: bool,
+    sum: Sum,
     /// Size of the request that is out or was refused, where a limit is in bytes or messages.
     sent: Option<u64>,
 }
@@ -148,8 +154,7 @@ impl Recovery {
             useless: 0,
             is_at_floor: false,
             is_restored: false,
-            is_unnumbered: false,
-            has_shortened: false,
+            sum: Sum::default(),
             sent: None,
         }
     }
@@ -201,7 +206,7 @@ impl Recovery {
         self.prompt_tokens = prompt_tokens;
         if let Some(output) = self.output_tokens.filter(|_| self.stated_limit.is_some()) {
             self.output_tokens = Some(output.min(self.free(prompt_tokens).max(MIN_OUTPUT_TOKENS)));
-        } else if let Some(output) = self.output_tokens.filter(|_| self.is_unnumbered) {
+        } else if let Some(output) = self.output_tokens.filter(|_| self.sum.is_likely) {
             self.output_tokens = Some(output.min((prompt_tokens / ANSWER_PART).max(SHORT_OUTPUT_TOKENS)));
         }
         self.send()
@@ -242,7 +247,7 @@ impl Recovery {
         }
         let has_number =
             [overflow.limit_tokens, overflow.limit_bytes, overflow.limit_messages].iter().any(Option::is_some);
-        self.is_unnumbered = overflow.kind == OverflowKind::Input && !has_number;
+        self.sum.is_likely = overflow.kind == OverflowKind::Input && !has_number;
         if self.shorten_answer((self.prompt_tokens / ANSWER_PART).max(SHORT_OUTPUT_TOKENS)) {
             return Step::Send { output_tokens: self.output_tokens };
         }
@@ -276,8 +281,8 @@ impl Recovery {
         let limit = overflow.limit_tokens.filter(|_| overflow.kind == OverflowKind::Input)?;
         let prompt = Tokens(self.prompt_tokens).scaled(100, SMALLER_PERCENT).0;
         let sum = prompt.saturating_add(self.output_tokens.unwrap_or(0));
-        let is_sum = !self.has_shortened && prompt < limit && limit < sum;
-        self.has_shortened |= is_sum;
+        let is_sum = !self.sum.is_tried && prompt < limit && limit < sum;
+        self.sum.is_tried |= is_sum;
         is_sum.then_some(prompt)
     }
 
@@ -294,9 +299,9 @@ impl Recovery {
     /// Asks for a short answer in place of one of more than `tokens`, once, where the limit may be one for both; returns whether.
     fn shorten_answer(&mut self, tokens: u64) -> bool {
         let is_longer = self.output_tokens.is_some_and(|output| output > tokens);
-        let shortens = self.is_unnumbered && !self.has_shortened && is_longer;
+        let shortens = self.sum.is_likely && !self.sum.is_tried && is_longer;
         if shortens {
-            self.has_shortened = true;
+            self.sum.is_tried = true;
             self.output_tokens = Some(SHORT_OUTPUT_TOKENS);
         }
         shortens

@@ -75,7 +75,7 @@ impl Language {
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
         let lines: Vec<Letters> = head.lines().chain(tail.lines()).map(Letters::of).filter(Letters::has_any).collect();
-        let all = lines.iter().fold(Letters::default(), |all, line| all.and(line));
+        let all = lines.iter().fold(Letters::default(), Letters::and);
         let whole = all.language()?;
         let (first, last) = (lines.first()?, lines.last()?);
         let is_other = |letters: &Letters| letters.language().is_none_or(|language| language == Self::Other);
