@@ -34,7 +34,7 @@ const SHORT_OUTPUT_TOKENS: u64 = 1_024;
 
 /// An answer that is as large a part of the prompt may be what a refusal without a number was for: some providers add both up,
 /// some say nothing of it.
-const ANSWER_PART: u64 = 8;
+const ANSWER_PART: u64 = 4;
 
 /// Most answers are shorter.
 const USUAL_OUTPUT_TOKENS: u64 = 4_096;

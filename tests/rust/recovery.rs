@@ -49,12 +49,12 @@ fn without_a_number_a_long_answer_is_shortened_before_the_prompt() {
 
 #[test]
 fn without_a_number_an_answer_shrinks_with_the_prompt() {
-    let mut recovery = recovery(80_000, Some(8_192));
-    assert_eq!(recovery.refused(&input(None, None)), compress(48_000));
-    assert_eq!(recovery.compressed(48_000), Step::Send { output_tokens: Some(6_000) });
-    let mut of_bytes = Recovery::new(80_000, Some(8_192), 0, 8_192, 0.6);
-    assert_eq!(of_bytes.refused(&overflow(OverflowKind::RequestBytes, None, None)), compress(48_000));
-    assert_eq!(of_bytes.compressed(48_000), Step::Send { output_tokens: Some(8_192) });
+    let mut recovery = recovery(40_000, Some(8_192));
+    assert_eq!(recovery.refused(&input(None, None)), compress(24_000));
+    assert_eq!(recovery.compressed(24_000), Step::Send { output_tokens: Some(6_000) });
+    let mut of_bytes = Recovery::new(40_000, Some(8_192), 0, 8_192, 0.6);
+    assert_eq!(of_bytes.refused(&overflow(OverflowKind::RequestBytes, None, None)), compress(24_000));
+    assert_eq!(of_bytes.compressed(24_000), Step::Send { output_tokens: Some(8_192) });
 }
 
 #[test]

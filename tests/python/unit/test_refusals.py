@@ -52,10 +52,8 @@ def refusal(window_tokens: int, used_tokens: int) -> RuntimeError:
     )
 
 
-@pytest.mark.parametrize(
-    ("refusals", "states_limit"),
-    [(1, True), (2, True), (3, True), (2, False), (3, False), (4, False)],
-)
+@pytest.mark.parametrize("refusals", [1, 2, 3])
+@pytest.mark.parametrize("states_limit", [True, False])
 def test_rules_the_request_and_the_call_under_way_stay_in_every_attempt(
     refusals: int, states_limit: bool
 ) -> None:
@@ -74,9 +72,6 @@ def test_rules_the_request_and_the_call_under_way_stay_in_every_attempt(
         chat, messages, context_window=128_000, model=MODEL, max_output_tokens=8_192
     )
     assert asyncio.run(call) == "fine"
-    if not states_limit:
-        # Prompt and answer may be counted together.
-        assert sent.pop(1) == (sent[0][0], 1_024)
     sizes = [count_tokens(prompt, MODEL) for prompt, _ in sent]
     assert sizes == sorted(set(sizes), reverse=True)
     for prompt, max_tokens in sent[1:]:
