@@ -248,7 +248,9 @@ impl Recovery {
         let has_number =
             [overflow.limit_tokens, overflow.limit_bytes, overflow.limit_messages].iter().any(Option::is_some);
         self.sum.is_likely = overflow.kind == OverflowKind::Input && !has_number;
-        if self.shorten_answer((self.prompt_tokens / ANSWER_PART).max(SHORT_OUTPUT_TOKENS)) {
+        // What may be cut of the prompt is less than the answer may give.
+        let others = self.prompt_tokens.saturating_sub(self.fixed_tokens);
+        if self.shorten_answer((self.prompt_tokens / ANSWER_PART).min(others).max(SHORT_OUTPUT_TOKENS)) {
             return Step::Send { output_tokens: self.output_tokens };
         }
         let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
