@@ -363,7 +363,7 @@ class Exchange:
             overflow is None
             and could_cut
             and ours is not None
-            and ((no_more and theirs < ours) or self._was_cut(attempt, ours, theirs))
+            and ((no_more and theirs * 10 < ours * 9) or self._was_cut(attempt, ours, theirs))
         ):
             overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
         is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
