@@ -40,7 +40,7 @@ __all__ = [
 
 # Document 003, `ensure_tool_responses`.
 _MISSING_RESULT = "aborted"
-_SYSTEM = ("system", "developer")
+SYSTEM_ROLES = ("system", "developer")
 _RESULT = ("tool", "function")
 
 
@@ -116,6 +116,11 @@ def summary_message(text: str) -> Message:
     return {"role": "system", "content": wrap_summary(text)}
 
 
+def system_messages(messages: Sequence[Message]) -> list[Message]:
+    """Return those of `messages` that are of the system, wherever they are."""
+    return [message for message in messages if message.get("role") in SYSTEM_ROLES]
+
+
 def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
     """Return how many messages with instructions are in front.
 
@@ -124,7 +129,7 @@ def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
         InvalidArgumentError: `messages` is not a sequence.
     """
     check_messages("messages", messages)
-    others = (at for at, message in enumerate(messages) if message.get("role") not in _SYSTEM)
+    others = (at for at, message in enumerate(messages) if message.get("role") not in SYSTEM_ROLES)
     return next(others, len(messages))
 
 

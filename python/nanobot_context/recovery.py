@@ -28,6 +28,7 @@ from nanobot_context._core import (
     get_output_limit,
 )
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
+from nanobot_context.history import SYSTEM_ROLES, system_messages
 from nanobot_context.overflow import Usage, is_empty
 from nanobot_context.settings import Settings
 
@@ -246,14 +247,13 @@ def _bytes_of(messages: list[Message]) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
-_SYSTEM = ("system", "developer")
 _FIXED_STEPS = 64
 
 
 def never_cut(messages: list[Message]) -> list[Message]:
     """Return those of `messages` that are never cut: of the system, and the last of the user."""
     last = next((m for m in reversed(messages) if m.get("role") == "user"), None)
-    return [m for m in messages if m is last or m.get("role") in _SYSTEM]
+    return [m for m in messages if m is last or m.get("role") in SYSTEM_ROLES]
 
 
 # What carries a model's reasoning, in plain text or signed.
@@ -333,7 +333,7 @@ class Room:
         """
         if self.max_output_tokens is None or self._leaves_all:
             return self.max_output_tokens
-        system = [m for m in self.messages if m.get("role") in _SYSTEM]
+        system = system_messages(self.messages)
         step = max(self.window_tokens // _FIXED_STEPS, 1)
         fixed = in_steps(count_tokens(system, self.model, tools=self.tools), step)
         return answer_reserve(max(self.window_tokens - fixed, 0), self.max_output_tokens)

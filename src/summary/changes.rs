@@ -38,8 +38,8 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
         let is_look = || command(arguments).is_some_and(|command| only_looks(&command));
         let is_change = effect.is_changing() && !(effect == Effect::RunsCommand && is_look());
         is_change.then(|| {
-            let result = following.iter().take_while(|message| is_result(message));
-            let result = result.into_iter().find(|result| answers(result, call)).map(said);
+            let mut results = following.iter().take_while(|message| is_result(message));
+            let result = results.find(|result| answers(result, call)).map(said);
             let mut line = call_line(name, arguments, result.as_deref());
             if result.is_none() {
                 line.push_str(NO_RESULT);

@@ -156,8 +156,8 @@ impl Letters {
             return Some(Language::Other);
         }
         // A text in one of them has more of its own letters than a Chinese one that quotes a name.
-        let is_japanese = 4 * kana >= han || self.chinese_alone == 0 && 10 * kana >= han;
-        Some(match (is_japanese && kana > 0, 4 * hangul >= han + kana) {
+        let for_each_kana = if self.chinese_alone == 0 { 10 } else { 4 };
+        Some(match (for_each_kana * kana >= han, 4 * hangul >= han + kana) {
             (_, true) => Language::Korean,
             (true, _) => Language::Japanese,
             _ => Language::Chinese,

@@ -12,6 +12,7 @@ from nanobot_context.cli import output
 from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord, SentCut
+from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.message_texts import message_text, replaced_by
 from nanobot_context.replay import Replay
 from nanobot_context.report.places import places_of
@@ -182,7 +183,7 @@ def _whys(
         (
             index
             for index, message in enumerate(messages)
-            if index not in left_out and message["role"] not in ("system", "developer")
+            if index not in left_out and message["role"] not in SYSTEM_ROLES
         ),
         0,
     )

@@ -13,6 +13,7 @@ from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
+from nanobot_context.history import system_messages
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
     Attempt,
@@ -311,8 +312,7 @@ class Exchange:
 
     def _system_tokens(self) -> int:
         """Return the tokens of system messages and tool schemas, which every request has."""
-        messages = self.request.messages
-        return self.count([m for m in messages if m.get("role") in ("system", "developer")])
+        return self.count(system_messages(self.request.messages))
 
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""

@@ -19,7 +19,7 @@ from nanobot_context._core import count_tokens, token_bound
 from nanobot_context.events import current_session
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.state_file import REQUESTS, state_file
-from nanobot_context.history import function_of
+from nanobot_context.history import function_of, system_messages
 from nanobot_context.message_texts import kept_spans, message_key, message_text, tool_names
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _SPANS_KEPT = 50
 _TOOLS_KEPT = 5
 _ROLES_KEPT = 2_000
 _LEFT_OUT_CHARS = 2_000
-_SYSTEM = ("system", "developer")
 
 # Tokens of system messages and tool schemas by place and size: what is the same in each request has
 # one number, though no provider reports it by itself.
@@ -452,7 +451,7 @@ class Ended:
         By bytes where to count them would load a vocabulary. What is as long at the same place has
         the number that it had first. With it the largest tools.
         """
-        system = [message for message in self.messages if message.get("role") in _SYSTEM]
+        system = system_messages(self.messages)
         part, whole = (
             token_bound(some, self.model, tools=self.tools) or self._count(some)
             for some in (system, self.messages)

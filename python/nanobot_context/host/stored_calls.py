@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from nanobot_context._core import list_changes
-from nanobot_context.host.stored_summary import mark_of, position, said_at
+from nanobot_context.host.stored_summary import mark_of, position, said_at, take_out
 from nanobot_context.types import Message
 
 CALLS, STATE = "calls", "calls_state"
@@ -42,6 +42,8 @@ class Calls:
 
     def left_out_of(self, history: Sequence[Message]) -> Calls:
         """Return those that `history` does not make."""
+        if not self.newest:
+            return self
         shown = Counter(id_ for _, id_, _ in list_changes(history))
         hidden = []
         for call in reversed(self.newest):
@@ -97,10 +99,8 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
 
 def forget(session: Any) -> None:
     """Take the calls out of the metadata of `session`."""
-    if isinstance(session.metadata, dict):
-        for name in (CALLS, STATE):
-            session.metadata.pop(name, None)
-        vars(session).pop(STATE, None)
+    take_out(session, CALLS, STATE)
+    vars(session).pop(STATE, None)
 
 
 def _read(kept: Any, state: Mapping[str, Any]) -> Calls:

@@ -15,7 +15,7 @@ from typing import Any
 from nanobot_context._core import standing_rules
 from nanobot_context.host.detect import find
 from nanobot_context.host.messages import PUBLIC
-from nanobot_context.host.stored_summary import mark_of, position, said_at
+from nanobot_context.host.stored_summary import mark_of, position, said_at, take_out
 from nanobot_context.message_texts import message_text
 from nanobot_context.types import Message
 
@@ -76,10 +76,8 @@ def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str,
 
 def forget(session: Any) -> None:
     """Take the rules out of the metadata of `session`."""
-    if isinstance(session.metadata, dict):
-        for name in (RULES, STATE):
-            session.metadata.pop(name, None)
-        vars(session).pop(STATE, None)
+    take_out(session, RULES, STATE)
+    vars(session).pop(STATE, None)
 
 
 def said_in(messages: Sequence[Message]) -> Iterator[tuple[Message, str]]:

@@ -87,8 +87,13 @@ def write(session: Any, summary: Summary) -> None:
 
 def forget(session: Any) -> None:
     """Take the summary out of the metadata of `session`."""
+    take_out(session, TEXT, STATE)
+
+
+def take_out(session: Any, *names: str) -> None:
+    """Take what is called so out of the metadata of `session`."""
     if isinstance(session.metadata, dict):
-        for name in (TEXT, STATE):
+        for name in names:
             session.metadata.pop(name, None)
 
 

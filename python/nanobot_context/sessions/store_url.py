@@ -37,12 +37,15 @@ def store_url(store: str | RedisClient, options: Mapping[str, Any] | None) -> st
 
 def _of_client(client: RedisClient, options: dict[str, Any]) -> str:
     pool = getattr(client, "connection_pool", None)
-    known = getattr(pool, "connection_kwargs", None)
-    if not isinstance(known, dict) or "path" in known or not isinstance(_host(known), str):
+    known: Any = getattr(pool, "connection_kwargs", None)
+    # Without a host redis-py's own connections go to this machine, with a path to a socket.
+    is_known = isinstance(known, dict) and "path" not in known
+    host = known.get("host", "localhost") if is_known else None
+    if not isinstance(host, str):
         raise invalid("url", "a URL, or a client of redis-py with a host", client)
     is_encrypted = "SSL" in getattr(getattr(pool, "connection_class", None), "__name__", "")
     login = [quote(known.get(name) or "", safe="") for name in ("username", "password")]
-    host, port, database = _host(known), known.get("port") or 6379, known.get("db") or 0
+    port, database = known.get("port") or 6379, known.get("db") or 0
     if known.get("socket_timeout"):
         options["timeout"] = known["socket_timeout"]
     if is_encrypted and known.get("ssl_ca_certs"):
@@ -50,8 +53,3 @@ def _of_client(client: RedisClient, options: dict[str, Any]) -> str:
     place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     at = f"{login[0]}:{login[1]}@" if any(login) else ""
     return f"redis{'s' if is_encrypted else ''}://{at}{place}/{database}"
-
-
-def _host(known: dict[str, Any]) -> Any:
-    # As redis-py's own connections have it.
-    return known.get("host", "localhost")

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.wire.forms import Form, Messages, Responses
 
 Json = dict[str, Any]
 
 _CLAUDE = ("cache_control", {"type": "ephemeral"})
 _OPENAI = ("prompt_cache_breakpoint", {"mode": "explicit"})
-_SYSTEM = ("system", "developer")
 # Thoughts bear no mark.
 _BEARING = ("text", "input_text", "image", "image_url", "tool_result", "document")
 
@@ -49,7 +49,7 @@ def with_breakpoints(form: Form, body: Json) -> Json:
 
 def _ends(turns: list[Json]) -> Iterator[int]:
     """Yield where a request ended: the system prompt, the one before this one, this one."""
-    system = [at for at, turn in enumerate(turns) if turn.get("role") in _SYSTEM]
+    system = [at for at, turn in enumerate(turns) if turn.get("role") in SYSTEM_ROLES]
     if system and system == list(range(len(system))):
         yield system[-1]
     newest = max((at for at, turn in enumerate(turns) if _is_models(turn)), default=None)
@@ -57,7 +57,7 @@ def _ends(turns: list[Json]) -> Iterator[int]:
         before = (at for at in range(newest, -1, -1) if not _is_models(turns[at]))
         if (at := next(before, None)) is not None and at not in system:
             yield at
-    if turns and newest != len(turns) - 1 and turns[-1].get("role") not in _SYSTEM:
+    if turns and newest != len(turns) - 1 and turns[-1].get("role") not in SYSTEM_ROLES:
         yield len(turns) - 1
 
 

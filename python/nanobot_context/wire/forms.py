@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.types import Message
 
@@ -20,7 +21,6 @@ Json = dict[str, Any]
 # keys that nobody knows.
 _PART = "_part"
 _THOUGHTS = ("thinking", "redacted_thinking")
-_SYSTEM = ("system", "developer")
 
 
 class Form:
@@ -167,7 +167,9 @@ class Messages(Form):
 
     def _written(self, messages: list[Message]) -> Json:
         written: list[Json] = []
-        for turn in _by_turn(m for m in messages if _PART in m or m.get("role") not in _SYSTEM):
+        for turn in _by_turn(
+            m for m in messages if _PART in m or m.get("role") not in SYSTEM_ROLES
+        ):
             number = turn[0].get(_PART)
             part = {} if number is None else self._parts[number]
             is_same = all(id(one) in self._known for one in turn)

@@ -47,6 +47,16 @@ fn the_prompts_of_the_documents_are_filled_whole() {
             assert_eq!(messages.len(), if has_system { 2 } else { 1 });
         }
     }
+    for language in [Language::Other, Language::Chinese, Language::Japanese, Language::Korean] {
+        for format in [Format::Text, Format::Structured] {
+            let text = |words| Prompt::standard(format, language, Some(words)).messages("a", None)[0].1.clone();
+            // Without a limit nothing is said of one: no words without their number.
+            for limit in ["words", "字以内", "文字以内", "자 이내"] {
+                assert!(!text(0).contains(limit), "{limit}: {}", text(0));
+            }
+            assert!(text(77).contains("77"), "{}", text(77));
+        }
+    }
     let text = |language| Prompt::standard(Format::Text, language, None).messages("a", None)[0].1.clone();
     assert!(text(Language::Other).contains("under 200 words"));
     assert!(text(Language::Chinese).contains("500 字以内"));
