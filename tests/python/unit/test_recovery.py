@@ -624,3 +624,36 @@ def test_after_a_refusal_the_model_knows_what_it_did(
     assert said == DONE
     assert agent.ran == [*COMMANDS, *PATHS]
     assert agent.refusals == (0 if told is None else 1)
+
+
+@pytest.mark.parametrize("said", ["{limit} tokens ({used} in the messages)", "{limit} tokens"])
+@pytest.mark.parametrize("counts", [0.9, 0.95, 1.0, 1.1], ids=lambda counts: f"{counts:.0%} counted")
+@pytest.mark.parametrize("left", [350, 500, 800])
+def test_a_system_prompt_that_nearly_fills_the_window_leaves_room_for_a_rule_and_a_call(
+    said: str, counts: float, left: int
+) -> None:
+    sentence = "The assistant keeps files in order and reports what it has changed. "
+    tokens = count_tokens([{"role": "system", "content": sentence * 10}]) / 10
+    system = {"role": "system", "content": sentence * int((8_192 - left) / tokens / counts)}
+    paid = {"name": "pay", "arguments": '{"to": "Bob", "amount": 5}'}
+    messages: list[Message] = [
+        system,
+        {"role": "user", "content": "Call me Captain from now on."},
+        *conversation(20, 300)[1:-1],
+        {"role": "user", "content": "Pay Bob, then tell me the state."},
+        {"role": "assistant", "tool_calls": [{"id": "p", "type": "function", "function": paid}]},
+        {"role": "tool", "tool_call_id": "p", "content": "paid: PAY-77\n" + "ok line\n" * 300},
+    ]
+    sent: list[str] = []
+
+    def chat(messages: list[Message], *, max_tokens: int | None) -> str:
+        sent.append(str(messages))
+        used = int(count_tokens(messages) * counts)
+        if used + (max_tokens or 0) <= 8_192:
+            return "fine"
+        length = said.format(limit=8_192, used=used)
+        raise refused(f"This model's maximum context length is {length}. Shorten the messages.")
+
+    assert call_with_recovery_sync(chat, messages, context_window=128_000, max_output_tokens=1_024)
+    assert len(sent) <= 3
+    assert all(fact in sent[-1] for fact in ("Captain", "pay", "Bob", "PAY-77"))
