@@ -13,7 +13,6 @@ from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
-from nanobot_context.history import system_messages
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
     Attempt,
@@ -310,10 +309,6 @@ class Exchange:
             tools=request.tools,
         )
 
-    def _system_tokens(self) -> int:
-        """Return the tokens of system messages and tool schemas, which every request has."""
-        return self.count(system_messages(self.request.messages))
-
     def _refusal(self, response: Any) -> Overflow | None:
         """Return the overflow that a response reports. Only an error's text is read, no answer."""
         reason = getattr(response, "finish_reason", None)
@@ -367,7 +362,7 @@ class Exchange:
         ):
             overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
         is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
-        if is_cut and theirs * 2 < self._system_tokens():
+        if is_cut and theirs * 2 < request.fixed_tokens():
             # No window is so small: what was reported is not what was read.
             overflow = is_cut = None
         if is_cut:

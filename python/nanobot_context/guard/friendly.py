@@ -15,6 +15,13 @@ _CONVERSATION = {
     False: "The conversation is too long for the model, even after automatic compression. "
     "Send {command} to clear the session, then try again.",
 }
+_WINDOW = {
+    True: "模型的上下文窗口太小：系统提示和工具定义就已占满，清空会话也无济于事。"
+    "请换用窗口更大的模型，或调大本地服务器的上下文长度。",
+    False: "The model's context window is too small: system prompt and tools alone fill it, and a "
+    "new session does not help. Use a model with a larger window, or start the local server with a "
+    "larger context.",
+}
 _MESSAGE = {
     True: "这条消息过长，超出模型限制。请缩短或拆分后重新发送。",
     False: "This message is too long for the model. Shorten it or split it, then send it again.",
@@ -29,6 +36,11 @@ _SUBAGENT = {
 def conversation_too_long(messages: Sequence[Any], command: str) -> str:
     """Return the answer for a conversation that cannot be sent; `command` clears the session."""
     return _CONVERSATION[is_chinese(messages)].format(command=command)
+
+
+def window_too_small(messages: Sequence[Any]) -> str:
+    """Return the answer where what nanobot sends with every request is too long."""
+    return _WINDOW[is_chinese(messages)]
 
 
 def message_too_long(messages: Sequence[Any]) -> str:

@@ -13,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nanobot_context._core import MIN_OUTPUT_TOKENS
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import friendly, log
 from nanobot_context.guard.exchange import protected
@@ -90,6 +91,11 @@ class Guard:
     def _friendly_response(self, request: Request, error: ContextOverflowError) -> Any:
         if max(error.parts, key=lambda name: error.parts[name], default="") == "last_user":
             return self.error_response(friendly.message_too_long(request.messages))
+        window_tokens = self.fitter.window(request).tokens
+        stated_tokens = error.limit_tokens or window_tokens
+        left = min(window_tokens, stated_tokens) - request.fixed_tokens()
+        if left < MIN_OUTPUT_TOKENS:
+            return self.error_response(friendly.window_too_small(request.messages))
         return self.error_response(
             friendly.conversation_too_long(request.messages, self.clear_command)
         )

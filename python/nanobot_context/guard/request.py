@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nanobot_context._core import count_tokens
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.record import Trace
+from nanobot_context.history import system_messages
 from nanobot_context.host.config import address_of
 
 Message = dict[str, Any]
@@ -74,6 +76,10 @@ class Request:
     def goes_on(self, messages: list[Message]) -> bool:
         """Return whether the provider gets the state instead of `messages`."""
         return self.state is not None and messages is self.messages
+
+    def fixed_tokens(self) -> int:
+        """Return the tokens of system messages and tool schemas, which every request has."""
+        return count_tokens(system_messages(self.messages), self.model, tools=self.tools)
 
     @property
     def provider(self) -> str:

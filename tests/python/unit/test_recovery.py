@@ -627,7 +627,9 @@ def test_after_a_refusal_the_model_knows_what_it_did(
 
 
 @pytest.mark.parametrize("said", ["{limit} tokens ({used} in the messages)", "{limit} tokens"])
-@pytest.mark.parametrize("counts", [0.9, 0.95, 1.0, 1.1], ids=lambda counts: f"{counts:.0%} counted")
+@pytest.mark.parametrize(
+    "counts", [0.9, 0.95, 1.0, 1.1], ids=lambda counts: f"{counts:.0%} counted"
+)
 @pytest.mark.parametrize("left", [350, 500, 800])
 def test_a_system_prompt_that_nearly_fills_the_window_leaves_room_for_a_rule_and_a_call(
     said: str, counts: float, left: int

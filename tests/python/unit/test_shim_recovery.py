@@ -115,6 +115,35 @@ def test_a_chinese_conversation_gets_the_chinese_text(
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("Hello.", "context window is too small"), ("你好，请看一下。", "上下文窗口太小")],
+)
+@pytest.mark.parametrize(
+    "refusal",
+    ["This model's maximum context length is 4096 tokens.", "Error: context_length_exceeded"],
+)
+def test_a_window_that_the_system_prompt_fills_is_named_as_the_cause(
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    said: str,
+    expected: str,
+    refusal: str,
+) -> None:
+    install(classes)
+    system = "Answer in full sentences. " * 1_200
+    messages: list[Message] = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": said},
+    ]
+    script = Script(*[error(refusal)] * 4)
+    response = call(make_provider(classes, script), messages=messages)
+    assert response.finish_reason == "error"
+    assert expected in response.content
+    assert "/new" not in response.content
+    assert not any(char.isdigit() for char in response.content)
+
+
 OUTPUT_CAP = error("Error: Range of max_tokens should be [1, 1024]")
 
 
