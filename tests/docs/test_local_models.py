@@ -10,7 +10,7 @@ from server import ModelServer
 
 from .reader import Reader, set_up_nanobot
 
-TOO_SMALL = "The conversation is too long for the model"
+TOO_SMALL = "The model's context window is too small"
 ROW = "GET /orders/"
 
 
