@@ -14,6 +14,7 @@ use crate::tools::Effect;
 
 use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
+use super::fit::own_words::{LITTLE, OFTEN};
 use super::protection::{Protection, Tier};
 
 /// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
@@ -71,6 +72,8 @@ impl Documents {
         let messages = draft.entries.len();
         let newest = protection.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
         let mut candidates = candidates.iter().peekable();
+        let Users { said, holds_usually } = Users::of(draft, protection);
+        let mut said = said.into_iter();
         for (position, group) in protection.groups.iter().enumerate() {
             let tier = protection.tiers[position];
             let mut frame = Frame {
@@ -94,12 +97,12 @@ impl Documents {
                     frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
                     let text = draft.text(index, i);
                     let author = author(piece, entry);
-                    let may_claim = tier.is_some() && author == Some(Author::User) && !is_notes(text);
-                    let Said { claims, typed_bytes } = if may_claim { said(text) } else { Said::default() };
+                    let is_said = is_said(tier, author, text);
+                    let Said { claims, typed_bytes } = if is_said { said.next() } else { None }.unwrap_or_default();
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());
                     let place = Place { entry: index, piece: i, block };
-                    let cuts = cuts(text, &claims);
+                    let cuts = if holds_usually { Vec::new() } else { cuts(text, &claims) };
                     this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
                         claim,
                         group: position,
@@ -146,6 +149,48 @@ impl Documents {
         }
         this
     }
+}
+
+/// What the user says in all of a conversation that may go.
+struct Users {
+    /// By text, in order.
+    said: Vec<Said>,
+    /// The user says much, and often what holds from then on: as in a talk among several, where such a sentence is no rule.
+    holds_usually: bool,
+}
+
+impl Users {
+    fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
+        let (mut texts, mut all, mut typed, mut held) = (Vec::new(), 0, 0, 0);
+        for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
+            for index in (group.start..group.end).filter(|&index| draft.entries[index].dropped.is_none()) {
+                let entry = &draft.entries[index];
+                for (i, piece) in entry.pieces.iter().enumerate() {
+                    let text = draft.text(index, i);
+                    all += text.len();
+                    if is_said(*tier, author(piece, entry), text) {
+                        let said = said(text);
+                        typed += said.typed_bytes;
+                        held += holding(&said.claims).map(|at| at.len()).sum::<usize>();
+                        texts.push(said);
+                    }
+                }
+            }
+        }
+        let share = |part: usize, whole: usize| float(part as u64) / float(whole.max(1) as u64);
+        let holds_usually = share(typed, all) > LITTLE && share(held, typed) > OFTEN;
+        Self { said: texts, holds_usually }
+    }
+}
+
+/// Returns whether a text is what the user says.
+fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
+    tier.is_some() && author == Some(Author::User) && !is_notes(text)
+}
+
+/// Returns where the sentences are that hold from then on.
+fn holding(claims: &[(Claim, Range<usize>)]) -> impl Iterator<Item = &Range<usize>> {
+    claims.iter().filter(|(claim, _)| *claim >= Claim::Brief).map(|(_, at)| at)
 }
 
 /// Returns how much the request is about what a message names.
@@ -196,8 +241,7 @@ fn cuts(text: &str, claims: &[(Claim, Range<usize>)]) -> Vec<usize> {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
         if text[..at].ends_with('\n') && is_fence(line) { at + line.len() } else { at }
     };
-    let held = claims.iter().filter(|(claim, _)| *claim >= Claim::Brief);
-    let mut cuts: Vec<usize> = held.flat_map(|(_, at)| [first(at.start), last(at.end)]).collect();
+    let mut cuts: Vec<usize> = holding(claims).flat_map(|at| [first(at.start), last(at.end)]).collect();
     // Between two sentences there may be one fence.
     cuts.sort_unstable();
     cuts.dedup();

@@ -6,7 +6,7 @@
 
 mod earlier;
 mod ledger;
-mod own_words;
+pub(super) mod own_words;
 
 use std::sync::Arc;
 

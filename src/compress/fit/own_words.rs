@@ -23,11 +23,11 @@ const FEW_TOKENS: f32 = 320.0;
 const FEW_OF_ROOM: f32 = 0.1;
 const MOST_FOR_FEW: f32 = 0.85;
 /// Share of what the user says from which on claims are usual.
-const OFTEN: f32 = 0.03;
+pub(in crate::compress) const OFTEN: f32 = 0.03;
 
 /// Who types no more than this share of a conversation says little: all of it comes before anything else is weighed, up to a
 /// share of the room; of a conversation in which much is done by calls, up to a smaller one.
-const LITTLE: f32 = 0.25;
+pub(in crate::compress) const LITTLE: f32 = 0.25;
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
@@ -81,19 +81,25 @@ impl Fit<'_, '_, '_> {
             (OFTEN_SHARE, 1)
         };
         let (mut seen, mut claimed) = (HashSet::new(), 0.0);
+        let all_claimed: f32 = pins.iter().filter(|pin| pin.claim != Claim::Told).map(|pin| pin.tokens).sum();
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
             // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
             let of_claim = pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
-            claimed = if claim == Claim::Brief { of_claim } else { claimed + of_claim };
+            claimed = match claim {
+                Claim::Brief if says_little => of_claim,
+                Claim::Brief => all_claimed,
+                _ => claimed + of_claim,
+            };
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
             let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
+            // In a talk in which much holds, none of it is a rule.
+            let few = if says_little || claimed < said * OFTEN { few } else { start };
             let limit = match claim {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),
                 Claim::Brief if says_little => pinned.max(room(own_share)),
-                Claim::Brief | Claim::Wish if of_claim < said * OFTEN => pinned.max(few),
-                Claim::Brief | Claim::Wish => pinned,
-                Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait => pinned.max(few),
+                Claim::Brief | Claim::Wish if of_claim >= said * OFTEN => pinned,
+                Claim::Brief | Claim::Wish | Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait => pinned.max(few),
             };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
                 if !seen.insert(&pin.normal) {
