@@ -72,6 +72,8 @@ pub struct Limits {
     pub max_assistant_message_chars: usize,
     /// Share of the window that a request has after [`emergency`], at most.
     pub emergency_ratio: f64,
+    /// Tokens that the provider takes for each message beside those that are counted here.
+    pub message_overhead_tokens: u32,
     /// Patterns of files' names whose last read stays whole.
     pub pinned: Arc<[String]>,
 }
@@ -87,6 +89,7 @@ impl Default for Limits {
             max_user_message_chars: 30_000,
             max_assistant_message_chars: 20_000,
             emergency_ratio: 0.6,
+            message_overhead_tokens: 0,
             pinned: Arc::default(),
         }
     }
@@ -117,7 +120,7 @@ impl<'r> Request<'r> {
 
     /// Returns the counter for the model.
     pub fn counter(&self) -> TokenCounter {
-        TokenCounter::new(self.model)
+        TokenCounter::new(self.model).with_overhead(self.limits.message_overhead_tokens)
     }
 
     /// Returns the tokens that messages and tool schemas may have: the window less the reserve for the answer, which is

@@ -202,6 +202,7 @@ class Compressor:
         *,
         context_window: int | None = None,
         max_output_tokens: int | None = None,
+        message_overhead_tokens: int | None = None,
     ) -> list[Message]: ...
     def emergency(self, messages: _Messages) -> list[Message]: ...
 

@@ -55,7 +55,10 @@ class _Fitter(Fitter):
         if compressor is None:
             return self.compressed_to(request, given, window.tokens, max_tokens), 0
         messages = compressor.compress(
-            given, context_window=window.tokens, max_output_tokens=max_tokens
+            given,
+            context_window=window.tokens,
+            max_output_tokens=max_tokens,
+            message_overhead_tokens=self.overhead_tokens(request) or None,
         )
         receipt = compressor.receipt
         request.trace.shortened(given, lambda _: receipt)

@@ -306,6 +306,7 @@ class Room:
 
     Attributes:
         max_output_tokens: The limit for the answer that is asked for; `None` for none.
+        overhead_tokens: What the provider takes for each message beside our count.
     """
 
     messages: list[Message]
@@ -313,6 +314,7 @@ class Room:
     model: str | None
     tools: list[dict[str, Any]] | None
     max_output_tokens: int | None
+    overhead_tokens: int = 0
     _leaves_all: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -320,7 +322,8 @@ class Room:
 
     def _fits(self, messages: list[Message]) -> bool:
         """Return whether the longest answer fits beside `messages`."""
-        budget = max(self.window_tokens - (self.max_output_tokens or 0), 0)
+        taken = (self.max_output_tokens or 0) + self.overhead_tokens * len(messages)
+        budget = max(self.window_tokens - taken, 0)
         return self.max_output_tokens is None or fits(
             messages, budget, self.model, tools=self.tools
         )
@@ -347,7 +350,8 @@ class Room:
         fits_beside = self._leaves_all if sent is self.messages else self._fits(sent)
         if self.max_output_tokens is None or fits_beside:
             return self.max_output_tokens
-        free = self.window_tokens - count_tokens(sent, self.model, tools=self.tools)
+        overhead = self.overhead_tokens * len(sent)
+        free = self.window_tokens - overhead - count_tokens(sent, self.model, tools=self.tools)
         return (
             min(self.max_output_tokens, free)
             if free >= MIN_OUTPUT_TOKENS
@@ -382,7 +386,8 @@ def compress(
         archive=archive,
     )
     most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
-    short, budget = _enough(shorten, messages, window_tokens, model, tools, most)
+    overhead = settings.message_overhead_tokens
+    short, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
     if budget is None:
         return short
     fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
@@ -412,7 +417,9 @@ def receipt_of(
         archive=archive,
     )
     most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
-    _, budget = _enough(compressor.compress, messages, window_tokens, model, tools, most)
+    overhead = settings.message_overhead_tokens
+    shorten = compressor.compress
+    _, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
     if budget is None:
         return compressor.receipt
     fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
@@ -426,6 +433,7 @@ def _enough(
     model: str | None,
     tools: list[dict[str, Any]] | None,
     most: int,
+    overhead_tokens: int,
 ) -> tuple[list[Message], int | None]:
     """Return what `shorten` makes of the messages, and the budget to fit them to in its place.
 
@@ -437,7 +445,7 @@ def _enough(
         return messages, _with_essential(error, window_tokens)
     if is_same(short, messages):
         return short, None
-    least = _essential(messages, window_tokens, model, tools)
+    least = _essential(messages, window_tokens, model, tools, overhead_tokens)
     return short, None if least <= most else least
 
 
@@ -456,9 +464,11 @@ def _essential(
     window_tokens: int,
     model: str | None,
     tools: list[dict[str, Any]] | None,
+    overhead_tokens: int,
 ) -> int:
     """Return the budget that has what is essential beside what is never cut, and a short answer."""
-    needed = count_tokens(never_cut(messages), model, tools=tools)
+    fixed = never_cut(messages)
+    needed = count_tokens(fixed, model, tools=tools) + overhead_tokens * len(fixed)
     return needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)
 
 

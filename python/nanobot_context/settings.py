@@ -226,6 +226,10 @@ class Settings:
     """The same for assistant messages."""
     emergency_ratio: float = _setting(_SHARE, 0.6)
     """Share of the window that an emergency compression stays under."""
+    message_overhead_tokens: int = _setting(_COUNT, 0)
+    """Tokens that the provider takes for each message beside those that are counted here. Where its
+    usage is seen (nanobot, `wrap`, `serve`, `call_with_recovery`) it is learned, and the larger of
+    both counts."""
     pinned: Sequence[str] = _setting(_NAMES, (), hash=False)
     """Files, by name or pattern (`AGENTS.md`, `docs/*.md`), whose last read stays whole when a
     request has to be cut. So does a message of the user with a line that begins with `#pin`."""

@@ -137,8 +137,9 @@ impl Made {
 fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     let mut hash = Digest::default();
     let limits = &request.limits;
-    let family = u64::from(request.counter().family().id);
-    hash.number(family);
+    let (family, overhead_tokens) = request.counter().id();
+    hash.number(family.into());
+    hash.number(overhead_tokens.into());
     for number in [step.at as u64, step.room, request.single_tokens(), request.all_tokens()] {
         hash.number(number);
     }

@@ -122,6 +122,10 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
         let number = whole(&attribute(name)?, &format!("settings.{name}"))?;
         Ok(usize::try_from(number).unwrap_or(usize::MAX))
     };
+    let overhead = || -> PyResult<u32> {
+        let number = whole(&attribute("message_overhead_tokens")?, "settings.message_overhead_tokens")?;
+        Ok(u32::try_from(number).unwrap_or(u32::MAX))
+    };
     Ok(Limits {
         tool_result_soft_limit: ratio("tool_result_soft_limit")?,
         tool_result_hard_limit: ratio("tool_result_hard_limit")?,
@@ -130,6 +134,7 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
         max_user_message_chars: chars("max_user_message_chars")?,
         max_assistant_message_chars: chars("max_assistant_message_chars")?,
         emergency_ratio: ratio("emergency_ratio")?,
+        message_overhead_tokens: overhead()?,
         pinned: pinned(&attribute("pinned")?)?,
     })
 }

@@ -58,19 +58,24 @@ impl Compressor {
 
     /// Return the messages for the next call: see `compress_messages`, which gives the same ones.
     ///
-    /// Remembers the conversation's last cut, so that a call costs what is new. `context_window` and
-    /// `max_output_tokens` stand in place of the compressor's own, as where a provider has refused more.
-    #[pyo3(signature = (messages, *, context_window=None, max_output_tokens=None))]
+    /// Remembers the conversation's last cut, so that a call costs what is new. `context_window`, `max_output_tokens` and
+    /// `message_overhead_tokens` stand in place of the compressor's own, as where a provider has refused more.
+    #[pyo3(signature = (messages, *, context_window=None, max_output_tokens=None, message_overhead_tokens=None))]
     fn compress<'py>(
         &self,
         messages: &Bound<'py, PyAny>,
         context_window: Option<&Bound<'py, PyAny>>,
         max_output_tokens: Option<&Bound<'py, PyAny>>,
+        message_overhead_tokens: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let call = self.call(messages)?;
         let window_tokens = optional_whole(context_window, "context_window")?.unwrap_or(self.context_window);
         let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?.or(self.max_output_tokens);
-        let request = Request { max_output_tokens, ..call.request(window_tokens, self.limits.clone()) };
+        let mut limits = self.limits.clone();
+        if let Some(tokens) = optional_whole(message_overhead_tokens, "message_overhead_tokens")? {
+            limits.message_overhead_tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        }
+        let request = Request { max_output_tokens, ..call.request(window_tokens, limits) };
         let (messages, receipt) = call.compress(&request, Some(&self.cache))?;
         self.keep(receipt);
         Ok(messages)
@@ -103,6 +108,7 @@ impl Compressor {
             max_user_message_chars,
             max_assistant_message_chars,
             emergency_ratio,
+            message_overhead_tokens,
             ref pinned,
         } = this.limits;
         let ratios = [tool_result_soft_limit, tool_result_hard_limit, context_reserve_ratio, emergency_ratio];
@@ -110,7 +116,7 @@ impl Compressor {
         let archive = this.archive.as_ref().map(|archive| archive.object.clone_ref(py));
         let receipt = this.receipt(py);
         let kept = (this.context_window, this.model.clone(), this.tools.clone(), this.max_output_tokens);
-        reduced(slf, (kept, ratios, chars, pinned.to_vec(), archive, receipt))
+        reduced(slf, (kept, ratios, chars, message_overhead_tokens, pinned.to_vec(), archive, receipt))
     }
 
     #[staticmethod]
@@ -118,6 +124,7 @@ impl Compressor {
         kept: (u64, Option<String>, Option<String>, Option<u64>),
         ratios: [f64; 4],
         chars: [usize; 3],
+        message_overhead_tokens: u32,
         pinned: Vec<String>,
         archive: Option<&Bound<'_, PyAny>>,
         receipt: Option<Py<Receipt>>,
@@ -132,6 +139,7 @@ impl Compressor {
             max_user_message_chars,
             max_assistant_message_chars,
             emergency_ratio,
+            message_overhead_tokens,
             pinned: pinned.into(),
         };
         let (context_window, model, tools, max_output_tokens) = kept;

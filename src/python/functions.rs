@@ -124,7 +124,7 @@ impl<'py> Call<'py> {
             };
             match plan {
                 None => {
-                    unchanged::remember(&self.messages, view, counter);
+                    unchanged::remember(&self.messages, view, &request.counter());
                     Ok(None)
                 }
                 Some(plan) => self.carry_out(view, &plan).map(Some),

@@ -28,7 +28,7 @@ static CONVERSATIONS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 /// A conversation that needed nothing.
 struct Known {
     /// The way of counting that the bounds come from.
-    family: u8,
+    counter: (u8, u32),
     messages: Py<PyList>,
     /// What the copy takes, strings included.
     bytes: usize,
@@ -41,7 +41,7 @@ struct Known {
 ///
 /// `false` says nothing: then they must be looked at.
 pub fn is_settled(messages: &Bound<'_, PyList>, counter: &TokenCounter, request: &Request<'_>) -> bool {
-    let Some(mut known) = take(messages, counter.family().id) else { return false };
+    let Some(mut known) = take(messages, counter.id()) else { return false };
     known.follow(messages);
     let is_known = known.extend(messages, counter);
     let settled = is_known && known.bounds.fits(request);
@@ -63,7 +63,7 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
     }
     let (py, bounds) = (messages.py(), Bounds::default());
     let empty = PyList::empty(py).unbind();
-    let mut known = Known { family: counter.family().id, messages: empty, bytes: 0, bounds, others: None };
+    let mut known = Known { counter: counter.id(), messages: empty, bytes: 0, bounds, others: None };
     if known.record(messages, counter) {
         put(py, known);
     }
@@ -73,11 +73,15 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
 ///
 /// Comparing can run the caller's code, which may call in here: no lock is held over it, and what changed meanwhile is
 /// not taken.
-fn take(messages: &Bound<'_, PyList>, family: u8) -> Option<Known> {
+fn take(messages: &Bound<'_, PyList>, counter: (u8, u32)) -> Option<Known> {
     let py = messages.py();
     let lists: Vec<_> = {
         let conversations = CONVERSATIONS.lock_py_attached(py).ok()?;
-        conversations.iter().filter(|known| known.family == family).map(|known| known.messages.clone_ref(py)).collect()
+        conversations
+            .iter()
+            .filter(|known| known.counter == counter)
+            .map(|known| known.messages.clone_ref(py))
+            .collect()
     };
     let (list, count) = lists.iter().find_map(|list| {
         let (list, count) = (list.bind(py), list.bind(py).len());

@@ -64,6 +64,8 @@ pub struct Count {
 #[derive(Debug, Clone, Copy)]
 pub struct TokenCounter {
     family: &'static Family,
+    /// Of each message, beside what is counted of it.
+    overhead_tokens: u32,
 }
 
 impl TokenCounter {
@@ -71,7 +73,18 @@ impl TokenCounter {
     ///
     /// Costs nothing: a vocabulary is loaded by the first count that needs it.
     pub fn new(model: Option<&str>) -> Self {
-        Self { family: Family::of(model) }
+        Self { family: Family::of(model), overhead_tokens: 0 }
+    }
+
+    /// Returns the counter for a provider that takes so many tokens more for each message.
+    #[must_use]
+    pub fn with_overhead(self, overhead_tokens: u32) -> Self {
+        Self { overhead_tokens, ..self }
+    }
+
+    /// Returns what tells this way of counting from others.
+    pub fn id(&self) -> (u8, u32) {
+        (self.family.id, self.overhead_tokens)
     }
 
     /// Returns how this model is counted.
@@ -132,16 +145,16 @@ impl TokenCounter {
     }
 
     /// Returns the tokens of a message's framing and role: what is left when every text is empty.
-    pub fn framing(message: &Message<'_>) -> u64 {
+    pub fn framing(&self, message: &Message<'_>) -> u64 {
         // every role's name is one token in every vocabulary here
         let name = if message.name.is_some() { NAME } else { 0 };
         let calls = message.tool_calls.len() as u64 + u64::from(message.field(Field::FunctionName).is_some());
-        MESSAGE + 1 + name + CALL * calls
+        MESSAGE + 1 + name + CALL * calls + u64::from(self.overhead_tokens)
     }
 
     /// Returns the tokens of one message, framing included.
     pub fn message(&self, message: &Message<'_>) -> u64 {
-        let mut tokens = Self::framing(message);
+        let mut tokens = self.framing(message);
         message.each_text(|text, media| tokens += u64::from(self.known(text, media)));
         tokens
     }
@@ -168,7 +181,7 @@ impl TokenCounter {
             return true;
         }
         for message in messages {
-            let mut needed = Some(Self::framing(message));
+            let mut needed = Some(self.framing(message));
             message.each_text(|text, media| {
                 needed = needed.filter(|needed| *needed <= left).and_then(|needed| {
                     let tokens = match (text.facts().tokens, media) {
@@ -213,7 +226,7 @@ impl TokenCounter {
 
     /// Returns a bound that no count of `message` exceeds, without reading any text of it; `None` where there is none.
     pub fn upper_bound(&self, message: &Message<'_>) -> Option<u64> {
-        let mut bound = Some(Self::framing(message));
+        let mut bound = Some(self.framing(message));
         message.each_text(|text, media| {
             let tokens = match (text.facts().tokens, media) {
                 (Some(tokens), _) => Some(u64::from(tokens)),

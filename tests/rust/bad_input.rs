@@ -64,6 +64,7 @@ fn limits_of_0_and_1_leave_the_promises_standing() {
                 max_user_message_chars: chars,
                 max_assistant_message_chars: chars,
                 emergency_ratio: 1.0 - ratio / 2.0,
+                message_overhead_tokens: 7,
                 pinned: ["*".to_owned()].into(),
             };
             let request = Request { limits, ..request(30_000) };

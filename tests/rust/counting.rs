@@ -196,7 +196,7 @@ proptest! {
         let tokens = counter.prompt(&messages, Some(TOOLS)).tokens;
         prop_assert_eq!(tokens, sum + nanobot_context::tokens::REPLY + counter.tools(TOOLS));
         for (text, message) in texts.iter().zip(&messages) {
-            prop_assert_eq!(counter.message(message), TokenCounter::framing(message) + u64::from(counter.text(text)));
+            prop_assert_eq!(counter.message(message), counter.framing(message) + u64::from(counter.text(text)));
         }
     }
 

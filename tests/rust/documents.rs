@@ -261,7 +261,7 @@ fn lists_of_parts_are_counted_part_by_part() {
     let image = Part::Media(Media::Image { low_detail: true }, "https://example.com/a.png".into());
     let content = Content::Parts(vec![Part::Text(text.into()), image]);
     let message = Message { content, ..Message::empty(Role::User) };
-    assert_eq!(counter.message(&message), TokenCounter::framing(&message) + u64::from(counter.text(text)) + 85);
+    assert_eq!(counter.message(&message), counter.framing(&message) + u64::from(counter.text(text)) + 85);
 }
 
 #[test]

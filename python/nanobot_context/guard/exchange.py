@@ -132,7 +132,7 @@ class Exchange:
             self.request,
             attempt.messages,
             attempt.max_tokens,
-            lambda: self._sent_tokens(attempt, self.count(attempt.messages)),
+            lambda: self._sent_tokens(attempt, self._counted(attempt.messages)),
         )
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
@@ -163,6 +163,10 @@ class Exchange:
         return self._refusal(response) or self._silent(attempt, response)
 
     def count(self, messages: list[Message]) -> int:
+        return self.fitter.count(self.request, messages)
+
+    def _counted(self, messages: list[Message]) -> int:
+        """Return the tokens of a prompt, without what was learned of the provider."""
         return count_tokens(messages, self.request.model, tools=self.request.tools)
 
     def fixed(self) -> int:
@@ -179,7 +183,7 @@ class Exchange:
                     max(max_tokens - reserved, 0),
                     self.request.model,
                     tools=self.request.tools,
-                    settings=self.fitter.settings,
+                    settings=self.fitter.settings_of(self.request),
                     archive=self.fitter.archive_of(self.request),
                 )
             except ContextOverflowError as floor:
@@ -193,10 +197,10 @@ class Exchange:
         return with_reasoning(shorter, []) if is_wanted else shorter
 
     def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        fused("learn from a refusal", lambda: self._learn(refused, attempt, prompt_tokens), None)
+        fused("learn from a refusal", lambda: self._learn(refused, attempt), None)
 
-    def _learn(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        prompt_tokens = self._sent_tokens(attempt, prompt_tokens)
+    def _learn(self, refused: Refused, attempt: Attempt) -> None:
+        prompt_tokens = self._sent_tokens(attempt, self._counted(attempt.messages))
         overflow, request, windows = refused.overflow, self.request, self.fitter.windows
         limit, used = overflow.limit_tokens, overflow.used_tokens
         self.telemetry.overflowed(request, overflow, refused.refusal, prompt_tokens)
@@ -271,7 +275,7 @@ class Exchange:
             bound += state.tokens
         if says_nothing(theirs, bound, window_tokens):
             return None
-        return self._sent_tokens(attempt, self.count(attempt.messages))
+        return self._sent_tokens(attempt, self._counted(attempt.messages))
 
     def _learn_from_answer(self, attempt: Attempt) -> None:
         """Remember what was accepted after more was refused and no limit was stated."""
@@ -281,7 +285,7 @@ class Exchange:
         if self._refused:
             theirs = self._read_tokens
             if not theirs:
-                ours = self._sent_tokens(attempt, self.count(attempt.messages))
+                ours = self._sent_tokens(attempt, self._counted(attempt.messages))
                 theirs = self.fitter.theirs(request, attempt.messages, ours)
             least = self.fitter.window_for(theirs, attempt.max_tokens)
             most = assumed = min(refused.prompt_tokens for refused in self._refused)
@@ -349,7 +353,7 @@ class Exchange:
             request.model, theirs, length, request.endpoint
         )
         if no_more and ours is None and not request.goes_on(attempt.messages):
-            ours = self.count(attempt.messages)
+            ours = self._counted(attempt.messages)
         # A server that goes by length alone reports less than half of dense text, and cuts nothing.
         if could_cut and ours and theirs < ours and theirs < length:
             usage = replace(usage, counted_tokens=ours)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,13 @@ if TYPE_CHECKING:
 _LEAST_RESERVE = 128
 
 
+@functools.lru_cache(maxsize=64)
+def _with_overhead(settings: Settings, overhead_tokens: int) -> Settings:
+    if overhead_tokens == settings.message_overhead_tokens:
+        return settings
+    return replace(settings, message_overhead_tokens=overhead_tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class Fitter:
     """Makes requests fit with one set of settings.
@@ -68,7 +76,7 @@ class Fitter:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return Attempt(self._wanted(request, request.messages), max_tokens), 0
-        room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
+        room = self._room(request, window, max_tokens)
         reserve = room.reserve()
         request.trace.answer_tokens = kept_free(window.tokens, reserve, self.settings)
         messages, budget = self.compressed(request, window, reserve)
@@ -126,7 +134,7 @@ class Fitter:
         options: dict[str, Any] = {
             "tools": request.tools,
             "max_output_tokens": max_tokens,
-            "settings": self.settings,
+            "settings": self.settings_of(request),
             "archive": self.archive_of(request),
         }
         shorter = compress(messages, window_tokens, request.model, **options)
@@ -149,7 +157,7 @@ class Fitter:
                 budget - min(reserved, ESSENTIAL_TOKENS),
                 request.model,
                 tools=request.tools,
-                settings=self.settings,
+                settings=self.settings_of(request),
                 archive=self.archive_of(request),
             )
             request.trace.shortened(messages, lambda _: reduced.receipt)
@@ -194,7 +202,7 @@ class Fitter:
             return restore_reflections(shorter, reflection)
         lifted, asked = lift_prompts(request.messages, self.prompts)
         if asked:
-            is_whole = fits(request.messages, budget, request.model, tools=request.tools)
+            is_whole = self.fits(request, request.messages, budget)
             prompts = [] if is_whole else [prompt for _, prompt in asked]
             shorter = shorten(lifted, count_tokens(prompts, request.model) if prompts else 0)
             if is_same(shorter, lifted):
@@ -207,7 +215,7 @@ class Fitter:
                 raise
 
             def is_short(messages: list[Message]) -> bool:
-                return fits(messages, budget, request.model, tools=request.tools)
+                return self.fits(request, messages, budget)
 
             shortened = shorten_consolidation(request.messages, is_short)
             if shortened is None:
@@ -220,6 +228,35 @@ class Fitter:
         """Return the messages without those that nanobot says in the user's name."""
         lifted, reflection = lift_reflections(request.messages)
         return lifted if reflection else lift_prompts(request.messages, self.prompts)[0]
+
+    def overhead_tokens(self, request: Request) -> int:
+        """Return what the provider takes for each message beside our count."""
+        learned = self.windows.overhead_tokens(request.model, request.messages, request.endpoint)
+        return max(learned, self.settings.message_overhead_tokens)
+
+    def settings_of(self, request: Request) -> Settings:
+        """Return the settings, with what was learned of the provider."""
+        return _with_overhead(self.settings, self.overhead_tokens(request))
+
+    def count(self, request: Request, messages: list[Message]) -> int:
+        """Return the tokens of a prompt of `messages`, with what the provider takes for each."""
+        overhead = self.overhead_tokens(request) * len(messages)
+        return count_tokens(messages, request.model, tools=request.tools) + overhead
+
+    def fits(self, request: Request, messages: list[Message], budget: int) -> bool:
+        """Return whether a prompt of `messages` has at most `budget` tokens, counted like that."""
+        left = max(budget - self.overhead_tokens(request) * len(messages), 0)
+        return fits(messages, left, request.model, tools=request.tools)
+
+    def _room(self, request: Request, window: Window, max_tokens: int | None) -> Room:
+        return Room(
+            request.messages,
+            window.tokens,
+            request.model,
+            request.tools,
+            max_tokens,
+            self.overhead_tokens(request),
+        )
 
     def archive_of(self, request: Request) -> Archive | None:
         """Return where originals of the request's tool results are kept."""
@@ -267,7 +304,7 @@ class Fitter:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return 0
-        room = Room(request.messages, window.tokens, request.model, request.tools, max_tokens)
+        room = self._room(request, window, max_tokens)
         return kept_free(window.tokens, room.reserve(), self.settings)
 
     def output_limit(self, request: Request) -> int | None:

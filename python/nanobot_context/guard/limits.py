@@ -47,6 +47,9 @@ _LEAST_OUTPUT = 256
 _GROWN = 1.25
 # Tokens by which what each request has may seem to move: every change makes a budget anew.
 _FIXED_MOVES = 256
+# A count that is so near to what was expected, and not above it, is explained. Framing, text and
+# what each request has explain the same counts in more than one way: another one moves each cut.
+_EXPLAINED = 0.85
 
 
 # Another process holds the lock for as long as it writes a small file. A quarter of a second of a
@@ -249,15 +252,13 @@ class ProviderLimits:
         lesson = self._own(name)
         counts = self._counts.setdefault(name, deque(maxlen=COUNTS_KEPT))
         counts.append((script, ours, messages, theirs))
-        sizes = [one[1:] for one in counts]
-        framing = framing_of(sizes)
         before, again = lesson.ratios, [counts[-1]]
         known = before[script].used if script in before else 1.0
-        if framing is None or abs(framing - lesson.framing_tokens) <= 1:
-            framing = lesson.framing_tokens
-        fixed = fixed_of(sizes, framing)
-        if fixed is None or abs(fixed - lesson.fixed_tokens) <= _FIXED_MOVES:
-            fixed = lesson.fixed_tokens
+        expected = known * ours + lesson.framing_tokens * messages + lesson.fixed_tokens
+        framing, fixed = lesson.framing_tokens, lesson.fixed_tokens
+        is_explained = expected * _EXPLAINED <= theirs <= expected
+        if not (is_explained and (framing or fixed)):
+            framing, fixed = _explained(counts, lesson)
         if (framing, fixed) != (lesson.framing_tokens, lesson.fixed_tokens):
             # What was taken for tokens of text, or the other way round.
             lesson.framing_tokens, lesson.fixed_tokens = framing, fixed
@@ -345,6 +346,18 @@ def learned_file(config: Path) -> Path:
 def _tell(name: str, what: str, value: float, script: str | None = None) -> None:
     if is_wanted(LearnedEvent):
         emit(LearnedEvent(model=name, what=what, value=value, script=script))
+
+
+def _explained(counts: Sequence[tuple[str, int, int, int]], lesson: Lesson) -> tuple[int, int]:
+    """Return the tokens of framing and of each request by `counts`; without news as in `lesson`."""
+    sizes = [one[1:] for one in counts]
+    framing = framing_of(sizes)
+    if framing is None or abs(framing - lesson.framing_tokens) <= 1:
+        framing = lesson.framing_tokens
+    fixed = fixed_of(sizes, framing)
+    if fixed is None or abs(fixed - lesson.fixed_tokens) <= _FIXED_MOVES:
+        fixed = lesson.fixed_tokens
+    return framing, fixed
 
 
 def _read(file: Path) -> dict[str, Lesson]:

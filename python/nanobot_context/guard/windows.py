@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +27,11 @@ _MOST_UNWRITTEN = 200_000
 # What messages take beside their text, and text that the provider has not counted yet, grow by this
 # share of the window at a time: a window that changes with every request would move every cut.
 _NEW_STEPS = 16
+# A conversation's window is taken for larger when it is by so much. So many are remembered, and by
+# so many characters that the user began with.
+_GROWS = 1.15
+_REMEMBERED = 512
+_FIRST_CHARS = 256
 # A prompt that is so many tokens longer than another, by its length alone, has more of them.
 _LONGER = 48
 
@@ -59,6 +65,7 @@ class WindowResolver:
     told: Told = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
     _counted: defaultdict[str, Counted] = field(default_factory=lambda: defaultdict(Counted))
+    _steady: dict[tuple[str, int | str, str], int] = field(default_factory=dict)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -163,22 +170,55 @@ class WindowResolver:
         # What nothing is known of yet is taken for the worst.
         return used.get(prevailing_script(messages), max(1.0, *used.values()))
 
+    def overhead_tokens(self, model: str | None, messages: list[Any], endpoint: str = "") -> int:
+        """Return what the provider takes for each message beside our count, as we count."""
+        name = name_of(model, endpoint)
+        framing = self.learned.of(name).framing_tokens
+        if not framing:
+            return 0
+        overhead = math.ceil(framing / self.ratio(model, messages, endpoint))
+        conversation = (name, "overhead", _first_words(messages))
+        return self._steady_as(conversation, overhead, lambda had: overhead <= had)
+
     def in_ours(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
     ) -> int:
         """Return how many tokens by our count the provider counts as `tokens` of `messages`.
 
+        What it takes for each message is apart: see `overhead_tokens`. Each conversation keeps what
+        it had until that is too much, or far less than it could be: as the ratio moves, or what
+        comes is counted for the first time, every cut would move with it.
+
         Where it counts fewer than we do, a text that it has not counted yet is taken as we count
         it: no ratio says what will be in it.
         """
+        ours = self._in_ours_now(tokens, model, messages, endpoint)
+        conversation = (name_of(model, endpoint), tokens, _first_words(messages))
+        return self._steady_as(conversation, ours, lambda had: had <= ours)
+
+    @alone
+    def _steady_as(
+        self, key: tuple[str, int | str, str], tokens: int, is_safe: Callable[[int], bool]
+    ) -> int:
+        """Return what was returned for `key` before, as long as that is safe and near `tokens`."""
+        had = self._steady.pop(key, tokens)
+        if is_safe(had) and max(had, tokens) <= min(had, tokens) * _GROWS:
+            tokens = had
+        self._steady[key] = tokens
+        if len(self._steady) > _REMEMBERED:
+            del self._steady[next(iter(self._steady))]
+        return tokens
+
+    def _in_ours_now(
+        self, tokens: int, model: str | None, messages: list[Any], endpoint: str
+    ) -> int:
         name = name_of(model, endpoint)
         ratio = self.ratio(model, messages, endpoint)
         step = max(tokens // _NEW_STEPS, 1)
-        lesson = self.learned.of(name)
-        framing = lesson.framing_tokens * len(messages)
-        left = max(tokens - in_steps(framing, step) - lesson.fixed_tokens, 0)
+        # 0 says that no window is known.
+        left = max(tokens - self.learned.of(name).fixed_tokens, min(tokens, 1))
         if ratio >= 1.0:
-            return int(left / ratio)
+            return max(int(left / ratio), min(left, 1))
         new = self._counted[name].new(messages)
         tokens_of_new = count_tokens(new, model) if new else 0
         uncounted = min(in_steps(tokens_of_new, step), left)
@@ -301,6 +341,12 @@ class WindowResolver:
             if re.sub(r"[-.]", "_", prefix.lower()) not in self.provider_prefixes:
                 return
             yield model
+
+
+def _first_words(messages: list[Any]) -> str:
+    """Return what tells a conversation from others: what the user began with."""
+    said = (m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user")
+    return str(next(said, ""))[:_FIRST_CHARS]
 
 
 def _size(window: Window) -> int:

@@ -22,6 +22,8 @@ const OFTEN_SHARE: f32 = 0.04;
 const FEW_TOKENS: f32 = 320.0;
 const FEW_OF_ROOM: f32 = 0.1;
 const MOST_FOR_FEW: f32 = 0.85;
+/// The same in a talk in which much holds.
+const FEWEST: f32 = 96.0;
 /// Share of what the user says from which on claims are usual.
 pub(in crate::compress) const OFTEN: f32 = 0.03;
 
@@ -63,7 +65,9 @@ impl Fit<'_, '_, '_> {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
         // However little the user says, so few tokens are kept of what holds from then on.
-        let few = start + self.few_tokens().min((self.room - start) * MOST_FOR_FEW);
+        let most_for_few = (self.room - start) * MOST_FOR_FEW;
+        let few = start + self.few_tokens().min(most_for_few);
+        let fewest = start + FEWEST.min(most_for_few);
         let requests = self.requests(typed);
         let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
         let is_talk = |group| Protection::is_talk(self.draft, group);
@@ -92,8 +96,8 @@ impl Fit<'_, '_, '_> {
             };
             let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
             let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
-            // In a talk in which much holds, none of it is a rule.
-            let few = if says_little || claimed < said * OFTEN { few } else { start };
+            // In a talk in which much holds, hardly any of it is a rule.
+            let few = if says_little || claimed < said * OFTEN { few } else { fewest };
             let limit = match claim {
                 Claim::Told if !says_little => continue,
                 Claim::Told => room(own_share),

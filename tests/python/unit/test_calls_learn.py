@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+import random
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +276,57 @@ def test_calls_are_recorded_beside_nanobots_requests(
         assert record.is_shortened
         assert record.cut_messages == len(record.cuts) > 0
         assert record.tokens_after < record.tokens_before
+
+
+COUNTS: dict[str, Callable[[list[Any]], int]] = {
+    "as here": lambda messages: count_tokens(messages, "my-model"),
+    "15 % more": lambda messages: count_tokens(messages, "my-model") * 23 // 20,
+    "a quarter less": lambda messages: count_tokens(messages, "my-model") * 3 // 4,
+    "six a message more": lambda messages: count_tokens(messages, "my-model") + 6 * len(messages),
+    "another vocabulary": lambda messages: count_tokens(messages, "qwen3-8b"),
+    "by length": lambda messages: len(json.dumps(messages, ensure_ascii=False)) // 3,
+}
+WORDS = (
+    *("alpha", "beta", "gamma", "中文", "日志", "错误", '{"k":', "17}"),
+    *("https://x.y/z", "0xdeadbeef", "return", "naïve"),
+)
+
+
+@pytest.mark.parametrize("counted", COUNTS)
+@pytest.mark.parametrize("calls", [False, True], ids=["talk", "calls"])
+def test_however_a_provider_counts_its_cache_holds_and_nothing_is_refused(
+    counted: str, calls: bool
+) -> None:
+    window, words = 8_000, random.Random(5)
+    sent: list[tuple[int, list[Any]]] = []
+
+    def chat(messages: list[Any], *, max_tokens: int | None) -> dict[str, Any]:
+        tokens = COUNTS[counted](messages)
+        assert tokens <= window
+        sent.append((tokens, messages))
+        usage = {"prompt_tokens": tokens, "completion_tokens": 5}
+        choice = {"message": {"role": "assistant", "content": "."}, "finish_reason": "stop"}
+        return {"choices": [choice], "usage": usage}
+
+    def text(length: int) -> str:
+        return " ".join(words.choice(WORDS) for _ in range(length))
+
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You help."}]
+    for turn in range(120):
+        messages.append({"role": "user", "content": f"Item {turn}? {text(2 if calls else 40)}"})
+        if calls:
+            function = {"name": "read", "arguments": f'{{"item": {turn}}}'}
+            call = {"id": f"c{turn}", "type": "function", "function": function}
+            messages += [
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": f"c{turn}", "content": text(80)},
+            ]
+        call_with_recovery_sync(
+            chat, messages, context_window=window, model="my-model", endpoint=counted
+        )
+        messages.append({"role": "assistant", "content": f"Fine. {text(2 if calls else 40)}"})
+    changed = sum(after[: len(before)] != before for (_, before), (_, after) in pairwise(sent))
+    # Counted as here, it changes 7 and 11 times.
+    assert changed <= (18 if calls else 12)
+    later = [tokens / window for tokens, _ in sent[60:]]
+    assert sum(later) / len(later) > 0.5, "the room is used"

@@ -4,15 +4,42 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from typing import Any
 
 import pytest
 
-from nanobot_context import Compressor, InvalidArgumentError, compress_messages, count_tokens
+from nanobot_context import (
+    Compressor,
+    InvalidArgumentError,
+    Settings,
+    compress_messages,
+    count_tokens,
+)
 
 Message = dict[str, Any]
 WINDOW = 12_000
 BUDGET = WINDOW * 85 // 100
+
+
+@pytest.mark.parametrize("overhead", [0, 6, 40])
+def test_what_the_provider_takes_for_each_message_counts_of_those_that_are_sent(
+    overhead: int,
+) -> None:
+    messages: list[Message] = [
+        {"role": role, "content": f"Number {number} is well."}
+        for number in range(2_000)
+        for role in ("user", "assistant")
+    ]
+    messages.append({"role": "user", "content": "And now?"})
+    given: dict[str, Any] = {"message_overhead_tokens": overhead}
+    sent = compress_messages(messages, WINDOW, "gpt-4o", settings=Settings(**given))
+    tokens = count_tokens(sent, "gpt-4o") + overhead * len(sent)
+    assert 0.35 * BUDGET < tokens <= BUDGET
+    compressor = Compressor(WINDOW, "gpt-4o", settings=Settings(**given))
+    assert compressor.compress(messages) == sent
+    assert pickle.loads(pickle.dumps(compressor)).compress(messages) == sent
+    assert Compressor(WINDOW, "gpt-4o").compress(messages, **given) == sent
 
 
 def conversation(name: str, turns: int = 4, rounds: int = 20) -> list[Message]:
