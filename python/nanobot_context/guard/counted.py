@@ -72,13 +72,14 @@ class Counted:
         before: what a cache held back would make it much shorter. Reasoning may have been left out
         by the server's template. What is new was read whole if it counts as many tokens as its
         length would: other vocabularies differ by more than a cut in numbers and tables, and a
-        server that goes by length alone differs there, too.
+        server that goes by length alone differs there, too. What is more than all before says how
+        long that is at least; what came before says little of it.
         """
         before = self._before(messages)
         if before is None or any(_REASONING & message.keys() for message in messages):
             return False
         grown = ours - before.ours
-        if grown >= before.ours or theirs < before.theirs * _AS_BEFORE:
+        if theirs < before.theirs * _AS_BEFORE:
             return False
         known, new = (
             sum(map(_characters, part))
@@ -86,6 +87,8 @@ class Counted:
         )
         known += len(json.dumps(tools, default=str)) if tools else 0
         characters_a_token = min(max(known / before.theirs, _DENSE), _ESTIMATED)
+        if grown >= before.ours:
+            characters_a_token = _ESTIMATED
         least = min(
             _LEAST_SHARE * grown * min(before.theirs / before.ours, 1.0),
             _AS_BEFORE * new / characters_a_token,

@@ -154,7 +154,9 @@ class Exchange:
 
     def learn(self, messages: list[Message], max_tokens: int | None, response: Any) -> None:
         """Learn from the usage of a stream, which is known when it has ended."""
-        self._silent(Attempt(messages, max_tokens), response)
+        overflow = self._silent(Attempt(messages, max_tokens), response)
+        if overflow is not None:
+            self.telemetry.overflowed(self.request, overflow, response, overflow.used_tokens or 0)
 
     def _read_error(self, error: Exception) -> Overflow | None:
         return detect_overflow(error, provider=self.request.provider)
@@ -394,6 +396,7 @@ class Exchange:
                 f"{theirs:,}",
                 _said(None, ours or 0),
             )
+            self.telemetry.overflowed(request, overflow, response, ours or 0)
             return None
         return overflow
 

@@ -162,7 +162,7 @@ class RequestRecord:
         found = Counter(
             requests=1,
             overflows=sum(one.refused != "reasoning" for one in self.refusals),
-            retries_succeeded=int(is_answered and len(self.attempts) > 1),
+            retries_succeeded=int(is_answered and bool(self.refusals)),
             friendly_errors=int(self.outcome == "gave up"),
         )
         if self.is_shortened:
@@ -423,10 +423,12 @@ class Ended:
     def _attempts(self, prompt_tokens: int | None) -> tuple[list[Sent], float]:
         """Return the attempts, and what one of our tokens is at the provider."""
         tries, factor = self.trace.tries, self.ratio
-        if self.is_whole and prompt_tokens is not None and len(tries) == 1:
+        # An answer that stands may be to a prompt that was cut in silence.
+        is_read = prompt_tokens is not None and bool(tries) and tries[-1].overflow is None
+        if self.is_whole and prompt_tokens is not None and is_read and len(tries) == 1:
             return [Sent(prompt_tokens, tries[0].max_tokens)], factor
         counts = [self._count(one.messages) for one in tries]
-        if prompt_tokens is not None and counts and counts[-1]:
+        if prompt_tokens is not None and is_read and counts[-1]:
             factor = prompt_tokens / counts[-1]
         attempts = []
         for one, count in zip(tries, counts, strict=True):

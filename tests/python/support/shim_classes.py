@@ -145,6 +145,21 @@ def make_provider(classes: NanobotClasses, script: Script) -> Any:
     return Scripted()
 
 
+def streaming_provider(classes: NanobotClasses, script: Script) -> Any:
+    """Return a provider whose answers are shown as they come in."""
+
+    class Streaming(classes.provider):  # type: ignore[name-defined, misc]
+        async def chat(
+            self, messages: list[Message], max_tokens: int = 4096, on_content_delta: Any = None
+        ) -> Any:
+            return script.next(messages, max_tokens)
+
+        def get_default_model(self) -> str:
+            return "gpt-4o"
+
+    return Streaming()
+
+
 def call(provider: Any, *args: Any, **kwargs: Any) -> Any:
     async def run() -> Any:
         names = ("_safe_chat_stream", "_safe_chat", "chat")

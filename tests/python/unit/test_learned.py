@@ -207,7 +207,8 @@ def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_belo
         (60_050, 60_000, False),
         (70_000, 68_500, False),
         (70_000, 10_000, False),
-        (140_000, 70_000, False),
+        (140_000, 70_000, True),
+        (140_000, 75_000, False),
     ],
     ids=[
         "whole",
@@ -216,7 +217,8 @@ def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_belo
         "hardly grown",
         "texts that differ",
         "the rest of a cache",
-        "far more than before",
+        "far more than before, less than its length",
+        "far more than before, as its length",
     ],
 )
 def test_a_prompt_cut_by_less_than_half_is_noticed_where_it_was_counted_before(

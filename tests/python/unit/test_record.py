@@ -26,6 +26,8 @@ from shim_classes import (
     conversation,
     error,
     make_provider,
+    streaming_provider,
+    with_stream,
 )
 
 
@@ -142,6 +144,23 @@ def test_a_prompt_cut_in_silence_is_not_called_refused(
     assert (first.refused, first.limit_tokens) == ("silent", 1_500)
     assert "the provider read 1,500 of about" in caplog.text
     assert "refused" not in caplog.text
+
+
+def test_an_answer_that_stands_is_recorded_with_all_that_was_sent(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(with_stream(classes), context_window_override=None)
+    messages = conversation(10, 180)
+    call(
+        streaming_provider(classes, Script(answer(1_500))),
+        messages=messages,
+        on_content_delta=print,
+    )
+    (record,) = recorded(tmp_path)
+    (only,) = record.attempts
+    assert (only.refused, only.limit_tokens) == ("silent", 1_500)
+    assert record.tokens_before == only.tokens == count_tokens(messages, "gpt-4o")
+    assert record.numbers["overflows"] == record.numbers["retries_succeeded"] == 1
 
 
 def test_what_the_counts_say_is_the_sum_of_the_record(

@@ -26,6 +26,7 @@ from shim_classes import (
     error,
     make_provider,
     shaped,
+    streaming_provider,
     with_stream,
 )
 
@@ -370,24 +371,12 @@ def test_a_provider_that_has_read_more_did_not_cut(
 def test_what_was_shown_as_it_came_is_not_said_twice(
     classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
-    class Streaming(classes.provider):  # type: ignore[name-defined, misc]
-        def __init__(self, script: Script) -> None:
-            self.script = script
-
-        async def chat(
-            self, messages: list[Message], max_tokens: int = 4096, on_content_delta: Any = None
-        ) -> Any:
-            return self.script.next(messages, max_tokens)
-
-        def get_default_model(self) -> str:
-            return "gpt-4o"
-
     install(with_stream(classes), context_window_override=None)
     shown = LLMResponse("Which rules?", usage=usage(1_500, 9))
     calls = LLMResponse("", tool_calls=["read_file"], usage=usage(1_500, 9))
     good = LLMResponse("fine", usage=usage(1_300, 9))
     messages = conversation(12, 150)
-    provider = Streaming(Script(shown, calls, good))
+    provider = streaming_provider(classes, Script(shown, calls, good))
     assert call(provider, messages=messages, on_content_delta=print) is shown
     assert call(provider, messages=messages, on_content_delta=print) is calls, "cut beforehand now"
 
