@@ -144,7 +144,7 @@ class Responses(Form):
             if edited.get("role") == "assistant" and edited.get("reasoning_details"):
                 items += [item for item in before if item.get("type") == "reasoning"]
             items += _items(edited, before)
-        return {"input": items}
+        return {"input": _with_thoughts(items, [item for part in self._parts for item in part])}
 
 
 class Messages(Form):
@@ -242,6 +242,8 @@ def _schema(tool: Json) -> Json:
 # Responses ---------------------------------------------------------------------------------------
 
 _CALLS = ("function_call", "custom_tool_call")
+# Characters of a call that is said as text. An image has more.
+_MAX_SAID_CHARS = 2_000
 
 
 def _turns(items: list[Json]) -> Iterable[list[Json]]:
@@ -292,6 +294,45 @@ def _items(message: Message, before: list[Json]) -> list[Json]:
         elif not str(item.get("type")).endswith("_output"):
             written.append(item)
     return written
+
+
+def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
+    """Return `items` without ids of what stood behind thoughts that are gone.
+
+    OpenAI refuses these: "Item 'ws_…' of type 'web_search_call' was provided without its required
+    'reasoning' item". What it ran itself cannot go without an id; what is short of that is said as
+    text.
+    """
+    kept, thoughts = {id(item) for item in items}, None
+    bare: set[int | str] = set()
+    for item in given:
+        kind = str(item.get("type") or "message")
+        if kind == "reasoning":
+            thoughts = id(item)
+        elif item.get("role", "assistant") != "assistant" or kind.endswith("_output"):
+            thoughts = None
+        elif thoughts is not None and thoughts not in kept and "id" in item:
+            bare.add(id(item))
+            if _is_hosted(item) and isinstance(item.get("call_id"), str):
+                # With its result.
+                bare.add(item["call_id"])
+    if not bare:
+        return items
+    whole: list[Json] = []
+    for item in items:
+        known = {key: value for key, value in item.items() if key != "id"}
+        if not bare & {id(item), str(item.get("call_id"))}:
+            whole.append(item)
+        elif not (_is_hosted(item) or str(item.get("type")).endswith("_output")):
+            whole.append(known)
+        elif len(text := json.dumps(known, ensure_ascii=False, default=str)) <= _MAX_SAID_CHARS:
+            whole.append({"role": "assistant", "content": text})
+    return whole
+
+
+def _is_hosted(item: Json) -> bool:
+    kind = str(item.get("type"))
+    return kind.endswith("_call") and kind not in _CALLS and "id" in item
 
 
 # Anthropic ---------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from typing import Any
 
 import pytest
@@ -53,3 +54,43 @@ def test_a_budget_for_thinking_stays_below_the_limit_of_the_answer(
 def test_what_is_no_conversation_has_no_form(body: Any) -> None:
     for path in ("/chat/completions", "/messages", "/responses", "/embeddings"):
         assert form_of(path, body) is None
+
+
+@pytest.mark.parametrize(
+    "hosted",
+    [
+        {"type": "web_search_call", "status": "completed", "action": {"query": "the capital"}},
+        {"type": "mcp_call", "name": "look", "arguments": "{}", "output": "the capital"},
+        {"type": "image_generation_call", "result": "aGk=" * 1_000},
+        {"type": "local_shell_call", "call_id": "k", "action": {"command": ["the capital"]}},
+    ],
+    ids=lambda hosted: str(hosted["type"]),
+)
+@pytest.mark.parametrize("goes", [False, True], ids=["thoughts stay", "thoughts go"])
+def test_what_the_provider_ran_itself_goes_with_an_id_only_behind_its_thoughts(
+    hosted: dict[str, Any], goes: bool
+) -> None:
+    given: list[dict[str, Any]] = [
+        {"role": "user", "content": "Where?"},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "abc"},
+        {**hosted, "id": "ho_1"},
+        {"type": "message", "id": "msg_1", "role": "assistant", "content": "There."},
+        {"role": "user", "content": "And now?"},
+    ]
+    if "call_id" in hosted:
+        given.insert(3, {"type": "local_shell_call_output", "call_id": "k", "output": "it is so"})
+    form = form_of("/responses", {"model": "gpt-5", "input": given})
+    assert form is not None
+    # The thoughts are a message of their own.
+    sent = form.replaced([*form.messages[:1], *form.messages[1 + goes :]], None)["input"]
+    if not goes:
+        assert sent == given
+        return
+    ids = [item["id"] for item in sent if "id" in item]
+    # A message behind a result has no thoughts.
+    assert ids == (["msg_1"] if "call_id" in hosted else [])
+    is_long = hosted["type"] == "image_generation_call"
+    assert ("the capital" in json.dumps(sent)) is not is_long
+    assert ("it is so" in json.dumps(sent)) is ("call_id" in hosted)
+    assert [item for item in sent if item.get("type") == hosted["type"]] == []
+    assert {"role": "user", "content": "And now?"} in sent
