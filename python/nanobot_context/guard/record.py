@@ -1,6 +1,7 @@
 """A record of real requests: what nanobot asked for, what was sent of it, and what came back.
 
-Numbers, and names that stand in the conversation and were cut: no texts. The newest requests of all
+Numbers, and names that stand in the conversation and were cut: no texts, and of what looks like a
+key the beginning alone. The newest requests of all
 processes that share nanobot's config are in one file of JSON lines beside it, which only its owner
 may read, and which does not grow beyond about 2 MB.
 """
@@ -8,6 +9,7 @@ may read, and which does not grow beyond about 2 MB.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -37,6 +39,13 @@ _SPANS_KEPT = 50
 _TOOLS_KEPT = 5
 _ROLES_KEPT = 2_000
 _LEFT_OUT_CHARS = 2_000
+
+# Keys as providers hand them out, and what looks like one: long, of small and large letters and of
+# digits.
+_KEY = re.compile(
+    r"\b(?:sk-|gh[oprsu]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|AIza|eyJ|hf_|npm_|pypi-)[\w-]{8,}"
+    r"|\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{16,}"
+)
 
 # Tokens of system messages and tool schemas by place and size: what is the same in each request has
 # one number, though no provider reports it by itself.
@@ -285,7 +294,9 @@ class Trace:
                     tuple(kept) if len(kept) <= 2 * _SPANS_KEPT else (),
                 )
             )
-        return cuts, [(place[lost.index], lost) for lost in receipt.lost]
+        # A line that reports an error is text.
+        names = [lost for lost in receipt.lost if lost.kind != "error"]
+        return cuts, [(place[lost.index], lost) for lost in names]
 
 
 def _shorter(given: list[Message], sent: list[Message], cut: Collection[int]) -> dict[int, Message]:
@@ -391,7 +402,7 @@ class Ended:
             completion_tokens=completion,
             cuts=tuple(sorted(most, key=lambda cut: cut.index)),
             cut_messages=len(cuts),
-            gone=tuple(one.text[:_NAME_CHARS] for _, one in lost[:_NAMES_KEPT]),
+            gone=tuple(_shown(one.text) for _, one in lost[:_NAMES_KEPT]),
             gone_names=len(lost),
             is_shortened=bool(tries) and not self.is_whole,
             gone_from=tuple(place for place, _ in lost[:_NAMES_KEPT]),
@@ -469,6 +480,11 @@ class Ended:
             largest = sorted(sizes, key=lambda one: -one[1])[:_TOOLS_KEPT]
             _fixed_of[self.place, part] = round(share * part), tuple(largest)
         return _fixed_of[self.place, part]
+
+
+def _shown(name: str) -> str:
+    """Return a name as it is recorded."""
+    return _KEY.sub(lambda key: key.group()[:4] + "…", name)[:_NAME_CHARS]
 
 
 def _tool_name(tool: Mapping[str, Any]) -> str:

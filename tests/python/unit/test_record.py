@@ -188,11 +188,20 @@ def test_the_record_holds_names_and_numbers_and_no_text(
     said = "the quick brown fox looks at /srv/app/config-17.yaml "
     messages = conversation(20, 600)
     messages[1]["content"] = said * 60
+    keys = [
+        "ghp_abcdefghijklmnop0123",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCY00EXAMPLE",
+        "sk-proj-0a1b2c3d4e5f",
+    ]
+    failed = "ERROR patient Hans Mueller 7 positive"
+    messages[3]["content"] = "\n".join([*keys, failed, *(f"row {n} is fine" for n in range(900))])
     call(make_provider(classes, Script(answer(900))), messages=messages)
     (record,) = recorded(tmp_path)
     assert record.gone_names >= len(record.gone)
     text = json.dumps(record.to_dict())
     assert "quick brown" not in text
+    assert "Hans" not in text
+    assert all(key[-12:] not in text for key in keys)
     assert str(messages[-1]["content"])[:40] not in text
 
 
