@@ -208,6 +208,7 @@ impl<'a, 'py> Reader<'a, 'py> {
                 Ok(self.media(dict, Media::Image { low_detail: is_low_detail(dict, self.names) }))
             }
             "input_audio" | "audio" => Ok(self.media(dict, Media::Audio)),
+            "document" if is_text_document(dict, self.names) => self.json(part, &field()).map(Part::Other),
             "file" | "input_file" | "document" => Ok(self.media(dict, Media::File)),
             "thinking" | "redacted_thinking" => {
                 self.json(part, &field()).map(|text| Part::Block(BlockKind::Thought, text))
@@ -450,6 +451,23 @@ fn is_low_detail<'py>(part: &Bound<'py, PyDict>, names: Names<'py>) -> bool {
     let holder = get(part, names.image_url).and_then(|value| value.cast_into::<PyDict>().ok());
     let detail = holder.as_ref().and_then(|holder| get(holder, names.detail)).or_else(|| get(part, names.detail));
     detail.is_some_and(|detail| detail.extract::<&str>().is_ok_and(|detail| detail == "low"))
+}
+
+/// Returns whether a document of Anthropic's form holds nothing but text.
+fn is_text_document<'py>(part: &Bound<'py, PyDict>, names: Names<'py>) -> bool {
+    let Some(source) = get(part, names.source).and_then(|source| source.cast_into::<PyDict>().ok()) else {
+        return false;
+    };
+    match kind(&source).as_str() {
+        "text" => true,
+        "content" => get(&source, names.content).is_some_and(|content| match content.cast::<PyList>() {
+            Ok(blocks) => snapshot(blocks)
+                .iter()
+                .all(|block| block.cast::<PyDict>().is_ok_and(|block| is_text(kind(block).as_str()))),
+            Err(_) => content.is_instance_of::<PyString>(),
+        }),
+        _ => false,
+    }
 }
 
 /// Returns the text of a string, which may have lone surrogates, each replaced by U+FFFD, halves that stand together joined.

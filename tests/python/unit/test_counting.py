@@ -223,3 +223,20 @@ def test_one_url_costs_what_it_is_sent_as() -> None:
     clear_caches()
     assert counts(list(reversed(parts))) == first
     assert first["low"] < 100 < first["high"] < first["document"]
+
+
+@pytest.mark.parametrize("words", [1, 1_000, 100_000])
+def test_a_document_of_text_counts_as_its_text(words: int) -> None:
+    text = "word " * words
+    sources: list[dict[str, Any]] = [
+        {"type": "text", "media_type": "text/plain", "data": text},
+        {"type": "content", "content": text},
+        {"type": "content", "content": [{"type": "text", "text": text}]},
+    ]
+    for source in sources:
+        part = {"type": "document", "source": source}
+        tokens = count_tokens([{"role": "user", "content": [part]}])
+        assert tokens == pytest.approx(count_tokens([{"role": "user", "content": text}]), abs=40)
+    image = {"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo=" * 9_000}}
+    pictures = {"type": "document", "source": {"type": "content", "content": [image]}}
+    assert count_tokens([{"role": "user", "content": [pictures]}]) < 10_000

@@ -194,7 +194,8 @@ def test_the_record_holds_names_and_numbers_and_no_text(
         "sk-proj-0a1b2c3d4e5f",
     ]
     failed = "ERROR patient Hans Mueller 7 positive"
-    messages[3]["content"] = "\n".join([*keys, failed, *(f"row {n} is fine" for n in range(900))])
+    many = [f"ghp_{number:024}" for number in range(400)]
+    messages[3]["content"] = "\n".join([*keys, failed, *many])
     call(make_provider(classes, Script(answer(900))), messages=messages)
     (record,) = recorded(tmp_path)
     assert record.gone_names >= len(record.gone)
@@ -202,6 +203,7 @@ def test_the_record_holds_names_and_numbers_and_no_text(
     assert "quick brown" not in text
     assert "Hans" not in text
     assert all(key[-12:] not in text for key in keys)
+    assert "ghp_…" in record.gone, record.gone
     assert str(messages[-1]["content"])[:40] not in text
 
 
