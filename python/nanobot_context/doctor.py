@@ -9,8 +9,8 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -38,29 +38,18 @@ from nanobot_context.host.model_server import ask_window, is_local
 from nanobot_context.installer import install
 from nanobot_context.plugins import opened_store
 from nanobot_context.sessions.service import SessionService
+from nanobot_context.setting_checks import Finding, left_out, misplaced, without_effect
 from nanobot_context.settings import (
-    NANOBOT_FIELDS,
     SETTINGS_FILE,
-    Settings,
-    camel_case,
     load_usable_settings,
-    read_json_object,
 )
 
-# With a later litellm every model call of five of the supported releases fails (measured with
-# 1.106.0 and 1.106.2; mcp 1.30).
-NEWEST_LITELLM = (1, 102, 4)
+# Between these every model call of five of the supported releases fails (measured: 1.102.4 works,
+# 1.106.0 and 1.106.2 fail, 1.110.2 works; mcp 1.30).
+_FAILING_LITELLM = ((1, 102, 4), (1, 110))
 
 # A disk with less than this counts as full: the log of a session store takes 4 MB.
 _ROOM_BYTES = 5 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A problem, and what to do about it."""
-
-    problem: str
-    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +111,9 @@ def examine(*, ask_server: bool = False) -> Report:
         lambda: _check_hook(hook_files),
         lambda: _check_litellm(_version("litellm")),
         _check_command,
-        lambda: _check_settings(state),
-        lambda: _check_config(config),
+        lambda: left_out(state),
+        lambda: misplaced(config),
+        lambda: without_effect(state),
         lambda: _check_window(state),
         lambda: _check_model(state),
         lambda: _check_server(config, state) if ask_server else [],
@@ -222,13 +212,13 @@ def _check_hook(hook_files: list[Path]) -> list[Finding]:
 
 def _check_litellm(version: str | None) -> list[Finding]:
     numbers = tuple(int(number) for number in re.findall(r"\d+", version or "")[:3])
-    if numbers <= NEWEST_LITELLM:
+    if not _FAILING_LITELLM[0] < numbers < _FAILING_LITELLM[1]:
         return []
     return [
         Finding(
-            f"litellm {version}: with anything newer than 1.102.4 every model call of nanobot "
-            "0.1.3.post7 and 0.1.4.post2 to post5 fails inside litellm",
-            "pip install 'litellm<=1.102.4' 'mcp>=1.26,<2'",
+            f"litellm {version}: with 1.103 to 1.109 every model call of nanobot 0.1.3.post7 and "
+            "0.1.4.post2 to post5 fails inside litellm",
+            "pip install 'litellm>=1.110' or 'litellm<=1.102.4'",
         )
     ]
 
@@ -246,67 +236,6 @@ def _check_command() -> list[Finding]:
             f"(`{sys.prefix}`)",
             "run `nanobot-context` from the environment that this nanobot is in",
         )
-    ]
-
-
-def _check_settings(state: Status) -> list[Finding]:
-    """Name each setting that is left out."""
-    findings = []
-    for text in state.problems:
-        problem, _, hint = text.partition("\nhint: ")
-        findings.append(Finding(f"a setting is left out: {problem}", hint or "correct it"))
-    return findings
-
-
-def _check_config(config: Path) -> list[Finding]:
-    """Look for our settings in places of nanobot's file where they do harm or nothing."""
-    try:
-        data = read_json_object(config)
-    except SettingsError:
-        return []  # `install` has said so
-    names = {field.name for field in fields(Settings)}
-    keys = names | {camel_case(name) for name in names}
-    findings = [
-        Finding(
-            f"`{key}` stands at the root of `{config}`, where nanobot refuses the whole file",
-            f"move it to `{SETTINGS_FILE}` beside that file",
-        )
-        for key in data
-        if key in keys
-    ]
-    agents = data.get("agents")
-    section = agents.get("defaults") if isinstance(agents, dict) else None
-    allowed = {*NANOBOT_FIELDS, *(camel_case(name) for name in NANOBOT_FIELDS)}
-    findings += [
-        Finding(
-            f"`agents.defaults.{key}` has no effect in `{config}`",
-            f"move it to `{SETTINGS_FILE}` beside that file",
-        )
-        for key in (section if isinstance(section, dict) else {})
-        if key in keys - allowed
-    ]
-    return findings + _check_both(config, section if isinstance(section, dict) else {})
-
-
-def _check_both(config: Path, section: Mapping[str, Any]) -> list[Finding]:
-    """Look for what nanobot's file says otherwise than ours, which is the one in force."""
-    try:
-        own = read_json_object(config.parent / SETTINGS_FILE)
-    except SettingsError:
-        return []
-    both = [
-        (name, (section.keys() & names, own.keys() & names))
-        for name in NANOBOT_FIELDS
-        for names in ({name, camel_case(name)},)
-    ]
-    return [
-        Finding(
-            f"`{camel_case(name)}` in `agents.defaults` of `{config}` is not what "
-            f"`{SETTINGS_FILE}` says, which is in force",
-            f"change it in `{SETTINGS_FILE}` beside that file, and remove the other",
-        )
-        for name, (theirs, ours) in both
-        if theirs and ours and section[min(theirs)] != own[min(ours)]
     ]
 
 

@@ -59,12 +59,12 @@ def choose(chosen: Language | None) -> None:
     _chosen = chosen
 
 
-def shown(text: str) -> str:
-    """Return an English text of the package's as people read it.
+def shown(text: str, spoken: Language | None = None) -> str:
+    """Return an English text of the package's as people read it who speak `spoken`, else this one.
 
     A text that the table does not know stays English.
     """
-    if language() == "en":
+    if (spoken or language()) == "en":
         return text
     return "\n".join(_line(line, 0) for line in text.split("\n"))
 

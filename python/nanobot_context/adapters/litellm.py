@@ -29,7 +29,9 @@ __all__ = ["FitContext", "acompletion", "completion", "fit_context"]
 
 
 class FitContext(CustomLogger):  # type: ignore[misc]
-    """Makes each request fit that LiteLLM sends, its proxy and its router among others.
+    """Makes each request fit that LiteLLM's proxy sends, and its router with `acompletion`.
+
+    Of a call that is not async LiteLLM tells no callback in time: there `completion` is the way.
 
     It learns from refusals and from the usage of answers. A callback cannot send a request again:
     LiteLLM does, where its `retry_policy` says so.

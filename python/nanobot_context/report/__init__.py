@@ -115,4 +115,7 @@ def report_page(
     if language not in (None, "en", "zh"):
         raise invalid("language", "`en` or `zh`", language)
     data = render(conversation, replayed, events or (), learned or {}, records, redact=redact)
-    return page("" if redact else conversation.name, data, language or words.language())
+    spoken = language or words.language()
+    if data["windowSource"]:
+        data["windowSource"] = words.shown(data["windowSource"], spoken)
+    return page("" if redact else conversation.name, data, spoken)

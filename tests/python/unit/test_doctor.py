@@ -7,11 +7,12 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mounts import mounted
-from nanobot_context import activation, doctor
+from nanobot_context import activation, doctor, setting_checks
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import NANOBOT_FIELDS, Settings, camel_case, load_settings
 
@@ -26,19 +27,19 @@ def test_a_setting_that_works_in_nanobots_file_is_no_problem(config: Path, name:
     defaults = {camel_case(name): getattr(Settings(), name)}
     config.write_text(json.dumps({"agents": {"defaults": defaults}}))
     assert load_settings(config, {}).sources == {name: f"agents.defaults.{camel_case(name)}"}
-    assert doctor._check_config(config) == []
+    assert setting_checks.misplaced(config) == []
 
 
 def test_a_setting_that_does_nothing_there_is_a_problem_with_its_fix(config: Path) -> None:
     config.write_text(json.dumps({"agents": {"defaults": {"events": "e.jsonl", "model": "m"}}}))
-    (finding,) = doctor._check_config(config)
+    (finding,) = setting_checks.misplaced(config)
     assert "`agents.defaults.events` has no effect" in finding.problem
     assert "nanobot-context.json" in finding.fix
 
 
 def test_a_setting_at_the_root_of_nanobots_file_is_a_problem(config: Path) -> None:
     config.write_text(json.dumps({"contextCompression": False}))
-    (finding,) = doctor._check_config(config)
+    (finding,) = setting_checks.misplaced(config)
     assert "nanobot refuses the whole file" in finding.problem
 
 
@@ -46,9 +47,9 @@ def test_a_setting_that_two_files_say_differently_is_a_problem(config: Path) -> 
     config.write_text(json.dumps({"agents": {"defaults": {"contextCompression": False}}}))
     own = config.with_name("nanobot-context.json")
     own.write_text(json.dumps({"context_compression": False}))
-    assert doctor._check_config(config) == []
+    assert setting_checks.misplaced(config) == []
     own.write_text(json.dumps({"context_compression": True}))
-    (finding,) = doctor._check_config(config)
+    (finding,) = setting_checks.misplaced(config)
     assert finding.problem.startswith("`contextCompression` in `agents.defaults` of ")
     assert "nanobot-context.json" in finding.fix
 
@@ -161,8 +162,33 @@ def test_a_hook_that_is_missing_or_of_another_version_is_a_problem(tmp_path: Pat
 
 
 def test_a_litellm_that_breaks_old_releases_is_a_problem() -> None:
-    assert doctor._check_litellm(None) == doctor._check_litellm("1.102.4") == []
+    for works in (None, "1.102.4", "1.110.2"):
+        assert doctor._check_litellm(works) == []
     assert "litellm 1.102.5" in doctor._check_litellm("1.102.5")[0].problem
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"summary_model": "small"}, "enableHistorySummarization"),
+        ({"summary_interval": 3}, "enableHistorySummarization"),
+        ({"message_buffer_limit": 20}, "enableHistorySummarization"),
+        ({"events_include_content": True}, "events"),
+        ({"archive": False, "archive_max_bytes": 5_000}, "archive"),
+        ({"context_windows": {"foo-*": 9_000}}, "contextWindows"),
+        ({"tool_result_soft_limit": 0.9}, "toolResultSoftLimit"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
+)
+def test_a_setting_that_does_nothing_is_a_problem(settings: dict[str, Any], named: str) -> None:
+    state = Status(True, model="my-model", settings=Settings(**settings))
+    (finding,) = setting_checks.without_effect(state)
+    assert named in finding.problem
+    assert finding.fix
+    with_them = {"enable_history_summarization": True, "events": "events.jsonl", "archive": True}
+    others = {"context_windows": {"my-*": 9_000}, "tool_result_hard_limit": 1.0}
+    useful = Settings(**{**settings, **with_them, **others})
+    assert setting_checks.without_effect(replace(state, settings=useful)) == []
 
 
 def test_a_window_above_the_tables_or_assumed_is_a_problem() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanobot_context import SessionService, doctor, installer
+from nanobot_context import SessionService, doctor, installer, setting_checks
 from nanobot_context._core import without_credentials
 from nanobot_context.errors import InvalidArgumentError, SettingsError
 from nanobot_context.guard import log
@@ -207,7 +207,7 @@ def test_a_url_that_is_wrong_leaves_all_other_settings_in_force_and_is_said_once
     (said,) = warnings
     assert "`sessionStore` must be null or a URL" in said
     assert "s3cr" not in said + json.dumps(state.to_dict())
-    (finding,) = doctor._check_settings(state)
+    (finding,) = setting_checks.left_out(state)
     assert "`sessionStore`" in finding.problem
 
 
