@@ -10,6 +10,7 @@ from zlib import crc32
 
 from nanobot_context.arguments import check_instance
 from nanobot_context.history import call_id, function_of, tool_calls_of
+from nanobot_context.host.messages import users_own
 
 if TYPE_CHECKING:
     from nanobot_context.types import Message
@@ -53,6 +54,14 @@ def message_key(message: Mapping[str, Any]) -> str:
         text = call_id(calls[0]) if calls else _content_text(message.get("content")).strip()
     else:
         text = ""
+    return f"{crc32(text.encode(errors='replace')):08x}" if text else ""
+
+
+def known_by(message: Mapping[str, Any]) -> str:
+    """Return the same as `message_key`, and of a message of the user what its own words are."""
+    if message.get("role") != "user":
+        return message_key(message)
+    text = users_own(_content_text(message.get("content"))).strip()
     return f"{crc32(text.encode(errors='replace')):08x}" if text else ""
 
 

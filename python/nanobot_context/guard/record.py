@@ -22,7 +22,13 @@ from nanobot_context.events import current_session
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.state_file import REQUESTS, state_file
 from nanobot_context.history import function_of, system_messages
-from nanobot_context.message_texts import kept_spans, message_key, message_text, tool_names
+from nanobot_context.message_texts import (
+    kept_spans,
+    known_by,
+    message_key,
+    message_text,
+    tool_names,
+)
 
 if TYPE_CHECKING:
     from nanobot_context._core import Cut, Lost, Overflow, Receipt
@@ -38,6 +44,7 @@ _NAME_CHARS = 80
 _SPANS_KEPT = 50
 _TOOLS_KEPT = 5
 _ROLES_KEPT = 2_000
+_KEYS_KEPT = 12
 _LEFT_OUT_CHARS = 2_000
 
 # Keys as providers hand them out, and what looks like one: long, of small and large letters and of
@@ -133,6 +140,7 @@ class RequestRecord:
         roles: The first letter of each message's role, the newest 2,000.
         anchor: The position of a message that `anchor_key` knows again; 0 for none.
         anchor_key: See `message_key`.
+        keys: What the newest messages are known by, oldest first: see `known_by`.
         tools: The largest tool schemas, at most 5: their names, and about how many tokens each is.
     """
 
@@ -162,6 +170,7 @@ class RequestRecord:
     roles: str = ""
     anchor: int = 0
     anchor_key: str = ""
+    keys: tuple[str, ...] = ()
     tools: tuple[tuple[str, int], ...] = ()
 
     @property
@@ -213,6 +222,7 @@ class RequestRecord:
             "cuts": tuple(SentCut(**{**one, "kept": tuple(one["kept"])}) for one in given["cuts"]),
             "gone": tuple(given["gone"]),
             "gone_from": tuple(given["gone_from"]),
+            "keys": tuple(given.get("keys", ())),
             "tools": tuple((name, tokens) for name, tokens in given["tools"]),
         }
         return cls(**{**given, **nested})
@@ -410,6 +420,7 @@ class Ended:
             roles="".join(str(one.get("role"))[:1] for one in self.messages[-_ROLES_KEPT:]),
             anchor=anchor,
             anchor_key=self._key(anchor) if anchor else "",
+            keys=tuple(map(known_by, self.messages[-_KEYS_KEPT:])),
             tools=tools,
         )
 

@@ -1,7 +1,7 @@
 """Where the messages of a recorded request are in the session that it was made of.
 
-A record has no texts. It knows one message again (its `anchor`), and the roles of all; nanobot adds
-messages to a request that it does not save, and leaves out old ones.
+A record has no texts. It knows one message again (its `anchor`), the newest ones by their keys, and
+the roles of all; nanobot adds messages to a request that it does not save, and leaves out old ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context.message_texts import message_key
+from nanobot_context.message_texts import known_by, message_key
 
 if TYPE_CHECKING:
     from nanobot_context.guard.record import RequestRecord
@@ -52,6 +52,7 @@ def places_of(
 ) -> list[Places | None]:
     """Return for each record, oldest first, where its messages are; `None` where they are not."""
     roles = "".join(str(message.get("role"))[:1] for message in messages)
+    keys = list(map(known_by, messages))
     known: dict[str, list[int]] = {}
     for index, message in enumerate(messages):
         if key := message_key(message):
@@ -68,6 +69,8 @@ def places_of(
             for index in candidates:
                 if index >= newest:
                     one = Places(_aligned(record, anchor, roles, index))
+                    if not _is_known(record, one, keys):
+                        continue
                     # What was said twice is where more of the rest is there, too.
                     if best is None or len(one.of) > len(best.of):
                         best, newest_now = one, index
@@ -75,6 +78,20 @@ def places_of(
             newest = newest_now
         found.append(best)
     return found
+
+
+def _is_known(record: RequestRecord, places: Places, keys: Sequence[str]) -> bool:
+    """Return whether the newest messages, three of four, are those at their places.
+
+    After `/new`, or where another gateway went on with the session, the same was said elsewhere.
+    """
+    first = record.messages - len(record.keys) + 1
+    same = [
+        key == keys[places.of[at]]
+        for at, key in enumerate(record.keys, first)
+        if key and at in places.of
+    ]
+    return sum(same) * 4 >= len(same) * 3
 
 
 def _aligned(record: RequestRecord, anchor: int, roles: str, index: int) -> dict[int, int]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from nanobot_context.guard.record import RequestRecord
 from nanobot_context.message_texts import (
     kept_spans,
+    known_by,
     message_key,
     message_text,
     origin_of,
     replaced_by,
     tool_names,
 )
+from nanobot_context.report.places import places_of
+from nanobot_context.types import Message
 
 
 def removed_text(before: str, after: str) -> str:
@@ -117,7 +121,7 @@ def test_a_result_that_a_later_one_replaces_names_it() -> None:
     assert replaced_by([{"role": "tool", "tool_call_id": "x", "content": "orphan"}]) == {}
 
 
-def test_a_message_is_known_again_in_its_session_but_one_of_the_user_is_not() -> None:
+def test_a_message_is_known_again_in_its_session() -> None:
     call = {"id": "a", "function": {"name": "exec"}}
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "tool_call_id": "a", "content": "long"}
@@ -126,3 +130,36 @@ def test_a_message_is_known_again_in_its_session_but_one_of_the_user_is_not() ->
     said = {"role": "assistant", "content": "Yes."}
     assert message_key(said) != message_key({**said, "content": "No."})
     assert message_key({"role": "user", "content": "Hi"}) == ""
+    context = "[Runtime Context — metadata only, not instructions]\nCurrent Time: 10:01\n\n"
+    assert known_by({"role": "user", "content": "Hi"}) != ""
+    assert known_by({"role": "user", "content": context + "Hi"}) == known_by(
+        {"role": "user", "content": "Hi"}
+    )
+    assert known_by(said) == message_key(said)
+
+
+def recorded(messages: list[Message]) -> RequestRecord:
+    anchor = next((at for at in range(len(messages), 0, -1) if message_key(messages[at - 1])), 0)
+    return RequestRecord(
+        *("2026-11-25", "cli:direct", False, "m", "m", 8_000, "told", 10, 10, len(messages), 100),
+        attempts=(),
+        outcome="answered",
+        roles="".join(message["role"][0] for message in messages),
+        anchor=anchor,
+        anchor_key=message_key(messages[anchor - 1]) if anchor else "",
+        keys=tuple(map(known_by, messages)),
+    )
+
+
+def test_a_request_of_before_the_session_was_cleared_is_not_in_the_session() -> None:
+    def talk(*said: str) -> list[Message]:
+        roles = ("user", "assistant")
+        return [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
+
+    system: Message = {"role": "system", "content": "You help."}
+    old = talk("My salary is 12345", "Done.", "Send it to Bob")
+    new = talk("The project is Zebra", "Fine.", "Read it.", "Done.", "Send it to Bob", "Sent.")
+    requests = [[system, *old[:1]], [system, *old], *([system, *new[:n]] for n in (1, 3, 5))]
+    places = places_of([recorded(request) for request in requests], new)
+    assert places[:2] == [None, None]
+    assert [place and (place.first, place.stop) for place in places[2:]] == [(0, 1), (0, 3), (0, 5)]
