@@ -316,7 +316,8 @@ def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:
     if left >= room // 2:
         return []
     better = 1 << max(room // 4, 1).bit_length() - 1
-    kept = f"; {last.answer_tokens:,} are kept free for it instead" if left < 0 else ""
+    is_less = last.answer_tokens < wanted
+    kept = f"; {last.answer_tokens:,} are kept free for it instead" if is_less else ""
     return [
         Finding(
             f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "

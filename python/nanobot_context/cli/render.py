@@ -15,7 +15,7 @@ from nanobot_context.guard.record import RequestRecord, SentCut
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.message_texts import message_text, replaced_by
 from nanobot_context.replay import Replay
-from nanobot_context.report.places import places_of
+from nanobot_context.report.places import Places, places_of
 from nanobot_context.words import shown
 
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
@@ -90,8 +90,12 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
 def print_records(
     conversation: Conversation, records: Sequence[RequestRecord], *, only_cuts: bool
 ) -> None:
-    """Print what was sent: a table of requests, and of what the newest cut."""
-    last = records[-1]
+    """Print what was sent: a table of requests, and of what the newest cut.
+
+    That is the newest of the session itself, where a subagent's is not all that there is.
+    """
+    newest = max((at for at, one in enumerate(records) if not one.is_subagent), default=-1)
+    last = records[newest]
     if not only_cuts:
         columns = [
             Column("time (UTC)", style="dim"),
@@ -115,7 +119,9 @@ def print_records(
         output.print_table(columns, rows)
         output.line()
     if last.cuts:
-        why = _why_recorded(conversation.messages, records)
+        places = places_of(records, conversation.messages)[newest]
+        why = _why_recorded(conversation.messages, last, places)
+        of = places.of if places else {}
         columns = [
             Column("#", "right", "dim"),
             Column("role", flexible=True),
@@ -127,7 +133,8 @@ def print_records(
             columns,
             (
                 [
-                    f"{cut.index:,}",
+                    # As the session counts, from which one is looked up by its number.
+                    f"{of[cut.index] + 1 if cut.index in of else cut.index:,}",
                     f"{cut.role} {cut.tool}" if cut.tool else cut.role,
                     f"{cut.tokens_before:,}",
                     f"{cut.tokens_after:,}",
@@ -151,13 +158,12 @@ def print_records(
 
 
 def _why_recorded(
-    messages: Sequence[Message], records: Sequence[RequestRecord]
+    messages: Sequence[Message], record: RequestRecord, places: Places | None
 ) -> Callable[[SentCut], str]:
-    """Return what says why a message of the newest request was cut.
+    """Return what says why a message of a recorded request was cut.
 
     Where the session has the message, by what stands in it; else by the record alone.
     """
-    record, places = records[-1], places_of(records, messages)[-1]
     if places is None:
         return lambda cut: _reason(cut.reason)
     left_out = {

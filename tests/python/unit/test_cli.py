@@ -1149,3 +1149,4 @@ def test_a_recorded_cut_says_why_where_the_session_has_the_message(
     print_records(Conversation("cli:direct", messages, {}, "a file"), [record], only_cuts=True)
     rows = capsys.readouterr().out.splitlines()[1:4]
     assert [row.split("90  ")[1] for row in rows] == ["3 rounds ago", "2 rounds ago", "over budget"]
+    assert [row.split()[0] for row in rows] == ["3", "7", "40"], "as the session counts"
