@@ -182,7 +182,8 @@ pub fn is_pinned(text: &str) -> bool {
 fn is_pinned_line(line: &str) -> bool {
     let Some(word) = line.strip_prefix(['#', '＃']) else { return false };
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with([' ', '\t', '\r', ':', '：']);
-    word.starts_with("固定") || word.strip_prefix("pin").is_some_and(is_end)
+    let is_pin = |start: &str| start.eq_ignore_ascii_case("pin");
+    word.starts_with("固定") || word.split_at_checked(3).is_some_and(|(start, rest)| is_pin(start) && is_end(rest))
 }
 
 /// What the user says in a text.

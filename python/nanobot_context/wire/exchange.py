@@ -97,7 +97,7 @@ class Protection:
 
 
 def _form(method: str, url: str, content: bytes) -> Form | None:
-    path = url.partition("?")[0]
+    path = url.partition("?")[0].rstrip("/")
     if method != "POST" or not path.endswith(("/chat/completions", "/responses", "/messages")):
         return None
     try:

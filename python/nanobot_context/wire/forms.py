@@ -221,7 +221,7 @@ _PATHS = ("/chat/completions", "/responses", "/messages")
 
 def endpoint_of(url: str) -> str:
     """Return the address of a provider, of which `url` is one call."""
-    bare = url.partition("?")[0]
+    bare = url.partition("?")[0].rstrip("/")
     return next((bare.removesuffix(path) for path in _PATHS if bare.endswith(path)), bare)
 
 

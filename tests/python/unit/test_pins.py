@@ -113,7 +113,7 @@ def test_of_pinned_files_the_newest_stay_where_all_are_too_many() -> None:
     assert not kept[0]
 
 
-@pytest.mark.parametrize("marker", ["#pin", "#固定", "＃固定：", "#pin:"])
+@pytest.mark.parametrize("marker", ["#pin", "#PIN", "#固定", "＃固定：", "#Pin:"])
 def test_a_message_with_the_marker_stays_whole(marker: str) -> None:
     paste = text(400, 5)
     for content in (f"{marker} This is it.\n{paste}", f"See below.\n\n{marker}\n{paste}"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nanobot_context.wire.forms import form_of
+from nanobot_context.wire.forms import endpoint_of, form_of
 from nanobot_context.wire.streams import Lines, failure
 
 
@@ -94,3 +94,8 @@ def test_what_the_provider_ran_itself_goes_with_an_id_only_behind_its_thoughts(
     assert ("it is so" in json.dumps(sent)) is ("call_id" in hosted)
     assert [item for item in sent if item.get("type") == hosted["type"]] == []
     assert {"role": "user", "content": "And now?"} in sent
+
+
+@pytest.mark.parametrize("call", ["/chat/completions", "/responses", "/messages", "/messages/"])
+def test_what_an_address_ends_with_is_no_part_of_it(call: str) -> None:
+    assert endpoint_of(f"http://localhost:1/v1{call}?a=b") == "http://localhost:1/v1"
