@@ -424,9 +424,9 @@ def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
     """
     names = _json_names(NANOBOT_FIELDS)
     found = {
-        names[key]: value
+        names[key]: _meant(names[key], value)
         for key, value in loaded.agent_defaults.items()
-        if key in names and _KINDS[names[key]].accepts(value)
+        if key in names and _KINDS[names[key]].accepts(_meant(names[key], value))
     }
     own = read_json_object(loaded.settings_file) if found else {}
     known = {names.get(key) for key in own}
@@ -555,8 +555,16 @@ class _Place:
                 value = _KINDS[name].parse(value)
             except ValueError:
                 raise _invalid(name, value, path, self.where) from None
+        value = _meant(name, value)
         _check(name, value, path, self.where)
         return value
+
+
+def _meant(name: str, value: Any) -> Any:
+    """Return `value`, or the switch that was written as a text: "false" is no reason to go on."""
+    if _KINDS[name] is _SWITCH and isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower(), value)
+    return value
 
 
 def _leave_out(

@@ -171,7 +171,7 @@ impl Users {
                     if is_said(*tier, author(piece, entry), text) {
                         let said = said(text);
                         typed += said.typed_bytes;
-                        held += holding(&said.claims).map(|at| at.len()).sum::<usize>();
+                        held += holding(&said.claims).map(ExactSizeIterator::len).sum::<usize>();
                         texts.push(said);
                     }
                 }

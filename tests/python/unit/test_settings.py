@@ -393,3 +393,14 @@ def test_without_a_setting_in_nanobots_file_nothing_is_written(tmp_path: Path) -
     config.write_text('{"agents": {"defaults": {"model": "m"}}}', encoding="utf-8")
     assert keep_settings(load_settings(config, {})) == ()
     assert list(tmp_path.iterdir()) == [config]
+
+
+@pytest.mark.parametrize("said", ["false", " False ", False])
+def test_a_switch_that_was_written_as_a_text_is_what_it_says(config: Path, said: Any) -> None:
+    write(config, {"agents": {"defaults": {"contextCompression": said}}})
+    loaded = load_settings(config, {})
+    assert loaded.settings.context_compression is False
+    assert keep_settings(loaded) == ("contextCompression",)
+    # nanobot's next save drops it from its own file.
+    write(config, {"agents": {"defaults": {}}})
+    assert load_settings(config, {}).settings.context_compression is False
