@@ -13,6 +13,9 @@ _MOST_SEEN = 50_000
 _LEAST_SHARE = 0.75
 _AS_BEFORE = 0.9
 _FEW_TOKENS = 32
+# Prompts in a row that went on and were read as longer, of a provider that reports all that it
+# read.
+_READ_ON = 3
 # Characters a token, to a server that estimates in place of counting: four, and a tenth for what it
 # leaves out. Numbers, names and other scripts have twice as many tokens in any vocabulary.
 _ESTIMATED = 4.4
@@ -41,13 +44,17 @@ class Counted:
     """
 
     reports_the_rest: bool = False
+    _read_on: int = 0
     _last: _Prompt | None = None
     _seen: set[int] = field(default_factory=set)
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
         """Remember a count; return whether it is of the whole prompt."""
         before = self._before(messages)
-        self.reports_the_rest |= before is not None and theirs < before.theirs and not refused
+        if before is not None:
+            is_less = theirs < before.theirs
+            self.reports_the_rest |= is_less and not refused
+            self._read_on = 0 if is_less else self._read_on + 1
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
         self._last = _Prompt(list(messages), hashes, ours, theirs)
@@ -57,6 +64,11 @@ class Counted:
             self._seen.clear()
         self._seen.update(hashes)
         return True
+
+    @property
+    def reports_all(self) -> bool:
+        """Whether it has lately reported all of each prompt."""
+        return self._read_on >= _READ_ON
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that have not been counted."""
@@ -68,19 +80,21 @@ class Counted:
     ) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
 
-        It was if it goes on from the last one and was read as hardly longer, though as much as
-        before: what a cache held back would make it much shorter. Reasoning may have been left out
-        by the server's template. What is new was read whole if it counts as many tokens as its
-        length would: other vocabularies differ by more than a cut in numbers and tables, and a
-        server that goes by length alone differs there, too. What is more than all before says how
-        long that is at least; what came before says little of it.
+        It was if it goes on from the last one and was read as hardly longer. If it was read as
+        shorter, that is what a cache held back, unless those before were read as longer each time
+        and what is new is far less. Reasoning may have been left out by the server's template.
+
+        What is new was read whole if it counts as many tokens as its length would: other
+        vocabularies differ by more than a cut in numbers and tables, and a server that goes by
+        length alone differs there, too. What is more than all before says how long that is at
+        least; what came before says little of it.
         """
         before = self._before(messages)
         if before is None or any(_REASONING & message.keys() for message in messages):
             return False
         grown = ours - before.ours
         if theirs < before.theirs * _AS_BEFORE:
-            return False
+            return self.reports_all and theirs > 2 * grown
         known, new = (
             sum(map(_characters, part))
             for part in (before.messages, messages[len(before.messages) :])

@@ -32,6 +32,9 @@ _NEW_STEPS = 16
 _GROWS = 1.15
 _REMEMBERED = 512
 _FIRST_CHARS = 256
+# What is read of a prompt that was cut, as a share of the longest, of a provider that reports all
+# that it reads, and of another one.
+_CUT_TO, _CUT_TO_AT_LEAST = 0.4, 0.6
 # A prompt that is so many tokens longer than another, by its length alone, has more of them.
 _LONGER = 48
 
@@ -303,13 +306,14 @@ class WindowResolver:
     def could_cut_at(self, model: str | None, read_tokens: int, endpoint: str = "") -> bool:
         """Return whether a provider that read so little may have cut a prompt, and remember it.
 
-        One that has read far more in this process reports something else: what was not in its
+        One that has read far more in this process may report something else: what was not in its
         cache. One that has refused a prompt and stated its limit cuts none.
         """
         name = name_of(model, endpoint)
         most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
         _, states_it = self.learned.window_of(name) or (0, False)
-        return not states_it and read_tokens >= max(most * 3 // 5, SMALLEST_WINDOW)
+        share = _CUT_TO if self._counted[name].reports_all else _CUT_TO_AT_LEAST
+        return not states_it and read_tokens >= max(most * share, SMALLEST_WINDOW)
 
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:
         """Return the output limit learned for `model`, or `None`."""

@@ -189,6 +189,20 @@ def test_what_a_provider_has_not_counted_yet_is_taken_as_we_count_it() -> None:
     assert windows.in_ours(32_000, "house", chinese) == 32_000
 
 
+@pytest.mark.parametrize("before", [2, 3, 9])
+def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int) -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message(f"part {number} " * 500) for number in range(12)]
+    for count in range(1, before + 2):
+        windows.counted("m", talk[:count], 1_500 * count, 1_500 * count)
+    longer = 1_500 * (before + 2)
+    assert windows.was_cut("m", talk[: before + 2], longer, longer * 6 // 10) is (before >= 3)
+    # Of a provider whose reports have been of the rest before, that is one of them.
+    windows.counted("m", talk[: before + 2], longer, longer // 3)
+    windows.counted("m", talk[: before + 3], longer + 1_500, longer // 4)
+    assert not windows.was_cut("m", talk[: before + 3], longer + 1_500, longer // 5)
+
+
 def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_below_1() -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
     talk = [message(f"part {number} " * 500) for number in range(40)]
