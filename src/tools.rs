@@ -185,7 +185,16 @@ pub fn has_failed(result: &str) -> bool {
     // ASCII letters change case in place.
     let head = result[..result.floor_char_boundary(MAX_FAILURE_BYTES)].to_ascii_lowercase();
     FAILED_STARTS.iter().any(|start| head.starts_with(start))
-        || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| head.contains(sign)))
+        || (result.len() <= MAX_FAILURE_BYTES && FAILED.iter().any(|sign| says(&head, sign)))
+}
+
+/// Returns whether a result says `sign` of itself: not that there was none of it, and not as a name in JSON.
+fn says(result: &str, sign: &str) -> bool {
+    result.match_indices(sign).any(|(at, _)| {
+        let last = result[..at].split_whitespace().next_back().unwrap_or_default();
+        let is_name = result[at + sign.len()..].starts_with("\":");
+        !is_name && !matches!(last, "0" | "no" | "not" | "without" | "never")
+    })
 }
 
 /// Bytes of a result that is nothing but what went wrong.
@@ -208,29 +217,50 @@ const FAILED_STARTS: [&str; 12] = [
 ];
 
 /// What says so anywhere in a short result, in small letters.
-const FAILED: [&str; 22] = [
-    "permission denied",
-    "user denied",
-    "access denied",
-    "was denied",
-    "denied by",
+const FAILED: [&str; 43] = [
+    "denied",
     "not allowed",
-    "rejected by",
+    "rejected",
+    "refused",
+    "declined",
+    "failed",
+    "failure",
+    "insufficient",
+    "forbidden",
+    "unauthorized",
+    "unable to",
     "cancelled by",
     "canceled by",
     "was cancelled",
     "was canceled",
     "could not be",
     "timed out",
+    "timeout after",
+    "timeout exceeded",
     "command not found",
     "no such file",
     "\"ok\":false",
     "\"ok\": false",
     "\"success\":false",
     "\"success\": false",
+    "\"iserror\":true",
+    "\"iserror\": true",
+    "\"error\":{",
+    "\"error\": {",
+    "\"status\":\"error",
+    "\"status\": \"error",
+    "失败",
+    "失敗",
+    "错误",
     "已取消",
-    "被拒绝",
+    "拒绝",
+    "拒否",
     "超时",
+    "不足",
+    "abgelehnt",
+    "fehlgeschlagen",
+    "refusé",
+    "rechazad",
 ];
 
 /// Returns what a result says at its end of how the command ended, from `exit code` to the end of the line, or of the brackets
@@ -348,11 +378,28 @@ mod tests {
             "错误：文件不存在",
             r#"{"ok":false}"#,
             r#"{"success": false, "reason": "no match"}"#,
+            "payment declined by bank",
+            "Payment failed: limit",
+            r#"{"error":{"message":"no funds"}}"#,
+            r#"{"status":"failed","code":"E_LIMIT"}"#,
+            r#"{"result": null, "isError": true}"#,
+            "支付失败：余额不足",
+            "Zahlung abgelehnt",
         ];
         for failure in short {
             assert!(has_failed(failure), "{failure}");
         }
         for success in ["no error", "err", "0 rows affected", "ok", "sent", "2 passed", "HTTP 200", "[1, 2]"] {
+            assert!(!has_failed(success), "{success}");
+        }
+        for success in [
+            "5 passed, 0 failed",
+            r#"{"passed":5,"failed":0}"#,
+            r#"{"ok":true,"error":null}"#,
+            r#"{"status":"paid","errors":[]}"#,
+            "Sent without failure",
+            r#"{"timeout":30,"sent":true}"#,
+        ] {
             assert!(!has_failed(success), "{success}");
         }
         // What a long text says somewhere is not how the call ended.
