@@ -102,7 +102,7 @@ impl Documents {
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());
                     let place = Place { entry: index, piece: i, block };
-                    let cuts = if holds_usually { Vec::new() } else { cuts(text, &claims) };
+                    let cuts = cuts(text, &claims, if holds_usually { Claim::Fact } else { Claim::Brief });
                     this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
                         claim,
                         group: position,
@@ -171,7 +171,7 @@ impl Users {
                     if is_said(*tier, author(piece, entry), text) {
                         let said = said(text);
                         typed += said.typed_bytes;
-                        held += holding(&said.claims).map(ExactSizeIterator::len).sum::<usize>();
+                        held += holding(&said.claims, Claim::Brief).map(ExactSizeIterator::len).sum::<usize>();
                         texts.push(said);
                     }
                 }
@@ -188,9 +188,9 @@ fn is_said(tier: Option<Tier>, author: Option<Author>, text: &str) -> bool {
     tier.is_some() && author == Some(Author::User) && !is_notes(text)
 }
 
-/// Returns where the sentences are that hold from then on.
-fn holding(claims: &[(Claim, Range<usize>)]) -> impl Iterator<Item = &Range<usize>> {
-    claims.iter().filter(|(claim, _)| *claim >= Claim::Brief).map(|(_, at)| at)
+/// Returns where the sentences are that claim at `least` so much.
+fn holding(claims: &[(Claim, Range<usize>)], least: Claim) -> impl Iterator<Item = &Range<usize>> {
+    claims.iter().filter(move |(claim, _)| *claim >= least).map(|(_, at)| at)
 }
 
 /// Returns how much the request is about what a message names.
@@ -228,7 +228,7 @@ fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> 
 
 /// Returns where the sentences of a text begin and end that hold from then on, in order; with the fences around a line, which
 /// would open or close something else without it.
-fn cuts(text: &str, claims: &[(Claim, Range<usize>)]) -> Vec<usize> {
+fn cuts(text: &str, claims: &[(Claim, Range<usize>)], least: Claim) -> Vec<usize> {
     let behind_spaces = |at: usize| at + text[at..].len() - text[at..].trim_start_matches(' ').len();
     let first = |at: usize| {
         let at = behind_spaces(at);
@@ -241,7 +241,7 @@ fn cuts(text: &str, claims: &[(Claim, Range<usize>)]) -> Vec<usize> {
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
         if text[..at].ends_with('\n') && is_fence(line) { at + line.len() } else { at }
     };
-    let mut cuts: Vec<usize> = holding(claims).flat_map(|at| [first(at.start), last(at.end)]).collect();
+    let mut cuts: Vec<usize> = holding(claims, least).flat_map(|at| [first(at.start), last(at.end)]).collect();
     // Between two sentences there may be one fence.
     cuts.sort_unstable();
     cuts.dedup();
