@@ -535,7 +535,9 @@ class _Place:
                     hint = f"\nhint: `{camel_case(replacement)}` has taken its place"
                 if hint or not self.is_shared:
                     problem = f"`{path}` is not a setting (in `{self.where}`){hint}"
-                    likely = self.names[match] if match else None
+                    is_slip = match and difflib.get_close_matches(key, [match], 1, _SLIP)
+                    is_meant = _is_off(value) or (is_slip and value is not True)
+                    likely = self.names[match] if match and is_meant else None
                     instead |= _leave_out(SettingsError(problem, path=path), likely, problems)
                 continue
             try:
@@ -561,10 +563,21 @@ class _Place:
 
 
 def _meant(name: str, value: Any) -> Any:
-    """Return `value`, or the switch that was written as a text: "false" is no reason to go on."""
+    """Return `value`, or the switch that was written otherwise: "false" is no reason to go on."""
+    if name == "context_compression" and _is_off(value):
+        return False
     if _KINDS[name] is _SWITCH and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     return value
+
+
+# A key so like a setting's is that with a slip of the finger: `contextCompresion`.
+_SLIP = 0.95
+
+
+def _is_off(value: Any) -> bool:
+    """Return whether a value switches something off: under a name that is wrong that is meant."""
+    return value is False or str(value).strip().lower() in {"false", "off", "no", "0"}
 
 
 def _leave_out(

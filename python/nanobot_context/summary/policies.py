@@ -9,6 +9,7 @@ request, and where it is too long summarises, then shows less and less.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from nanobot_context.session import Session
     from nanobot_context.summary.record import Summary
     from nanobot_context.summary.summarizer import Summarizer
+
+logger = logging.getLogger("nanobot_context")
 
 Response = TypeVar("Response")
 
@@ -150,7 +153,12 @@ class Limits:
         new = messages[covered:]
         if not (new and policy.enabled):
             return None
-        fired = trigger(Observed(new, self.idle_seconds, self.model, self.session))
+        try:
+            fired = trigger(Observed(new, self.idle_seconds, self.model, self.session))
+        except Exception:
+            # Beside a turn nobody else says so.
+            logger.exception("`trigger` failed, so that nothing is summarised")
+            raise
         cut = keep_last_cut(messages, covered, keep=policy.keep_last) if fired else None
         return None if cut is None else (cut, fired if isinstance(fired, str) else "custom")
 

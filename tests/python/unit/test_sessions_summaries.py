@@ -438,6 +438,20 @@ def test_a_trigger_may_be_a_function_of_the_session(store: Store) -> None:
     assert len(seen) == 2
 
 
+def test_a_trigger_that_fails_is_named_in_the_log(
+    store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def wrong(seen: Observed) -> bool:
+        raise ValueError("a mistake in it")
+
+    service = summarised(store, Model(), trigger=wrong)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    with pytest.raises(ValueError, match="a mistake"):
+        service.summarize(session)
+    assert "`trigger` failed" in caplog.text
+
+
 def test_a_trigger_may_be_a_policy_of_its_own(store: Store) -> None:
     rolling = Rolling(interval=3, keep_rounds=1)
     service = summarised(store, Model(), trigger=rolling, auto_summary=True)

@@ -395,7 +395,7 @@ def test_without_a_setting_in_nanobots_file_nothing_is_written(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [config]
 
 
-@pytest.mark.parametrize("said", ["false", " False ", False])
+@pytest.mark.parametrize("said", ["false", " False ", False, 0, "off", "no"])
 def test_a_switch_that_was_written_as_a_text_is_what_it_says(config: Path, said: Any) -> None:
     write(config, {"agents": {"defaults": {"contextCompression": said}}})
     loaded = load_settings(config, {})
@@ -404,3 +404,25 @@ def test_a_switch_that_was_written_as_a_text_is_what_it_says(config: Path, said:
     # nanobot's next save drops it from its own file.
     write(config, {"agents": {"defaults": {}}})
     assert load_settings(config, {}).settings.context_compression is False
+
+
+@pytest.mark.parametrize(
+    ("given", "off"),
+    [
+        ({"keepRecent": 5}, ()),
+        ({"keepRule": True}, ()),
+        ({"keepRule": False}, ("keep_rules",)),
+        ({"archiveDir": "x"}, ()),
+        ({"contextCompressionModel": "x"}, ()),
+        ({"contextCompressed": True}, ()),
+    ],
+)
+def test_a_name_that_is_wrong_switches_off_nothing_that_was_not_meant(
+    config: Path, given: dict[str, Any], off: tuple[str, ...]
+) -> None:
+    write(config.with_name(SETTINGS_FILE), given)
+    loaded = load_usable_settings(config)
+    changed = {name: value for name, value in loaded.settings.to_dict().items() if value is False}
+    plain = {name for name, value in Settings().to_dict().items() if value is False}
+    assert changed.keys() - plain == set(off)
+    assert len(loaded.problems) == 1
