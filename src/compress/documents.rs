@@ -228,7 +228,7 @@ fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> 
 
 /// Returns where the sentences of a text begin and end that hold from then on, in order; with the fences around a line, which
 /// would open or close something else without it.
-fn cuts(text: &str, claims: &[(Claim, Range<usize>)], least: Claim) -> Vec<usize> {
+fn cuts(text: &str, claims: &[(Claim, Range<usize>)], claiming: Claim) -> Vec<usize> {
     let behind_spaces = |at: usize| at + text[at..].len() - text[at..].trim_start_matches(' ').len();
     let first = |at: usize| {
         let at = behind_spaces(at);
@@ -241,7 +241,7 @@ fn cuts(text: &str, claims: &[(Claim, Range<usize>)], least: Claim) -> Vec<usize
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
         if text[..at].ends_with('\n') && is_fence(line) { at + line.len() } else { at }
     };
-    let mut cuts: Vec<usize> = holding(claims, least).flat_map(|at| [first(at.start), last(at.end)]).collect();
+    let mut cuts: Vec<usize> = holding(claims, claiming).flat_map(|at| [first(at.start), last(at.end)]).collect();
     // Between two sentences there may be one fence.
     cuts.sort_unstable();
     cuts.dedup();

@@ -18,6 +18,8 @@ const MAX_SUBJECT_CHARS: usize = 80;
 const MAX_ARGUMENT_CHARS: usize = 24;
 const MAX_ARGUMENTS_CHARS: usize = 72;
 const MAX_OUTCOME_CHARS: usize = 24;
+/// Bytes of a result that is said as it is.
+const MAX_RECEIPT_BYTES: usize = 40;
 
 /// Returns one line for a call: the tool, what it was about and how, and how it ended where the result says so.
 ///
@@ -42,7 +44,8 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
         }
     }
     // That it went well is what a line says without a word more.
-    if let Some(outcome) = result.and_then(outcome).filter(|outcome| !is_zero(outcome)) {
+    let ended = result.and_then(outcome).filter(|outcome| !is_zero(outcome));
+    if let Some(outcome) = ended.or_else(|| result.and_then(receipt).filter(|_| Effect::of(tool) == Effect::Changes)) {
         let _ = write!(line, " ({outcome})");
     }
     line
@@ -63,6 +66,13 @@ fn said(value: &Value, max_chars: usize) -> Option<String> {
 pub fn outcome(result: &str) -> Option<String> {
     let code = exit_code(result).map(|code| on_one_line(code, MAX_OUTCOME_CHARS));
     code.or_else(|| has_failed(result).then(|| "failed".to_owned()))
+}
+
+/// Returns a result that is short and names something: the number of an order.
+fn receipt(result: &str) -> Option<String> {
+    let said = result.trim();
+    let is_short = said.len() <= MAX_RECEIPT_BYTES && !said.contains(['\n', '(', '[', '{']);
+    (is_short && said.bytes().any(|byte| byte.is_ascii_digit())).then(|| said.to_owned())
 }
 
 /// Returns whether an outcome is the exit code of a command that went well.
@@ -232,6 +242,12 @@ mod tests {
         );
         assert_eq!(call_line("write_file", r#"{"content": "x", "path": "a.py"}"#, Some("ok")), "write_file a.py");
         assert_eq!(call_line("send", "broken", None), "send");
+        let paid = r#"{"to": "Bob", "amount": 5}"#;
+        assert_eq!(call_line("send_payment", paid, Some("ok")), "send_payment Bob amount=5");
+        assert_eq!(
+            call_line("send_payment", paid, Some("paid, receipt RX7002")),
+            "send_payment Bob amount=5 (paid, receipt RX7002)"
+        );
     }
 
     #[test]

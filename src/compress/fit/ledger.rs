@@ -29,8 +29,6 @@ const LEAST_CHANGES: f32 = 0.25;
 /// tokens.
 const LEDGER_SHARE: f32 = 0.08;
 const MAX_LEDGER: f32 = 500.0;
-/// The same of so little that the share above would be too little for one.
-const LITTLE_SHARE: f32 = 0.16;
 /// What names have of it where there are calls to be said.
 const NAMES_SHARE: f32 = 0.25;
 /// Below this there would be little in it beside its frame.
@@ -139,8 +137,7 @@ impl Listed {
 impl Fit<'_, '_, '_> {
     /// Returns the tokens that the ledger may have.
     pub(super) fn ledger_tokens(&self) -> f32 {
-        let rest = self.rest();
-        let tokens = (rest * LEDGER_SHARE).min(MAX_LEDGER).max(MIN_LEDGER.min(rest * LITTLE_SHARE));
+        let tokens = (self.rest() * LEDGER_SHARE).min(MAX_LEDGER);
         if tokens < MIN_LEDGER || !self.by.ledger { 0.0 } else { tokens }
     }
 
