@@ -352,3 +352,20 @@ def test_a_result_counts_by_the_call_that_it_answers() -> None:
     assert of("read_file", {"path": "a"}) is Priority.LOW
     assert of("exec", {"command": "ls -la"}) is Priority.LOW
     assert of("exec", {"command": "make"}) is Priority.HIGH
+
+
+@pytest.mark.parametrize("rule", ["Always answer in German.", "以后都用中文回答。"])
+@pytest.mark.parametrize("window", [4_096, 6_000, 10_000])
+@pytest.mark.parametrize("paste", ["pasted text ", "The quick fox ran by the river. "])
+def test_a_rule_stays_at_the_head_of_a_long_line_where_the_user_says_much(
+    rule: str, window: int, paste: str
+) -> None:
+    wishes = ("From now on call me Captain.", "Please look into it.", "I need it today.")
+    messages: list[Message] = [{"role": "system", "content": "You help."}]
+    for turn in range(12):
+        said = f"Task {turn}: {wishes[turn % 3]} " + paste * (40 + 60 * (turn % 4))
+        if turn == 2:
+            said = f"Task {turn}: {rule} Look into it. " + paste * 300
+        messages += [{"role": "user", "content": said}, {"role": "assistant", "content": "Done."}]
+    messages.append({"role": "user", "content": "And now?"})
+    assert rule in str(compress_messages(messages, window))
