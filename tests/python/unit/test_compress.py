@@ -355,17 +355,27 @@ def test_a_result_counts_by_the_call_that_it_answers() -> None:
 
 
 @pytest.mark.parametrize("rule", ["Always answer in German.", "以后都用中文回答。"])
-@pytest.mark.parametrize("window", [4_096, 6_000, 10_000])
-@pytest.mark.parametrize("paste", ["pasted text ", "The quick fox ran by the river. "])
+@pytest.mark.parametrize("window", [5_000, 6_000])
 def test_a_rule_stays_at_the_head_of_a_long_line_where_the_user_says_much(
-    rule: str, window: int, paste: str
+    rule: str, window: int
 ) -> None:
-    wishes = ("From now on call me Captain.", "Please look into it.", "I need it today.")
-    messages: list[Message] = [{"role": "system", "content": "You help."}]
-    for turn in range(12):
-        said = f"Task {turn}: {wishes[turn % 3]} " + paste * (40 + 60 * (turn % 4))
-        if turn == 2:
-            said = f"Task {turn}: {rule} Look into it. " + paste * 300
-        messages += [{"role": "user", "content": said}, {"role": "assistant", "content": "Done."}]
-    messages.append({"role": "user", "content": "And now?"})
-    assert rule in str(compress_messages(messages, window))
+    def called(name: str, result: str) -> list[Message]:
+        function = {"name": name, "arguments": json.dumps({"id": f"{name} {len(messages)}"})}
+        call = {"id": f"c{len(messages)}", "type": "function", "function": function}
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": result},
+        ]
+
+    log = "".join(f"2026-11-25 10:{n:04} GET /orders/{n} 200 OK {n}ms\n" for n in range(200))
+    captain = "Task 1: From now on call me Captain. Look into it."
+    asked = (captain, f"Task 2: {rule} Look into it. " + "pasted text" * 300, captain, "Task 4.")
+    messages: list[Message] = [{"role": "system", "content": "You are careful."}]
+    for turn, said in enumerate(asked):
+        messages.append({"role": "user", "content": said})
+        for _ in range(2):
+            messages += called("send_payment", f"paid, receipt RX700{turn}")
+            messages += called("fetch_log", log) if turn in (1, 3) else []
+    shown = json.dumps(compress_messages(messages, window), ensure_ascii=False)
+    assert rule in shown
+    assert "call me Captain" in shown
