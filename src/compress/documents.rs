@@ -14,9 +14,12 @@ use crate::tools::Effect;
 
 use super::candidates::Candidate;
 use super::draft::{Draft, Entry, Piece, Slot};
-use super::fit::own_words::{LITTLE, OFTEN};
 use super::protection::{Protection, Tier};
 
+/// Who types no more than this share of a conversation says little.
+pub const LITTLE: f32 = 0.25;
+/// Share of what the user says from which on claims are usual.
+pub const OFTEN: f32 = 0.03;
 /// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
 const WHOLE_TOKENS: u64 = 400;
 

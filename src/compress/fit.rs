@@ -6,7 +6,7 @@
 
 mod earlier;
 mod ledger;
-pub(super) mod own_words;
+mod own_words;
 
 use std::sync::Arc;
 

@@ -93,8 +93,11 @@ class Counted:
         if before is None or any(_REASONING & message.keys() for message in messages):
             return False
         grown = ours - before.ours
+        counts = min(before.theirs / before.ours, 1.0)
         if theirs < before.theirs * _AS_BEFORE:
-            return self.reports_all and theirs > 2 * grown
+            # Thoughts that went out before, and in no message, may be what is missing.
+            is_less = theirs < ours * counts * _AS_BEFORE
+            return is_less and self.reports_all and theirs > 2 * grown
         known, new = (
             sum(map(_characters, part))
             for part in (before.messages, messages[len(before.messages) :])
@@ -104,7 +107,7 @@ class Counted:
         if grown >= before.ours:
             characters_a_token = _ESTIMATED
         least = min(
-            _LEAST_SHARE * grown * min(before.theirs / before.ours, 1.0),
+            _LEAST_SHARE * grown * counts,
             _AS_BEFORE * new / characters_a_token,
         )
         return theirs - before.theirs < least - max(theirs // 100, _FEW_TOKENS)

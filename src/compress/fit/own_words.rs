@@ -11,7 +11,7 @@ use crate::text::estimate::float;
 use crate::text::rules::{Claim, normal};
 
 use super::{FRAMING, Fit};
-use crate::compress::documents::Stated;
+use crate::compress::documents::{LITTLE, OFTEN, Stated};
 use crate::compress::protection::{Protection, Tier};
 
 /// Share of the room up to which what holds from then on is kept before anything else is weighed: where it is rare among
@@ -24,12 +24,9 @@ const FEW_OF_ROOM: f32 = 0.1;
 const MOST_FOR_FEW: f32 = 0.85;
 /// The same in a talk in which much holds.
 const FEWEST: f32 = 96.0;
-/// Share of what the user says from which on claims are usual.
-pub(in crate::compress) const OFTEN: f32 = 0.03;
 
-/// Who types no more than this share of a conversation says little: all of it comes before anything else is weighed, up to a
-/// share of the room; of a conversation in which much is done by calls, up to a smaller one.
-pub(in crate::compress) const LITTLE: f32 = 0.25;
+/// What the user says comes before anything else is weighed, where it is [`LITTLE`], up to a share of the room; of a
+/// conversation in which much is done by calls, up to a smaller one.
 const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
