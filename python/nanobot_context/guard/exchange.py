@@ -13,6 +13,7 @@ from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard import log
 from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
+from nanobot_context.guard.limits import LEAST_WINDOW
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
     Attempt,
@@ -253,9 +254,13 @@ class Exchange:
             self._assume(attempt, self.fitter.theirs(request, attempt.messages, prompt_tokens))
 
     def _assume(self, attempt: Attempt, tokens: int) -> None:
-        """Take what was refused without a number for the limit, until less is accepted."""
+        """Take what was refused without a number for the limit, until less is accepted.
+
+        Of what is very short it was refused for something else: others would be cut to nothing.
+        """
         self._refused.append(_Unnumbered(attempt, tokens))
-        self.fitter.windows.assume(self.request.model, tokens, self.request.endpoint)
+        if tokens >= LEAST_WINDOW:
+            self.fitter.windows.assume(self.request.model, tokens, self.request.endpoint)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
         """Return the tokens of what an attempt sends: of the messages, or of a state instead."""

@@ -39,7 +39,7 @@ _LIMIT_SECONDS = 24 * 3600.0
 # What nobody stated is tried again after an hour: it says less than a number.
 _ASSUMED_SECONDS = 3600.0
 # nanobot's own prompt and tools take as much: a number below was misread.
-_LEAST_WINDOW = 4_096
+LEAST_WINDOW = 4_096
 # No model has a smaller one: hermes, `agent/model_metadata.py`.
 SMALLEST_WINDOW = 1_024
 _LEAST_OUTPUT = 256
@@ -182,7 +182,7 @@ class ProviderLimits:
         misread.
         """
         lesson, known = self._own(name), self.window_of(name)
-        least = _LEAST_WINDOW if is_stated else SMALLEST_WINDOW
+        least = LEAST_WINDOW if is_stated else SMALLEST_WINDOW
         limit_tokens = max(limit_tokens, lesson.accepted_tokens, least)
         if known is None or limit_tokens <= known[0] or known == (in_place_of, False):
             changed = known != (limit_tokens, is_stated)
