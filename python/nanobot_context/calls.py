@@ -71,8 +71,8 @@ class _Call(Exchange):
 
     on_overflow: Callable[[Overflow], None] | None = None
 
-    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        super(_Call, self).refused(refused, attempt, prompt_tokens)
+    def refused(self, refused: Refused, attempt: Attempt) -> None:
+        super(_Call, self).refused(refused, attempt)
         if self.on_overflow is not None:
             try:
                 self.on_overflow(refused.overflow)

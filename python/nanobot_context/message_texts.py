@@ -54,14 +54,17 @@ def message_key(message: Mapping[str, Any]) -> str:
         text = call_id(calls[0]) if calls else _content_text(message.get("content")).strip()
     else:
         text = ""
-    return f"{crc32(text.encode(errors='replace')):08x}" if text else ""
+    return _key_of(text)
 
 
 def known_by(message: Mapping[str, Any]) -> str:
     """Return the same as `message_key`, and of a message of the user what its own words are."""
     if message.get("role") != "user":
         return message_key(message)
-    text = users_own(_content_text(message.get("content"))).strip()
+    return _key_of(users_own(_content_text(message.get("content"))).strip())
+
+
+def _key_of(text: str) -> str:
     return f"{crc32(text.encode(errors='replace')):08x}" if text else ""
 
 

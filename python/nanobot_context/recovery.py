@@ -134,8 +134,8 @@ class Exchange(Protocol):
     def restored(self, messages: list[Message]) -> list[Message]:
         """Return `messages` with the model's reasoning put back: see `with_reasoning`."""
 
-    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
-        """Take note that `attempt` was refused, of so many tokens by our count."""
+    def refused(self, refused: Refused, attempt: Attempt) -> None:
+        """Take note that `attempt` was refused."""
 
 
 async def recover(
@@ -166,7 +166,7 @@ async def recover(
         if prompt_tokens is None:
             # Nobody can make it smaller; what the provider said is worth more than that.
             raise GaveUp("unrelated", answer, 0, None)
-        exchange.refused(answer, attempt, prompt_tokens)
+        exchange.refused(answer, attempt)
         recovery = recovery or Recovery(
             prompt_tokens,
             attempt.max_tokens,

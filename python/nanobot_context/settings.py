@@ -101,11 +101,14 @@ def _is_path(value: Any) -> bool:
     return _is_name(value) and "\0" not in (value or "")
 
 
+_OFF = frozenset({"0", "false", "no", "off"})
+
+
 def _parse_bool(text: str) -> bool:
     word = text.strip().lower()
     if word in {"1", "true", "yes", "on"}:
         return True
-    if word in {"0", "false", "no", "off"}:
+    if word in _OFF:
         return False
     raise ValueError(text)
 
@@ -424,9 +427,9 @@ def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
     """
     names = _json_names(NANOBOT_FIELDS)
     found = {
-        names[key]: _meant(names[key], value)
+        names[key]: meant
         for key, value in loaded.agent_defaults.items()
-        if key in names and _KINDS[names[key]].accepts(_meant(names[key], value))
+        if key in names and _KINDS[names[key]].accepts(meant := _meant(names[key], value))
     }
     own = read_json_object(loaded.settings_file) if found else {}
     known = {names.get(key) for key in own}
@@ -577,7 +580,7 @@ _SLIP = 0.95
 
 def _is_off(value: Any) -> bool:
     """Return whether a value switches something off: under a name that is wrong that is meant."""
-    return value is False or str(value).strip().lower() in {"false", "off", "no", "0"}
+    return str(value).strip().lower() in _OFF
 
 
 def _leave_out(

@@ -76,9 +76,7 @@ class FitContext(CustomLogger):  # type: ignore[misc]
             overflow = detect_overflow(exception)
             if form is not None and overflow is not None:
                 exchange, attempt = self._exchange(form)
-                exchange.refused(
-                    Refused(overflow, exception), attempt, exchange.count(attempt.messages)
-                )
+                exchange.refused(Refused(overflow, exception), attempt)
 
         fused("learn from a refusal", learn, None)
 

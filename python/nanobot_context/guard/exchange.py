@@ -199,7 +199,7 @@ class Exchange:
         is_wanted = self.fitter.windows.wants_reasoning(self.request.model, self.request.endpoint)
         return with_reasoning(shorter, []) if is_wanted else shorter
 
-    def refused(self, refused: Refused, attempt: Attempt, prompt_tokens: int) -> None:
+    def refused(self, refused: Refused, attempt: Attempt) -> None:
         fused("learn from a refusal", lambda: self._learn(refused, attempt), None)
 
     def _learn(self, refused: Refused, attempt: Attempt) -> None:

@@ -446,12 +446,12 @@ class Ended:
         """Return the attempts, and what one of our tokens is at the provider."""
         tries, factor = self.trace.tries, self.ratio
         # An answer that stands may be to a prompt that was cut in silence.
-        is_read = prompt_tokens is not None and bool(tries) and tries[-1].overflow is None
-        if self.is_whole and prompt_tokens is not None and is_read and len(tries) == 1:
-            return [Sent(prompt_tokens, tries[0].max_tokens)], factor
+        read_tokens = prompt_tokens if tries and tries[-1].overflow is None else None
+        if self.is_whole and read_tokens is not None and len(tries) == 1:
+            return [Sent(read_tokens, tries[0].max_tokens)], factor
         counts = [self._count(one.messages) for one in tries]
-        if prompt_tokens is not None and is_read and counts[-1]:
-            factor = prompt_tokens / counts[-1]
+        if read_tokens is not None and counts[-1]:
+            factor = read_tokens / counts[-1]
         attempts = []
         for one, count in zip(tries, counts, strict=True):
             overflow = one.overflow

@@ -195,7 +195,8 @@ class WindowResolver:
         Where it counts fewer than we do, a text that it has not counted yet is taken as we count
         it: no ratio says what will be in it.
         """
-        ours = self._in_ours_now(tokens, model, messages, endpoint)
+        # 0 says that no window is known.
+        ours = max(self._in_ours_now(tokens, model, messages, endpoint), min(tokens, 1))
         conversation = (name_of(model, endpoint), tokens, _first_words(messages))
         return self._steady_as(conversation, ours, lambda had: had <= ours)
 
@@ -218,10 +219,9 @@ class WindowResolver:
         name = name_of(model, endpoint)
         ratio = self.ratio(model, messages, endpoint)
         step = max(tokens // _NEW_STEPS, 1)
-        # 0 says that no window is known.
-        left = max(tokens - self.learned.of(name).fixed_tokens, min(tokens, 1))
+        left = max(tokens - self.learned.of(name).fixed_tokens, 0)
         if ratio >= 1.0:
-            return max(int(left / ratio), min(left, 1))
+            return int(left / ratio)
         new = self._counted[name].new(messages)
         tokens_of_new = count_tokens(new, model) if new else 0
         uncounted = min(in_steps(tokens_of_new, step), left)
