@@ -103,6 +103,15 @@ impl Server {
         assert!(listens(&mut self.child, self.port), "it does not start again");
     }
 
+    /// Has the server write its log anew, and waits for it.
+    pub fn rewrite_log(&self) {
+        self.tell(&["BGREWRITEAOF"]);
+        wait_until("the log is rewritten", || {
+            let info = self.tell(&["INFO", "persistence"]);
+            ["aof_rewrite_in_progress:0", "aof_rewrite_scheduled:0"].iter().all(|said| info.contains(said))
+        });
+    }
+
     /// Runs `redis-cli`, and returns what it said.
     pub fn tell(&self, words: &[&str]) -> String {
         tell(self.port, words)

@@ -179,6 +179,36 @@ fn connections_and_a_server_that_went_away_between_two_calls_are_not_noticed() {
     assert_eq!(store.append(&key, &batch(&["c"])).unwrap().repeated, [false]);
 }
 
+/// A server that is killed within a transaction cuts its log behind the last whole command, not before `MULTI`: the half of
+/// the write that was never answered is run with the next one when the server starts a second time, and that next one is lost
+/// (Redis 7.0.15; valkey-io/valkey#4342). A log that is rewritten after the first start has no such half.
+#[test]
+fn a_log_that_was_torn_within_a_write_is_whole_once_it_is_rewritten() {
+    let mut server = Server::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let key = key();
+    let append = |server: &Server, id: &str| {
+        let event = NewEvent { session: delta(&[(id, Some("1"))]), ..event(id, Kind::User) };
+        let batch = Append { events: vec![event], ..Append::default() };
+        Redis::open(&server.url()).unwrap().append(&key, &batch).unwrap();
+    };
+    Redis::open(&server.url()).unwrap().create(&key, &create()).unwrap();
+    append(&server, "whole");
+    append(&server, "torn");
+    server.kill();
+    let log = server.file("appendonlydir/appendonly.aof.1.incr.aof");
+    let text = std::fs::read(&log).unwrap();
+    assert!(text.ends_with(b"\r\nEXEC\r\n"));
+    std::fs::write(&log, &text[..text.len() - 3]).unwrap();
+    server.start_again();
+    server.rewrite_log();
+    append(&server, "next");
+    server.kill();
+    server.start_again();
+    let loaded = all(&Redis::open(&server.url()).unwrap(), &key);
+    assert_eq!(ids(&loaded), ["whole", "next"]);
+    assert_eq!(loaded.session.keys().collect::<Vec<_>>(), ["next", "whole"]);
+}
+
 /// Kills the server under four writers, several times; returns how many acknowledged events were lost, and the age of the
 /// oldest of them at the crash.
 fn crash(fsync: &str, times: u32) -> (usize, Duration) {
@@ -216,6 +246,7 @@ fn crash(fsync: &str, times: u32) -> (usize, Duration) {
             crashed
         });
         server.start_again();
+        server.rewrite_log();
         let loaded = all(&Redis::open(&url).unwrap(), &key);
         let seqs: Vec<u64> = loaded.events.iter().map(|event| event.seq).collect();
         assert_eq!(seqs, (1..=loaded.head.seq).collect::<Vec<_>>(), "none is left out and none is there twice");
