@@ -31,6 +31,10 @@ const ENGLISH: [&str; 36] = [
 ];
 /// Characters that Chinese has and Japanese does not.
 const CHINESE_ALONE: &str = "们这吗呢吧请帮么给让过还说对为个时问没开关运报错误无动务认嗎麼這們妳您";
+/// Characters of Chinese sentences, which names and terms seldom have.
+const CHINESE_SENTENCES: &str = "的了是我你他她把在不就也都要会能看什";
+/// A sentence in English has at least this many words to each name that it writes in other letters.
+const WORDS_TO_A_NAME: usize = 2;
 /// With fewer words a text says nothing of its language: "ok", "go on".
 const FEW_WORDS: usize = 2;
 /// Lines of a text from which on its last may be what was typed behind something pasted.
@@ -74,13 +78,19 @@ impl Language {
         let text = &*without_runtime_context(text);
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
-        let lines: Vec<Letters> = head.lines().chain(tail.lines()).map(Letters::of).filter(Letters::has_any).collect();
-        let all = lines.iter().fold(Letters::default(), Letters::and);
+        let lines = head.lines().chain(tail.lines()).map(|line| (line, Letters::of(line)));
+        let (quoted, own): (Vec<_>, Vec<_>) =
+            lines.filter(|(_, letters)| letters.has_any()).partition(|(line, _)| line.trim_start().starts_with('>'));
+        let lines = if own.is_empty() { quoted } else { own };
+        let all = lines.iter().fold(Letters::default(), |all, (_, letters)| all.and(letters));
         let whole = all.language()?;
-        let (first, last) = (lines.first()?, lines.last()?);
+        let ((first, letters), (_, last)) = (lines.first()?, lines.last()?);
+        let opening = Letters::of(opening(first));
+        let first = if opening.is_said() { &opening } else { letters };
         let is_other = |letters: &Letters| letters.language().is_none_or(|language| language == Self::Other);
+        let is_sure = |letters: &Letters| letters.language() != Some(Self::Chinese) || letters.chinese_alone > 0;
         let typed = if whole != Self::Other {
-            if first.english > 0 && is_other(first) { first } else { &all }
+            if first.is_said() && is_sure(first) { first } else { &all }
         } else if !is_other(first) {
             first
         } else if !is_other(last) && (first.english == 0 || lines.len() >= PASTED_LINES) {
@@ -88,8 +98,7 @@ impl Language {
         } else {
             &all
         };
-        let language = typed.language()?;
-        Some((language, language != Self::Chinese || typed.chinese_alone > 0))
+        Some((typed.language()?, is_sure(typed)))
     }
 }
 
@@ -101,6 +110,10 @@ struct Letters {
     hangul: usize,
     /// Of Chinese only.
     chinese_alone: usize,
+    /// Of Chinese sentences.
+    chinese_sentences: usize,
+    /// Pieces in other letters than Latin ones.
+    pieces: usize,
     /// Words of letters alone: no paths, addresses, options and names of code.
     words: usize,
     /// Of these, those of English sentences.
@@ -110,16 +123,23 @@ struct Letters {
 impl Letters {
     fn of(line: &str) -> Self {
         let mut found = Self::default();
+        let mut before = 0;
         for c in line.chars() {
             match c {
                 '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' => {
+                    let is_alone = CHINESE_ALONE.contains(c);
                     found.han += 1;
-                    found.chinese_alone += usize::from(CHINESE_ALONE.contains(c));
+                    found.chinese_alone += usize::from(is_alone);
+                    found.chinese_sentences += usize::from(is_alone || CHINESE_SENTENCES.contains(c));
                 }
                 '\u{3040}'..='\u{30ff}' => found.kana += 1,
                 '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => found.hangul += 1,
-                _ => {}
+                _ => {
+                    before = found.east_asian();
+                    continue;
+                }
             }
+            found.pieces += usize::from(before + 1 == found.east_asian());
         }
         let between = |c: char| c.is_whitespace() || c >= '\u{2e80}' || ",;!?()\"'“”‘’".contains(c);
         for word in line.split(between).map(|word| word.trim_matches(['.', ':'])) {
@@ -136,23 +156,35 @@ impl Letters {
             kana: self.kana + other.kana,
             hangul: self.hangul + other.hangul,
             chinese_alone: self.chinese_alone + other.chinese_alone,
+            chinese_sentences: self.chinese_sentences + other.chinese_sentences,
+            pieces: self.pieces + other.pieces,
             words: self.words + other.words,
             english: self.english + other.english,
         }
     }
 
+    const fn east_asian(&self) -> usize {
+        self.han + self.kana + self.hangul
+    }
+
     const fn has_any(&self) -> bool {
-        self.han + self.kana + self.hangul + self.words > 0
+        self.east_asian() + self.words > 0
+    }
+
+    /// Whether this is a part of a sentence, rather than a name or a heading.
+    const fn is_said(&self) -> bool {
+        self.english > 1 || self.chinese_sentences + self.kana + self.hangul > 0
     }
 
     fn language(&self) -> Option<Language> {
-        let Self { han, kana, hangul, words, .. } = *self;
-        let east_asian = han + kana + hangul;
+        let Self { han, kana, hangul, words, pieces, .. } = *self;
+        let east_asian = self.east_asian();
         if east_asian == 0 {
             return (words > FEW_WORDS).then_some(Language::Other);
         }
         // A Chinese sentence names things in English, an English one quotes a word.
-        if self.english * 2 > east_asian || east_asian * 3 < words {
+        let has_names = self.english > 0 && self.chinese_sentences == 0 && words >= WORDS_TO_A_NAME * pieces;
+        if has_names || self.english * 2 > east_asian || east_asian * 3 < words {
             return Some(Language::Other);
         }
         // A text in one of them has more of its own letters than a Chinese one that quotes a name.
@@ -163,6 +195,11 @@ impl Letters {
             _ => Language::Chinese,
         })
     }
+}
+
+/// Returns what a line begins with: what is asked of the rest, as in "看看这个：…" and "What does this mean? …".
+fn opening(line: &str) -> &str {
+    line.split(['?', '？', ':', '：']).next().unwrap_or(line)
 }
 
 /// Returns a text without the block in English that nanobot puts before or behind what the user wrote.

@@ -303,6 +303,21 @@ fn a_summary_is_asked_for_in_the_language_of_the_user() {
             english,
         ),
         (&["Fix this please:\n文件打不开。\n"], "", "", english),
+        (&["看看这个：the server is down and nothing works, please look at it"], "", "", chinese),
+        (&["What does this mean? 数据库连接失败，请检查网络配置。"], "", "", english),
+        (&["> 数据库连接失败，请检查网络\n> 请重试\nWhat does it mean?"], "", "", english),
+        (&["> the disk of the server is full\n这是什么意思"], "", "", chinese),
+        (&["> 帮我看看日志"], "", "", chinese),
+        (&["これを日本語に翻訳してください：\n数据库连接失败，请检查网络配置。请检查网络配置。"], "", "", japanese),
+        (&["请把这段翻译成中文：\nデータベースに接続できません。設定を確認してください。"], "", "", chinese),
+        (&["不具合報告\nデータベースに接続できません。設定を確認してください。"], "", "", japanese),
+        // A name is no sentence.
+        (&["My friend 王小明 lives in 北京, write a letter"], "", "", english),
+        (&["Look at log number 5, any errors? for 王小明"], "", "", english),
+        (&["Where can I meet 김철수 and 田中さん tomorrow?"], "", "", english),
+        (&["deploy staging environment 失败"], "", "", chinese),
+        (&["Error in file orders.csv: 帮我修复这个问题"], "", "", chinese),
+        (&["OrderListContainer を React Query の useInfiniteQuery で書き直して"], "", "", japanese),
     ] {
         let prompt = asked(users, answer, previous);
         assert!(prompt.starts_with(expected), "{users:?} {answer} {previous}: {prompt}");
