@@ -41,6 +41,13 @@ def message_text(message: Mapping[str, Any]) -> str:
     return "\n".join(text for text in said if isinstance(text, str) and text)
 
 
+def holds_media(message: Mapping[str, Any]) -> bool:
+    """Return whether a message holds something else than text, as an image."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    return any(isinstance(part, dict) and "text" not in part for part in parts)
+
+
 def message_key(message: Mapping[str, Any]) -> str:
     """Return what knows a message again in the session that it is saved in; "" where nothing does.
 

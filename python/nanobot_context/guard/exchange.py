@@ -14,6 +14,7 @@ from nanobot_context.guard import log
 from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.guard.limits import LEAST_WINDOW
+from nanobot_context.message_texts import holds_media
 from nanobot_context.overflow import Usage, detect_overflow
 from nanobot_context.recovery import (
     Attempt,
@@ -249,7 +250,7 @@ class Exchange:
                     windows.learn_output(model, overflow.output_tokens, endpoint)
             else:
                 self._assume(attempt, theirs)
-        elif overflow.kind == "request_bytes" and not _holds_media(attempt.messages):
+        elif overflow.kind == "request_bytes" and not any(map(holds_media, attempt.messages)):
             # Of texts a limit in bytes is one in tokens, too, or each turn would be refused first.
             self._assume(attempt, self.fitter.theirs(request, attempt.messages, prompt_tokens))
 
@@ -404,12 +405,6 @@ class Exchange:
             self.telemetry.overflowed(request, overflow, response, ours or 0)
             return None
         return overflow
-
-
-def _holds_media(messages: list[Any]) -> bool:
-    contents = (message.get("content") for message in messages)
-    parts = (part for content in contents if isinstance(content, list) for part in content)
-    return any(isinstance(part, dict) and "text" not in part for part in parts)
 
 
 def _said(theirs: int | None, ours: int) -> str:

@@ -17,12 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import count_tokens, token_bound
+from nanobot_context._core import count_tokens
 from nanobot_context.events import current_session
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.state_file import REQUESTS, state_file
 from nanobot_context.history import function_of, system_messages
 from nanobot_context.message_texts import (
+    holds_media,
     kept_spans,
     known_by,
     message_key,
@@ -53,11 +54,6 @@ _KEY = re.compile(
     r"\b(?:sk-|gh[oprsu]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|AIza|eyJ|hf_|npm_|pypi-)[\w-]{8,}"
     r"|\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{16,}"
 )
-
-# Tokens of system messages and tool schemas by place and size: what is the same in each request has
-# one number, though no provider reports it by itself.
-_fixed_of: dict[tuple[str, int], tuple[int, tuple[tuple[str, int], ...]]] = {}
-_FIXED_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +116,8 @@ class RequestRecord:
         place: The model with the address that it was sent to, as lessons name it.
         window_tokens: The window, as known at the end; 0 for none.
         window_source: Where that number is from.
-        fixed_tokens: What is in every request: system messages and tool schemas.
+        fixed_tokens: What is in every request: system messages and tool schemas. No provider
+            reports it by itself: see `read_records`.
         answer_tokens: What is kept free for the answer.
         messages: How many messages nanobot's request had.
         tokens_before: Tokens of nanobot's request.
@@ -142,6 +139,7 @@ class RequestRecord:
         anchor_key: See `message_key`.
         keys: What the newest messages are known by, oldest first: see `known_by`.
         tools: The largest tool schemas, at most 5: their names, and about how many tokens each is.
+        fixed_bytes: How long what is in every request is; 0 where that was not noted.
     """
 
     at: str
@@ -172,6 +170,7 @@ class RequestRecord:
     anchor_key: str = ""
     keys: tuple[str, ...] = ()
     tools: tuple[tuple[str, int], ...] = ()
+    fixed_bytes: int = 0
 
     @property
     def numbers(self) -> Counter[str]:
@@ -391,7 +390,7 @@ class Ended:
             cuts = [_in_theirs(cut, *shares) for cut in cuts]
         left_out = [cut.index for cut in cuts if not cut.tokens_after and cut.reason != "joined"]
         most = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
-        fixed, tools = self._fixed(before)
+        fixed, fixed_bytes, tools = self._fixed(before)
         anchor = next((place for place in range(len(self.messages), 0, -1) if self._key(place)), 0)
         return RequestRecord(
             at=trace.at,
@@ -422,6 +421,7 @@ class Ended:
             anchor_key=self._key(anchor) if anchor else "",
             keys=tuple(map(known_by, self.messages[-_KEYS_KEPT:])),
             tools=tools,
+            fixed_bytes=fixed_bytes,
         )
 
     def _changed(self, sent: list[Message]) -> list[SentCut]:
@@ -469,28 +469,29 @@ class Ended:
             )
         return attempts, factor
 
-    def _fixed(self, tokens: int) -> tuple[int, tuple[tuple[str, int], ...]]:
+    def _fixed(self, tokens: int) -> tuple[int, int, tuple[tuple[str, int], ...]]:
         """Return the share of system messages and tool schemas in a request of `tokens`.
 
-        By bytes where to count them would load a vocabulary. What is as long at the same place has
-        the number that it had first. With it the largest tools.
+        By bytes: to count them would load a vocabulary. With it the bytes, and the largest tools.
         """
-        system = system_messages(self.messages)
-        part, whole = (
-            token_bound(some, self.model, tools=self.tools) or self._count(some)
-            for some in (system, self.messages)
+        media = [one for one in self.messages if holds_media(one)]
+        texts = [one for one in self.messages if not holds_media(one)]
+        tools = [(_tool_name(tool), _bytes(json.dumps(tool))) for tool in self.tools or ()]
+        schemas = sum(size for _, size in tools)
+        fixed, whole = (
+            schemas + sum(_bytes(message_text(one)) for one in some)
+            for some in (system_messages(texts), texts)
         )
-        if len(_fixed_of) >= _FIXED_KEPT:
-            _fixed_of.clear()
-        if (self.place, part) not in _fixed_of:
-            share = tokens / whole if whole else 0
-            schemas = token_bound([], self.model, tools=self.tools) or self._count([])
-            texts = [(_tool_name(tool), len(json.dumps(tool))) for tool in self.tools or ()]
-            per_char = share * schemas / max(sum(length for _, length in texts), 1)
-            sizes = [(name, round(length * per_char)) for name, length in texts]
-            largest = sorted(sizes, key=lambda one: -one[1])[:_TOOLS_KEPT]
-            _fixed_of[self.place, part] = round(share * part), tuple(largest)
-        return _fixed_of[self.place, part]
+        if media:
+            tokens = max(tokens - count_tokens(media, self.model), 0)
+        per_byte = tokens / max(whole, 1)
+        largest = sorted(tools, key=lambda one: -one[1])[:_TOOLS_KEPT]
+        shares = tuple((name, round(size * per_byte)) for name, size in largest)
+        return round(fixed * per_byte), fixed, shares
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode(errors="replace"))
 
 
 def _shown(name: str) -> str:
@@ -522,16 +523,44 @@ def record_file(config: Path, name: str = REQUESTS) -> LineFile:
 def read_records(
     config: Path, session: str | None = None, name: str = REQUESTS
 ) -> list[RequestRecord]:
-    """Return the newest requests, oldest first; with `session` those of one session."""
+    """Return the newest requests, oldest first; with `session` those of one session.
+
+    What is in every request has one number as long as it is the same: at one place each byte of it
+    is as many tokens as in the request of which it was the largest part, of those whose tokens were
+    reported where there are any.
+    """
     found = []
     for given in _objects(record_file(config, name)):
         try:
-            record = RequestRecord.from_dict(given)
+            found.append(RequestRecord.from_dict(given))
         except (KeyError, TypeError):
             continue  # of another version
-        if session is None or record.session == session:
-            found.append(record)
-    return sorted(found, key=lambda record: record.at)
+    found.sort(key=lambda record: record.at)
+    surest: dict[str, RequestRecord] = {}
+    for record in found:
+        known = surest.setdefault(record.place, record)
+        if _sureness(record) > _sureness(known):
+            surest[record.place] = record
+    return [
+        _steady(record, surest[record.place])
+        for record in found
+        if session is None or record.session == session
+    ]
+
+
+def _sureness(record: RequestRecord) -> tuple[bool, bool, float]:
+    part = record.fixed_tokens / max(record.tokens_before, 1)
+    return record.fixed_bytes > 0, record.prompt_tokens is not None, part
+
+
+def _steady(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
+    """Return a record in which what is in every request has as many tokens a byte as in another."""
+    if not (record.fixed_bytes and record.fixed_tokens):
+        return record
+    fixed = round(surest.fixed_tokens * record.fixed_bytes / surest.fixed_bytes)
+    share = fixed / record.fixed_tokens
+    tools = tuple((name, round(tokens * share)) for name, tokens in record.tools)
+    return replace(record, fixed_tokens=fixed, tools=tools)
 
 
 def _objects(file: LineFile) -> Iterator[Mapping[str, Any]]:

@@ -95,14 +95,54 @@ def test_all_tokens_of_a_record_are_the_providers(
 def test_what_is_in_each_request_has_one_number(
     tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
-    install(classes, context_window_override=9_000)
     # What follows is of another script: bytes say less of tokens with each request.
     system = {"role": "system", "content": "You help with whatever is asked. " * 200}
+    tools = [{"type": "function", "function": {"name": "read", "description": "Reads. " * 90}}]
     said = [message for message in conversation(40, 300) if message["role"] != "system"]
-    provider = make_provider(classes, Script(answer(2_000), answer(3_111), answer(7_456)))
-    for count in (1, 5, 41):
-        call(provider, messages=[system, *said[:count]])
-    assert len({record.fixed_tokens for record in recorded(tmp_path)}) == 1
+    for count, tokens in ((1, 2_000), (5, 3_111), (41, 7_456)):
+        # Each is of a process of its own, the last of one that has counted before.
+        install(classes, context_window_override=9_000)
+        if tokens == 7_456:
+            count_tokens([system], "gpt-4o")
+        script = Script(answer(tokens))
+        call(make_provider(classes, script), messages=[system, *said[:count]], tools=tools)
+        installer.uninstall()
+    records = recorded(tmp_path)
+    assert len(records) == 3
+    assert len({(record.fixed_tokens, record.tools) for record in records}) == 1
+    # As in the first, of which they are nearly all.
+    assert 1_500 < records[0].fixed_tokens < 2_000
+
+
+def test_what_was_added_to_each_request_is_all_that_its_number_grows_by(tmp_path: Path) -> None:
+    def record(at: str, fixed: int, size: int, before: int) -> dict[str, Any]:
+        known = ("cli:a", False, "m", "m at host", 9_000, "x", fixed, 2, 3, before, (), "answered")
+        return RequestRecord(at, *known, before, fixed_bytes=size).to_dict()
+
+    file = record_file(tmp_path / "config.json")
+    for line in (
+        record("2026-01-01", 5_000, 20_000, 5_100),
+        record("2026-01-02", 3_900, 20_000, 90_000),
+        record("2026-01-03", 7_100, 20_040, 80_000),
+    ):
+        file.write(line)
+    assert [one.fixed_tokens for one in read_records(tmp_path / "config.json")] == [
+        *(5_000, 5_000, 5_010)
+    ]
+
+
+def test_an_image_is_no_part_of_what_is_in_each_request(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=50_000)
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    shown = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}
+    system = {"role": "system", "content": "You help with whatever is asked. " * 20}
+    messages = [system, shown]
+    script = Script(answer(count_tokens(messages, "gpt-4o")))
+    call(make_provider(classes, script), messages=messages, model="gpt-4o")
+    (record,) = recorded(tmp_path)
+    assert abs(record.fixed_tokens - count_tokens([system], "gpt-4o")) < 20
 
 
 def test_a_cut_says_what_of_its_message_was_sent(
