@@ -42,6 +42,8 @@ EVENT_LIMIT = 1_000
 _JOB_GRACE_SECONDS = 15.0
 # Source: document 002, `WithCleanupInterval`.
 _CLEANUP_SECONDS = 300.0
+# A file holds what expired while no process was there: the first clean-up does not wait.
+_FIRST_CLEANUP_SECONDS = 1.0
 # How long, and of how many sessions, it is remembered that they may fall silent.
 _WATCHED_SECONDS = 86_400.0
 _WATCHED_SESSIONS = 1_000
@@ -81,7 +83,8 @@ class Base:
         summary_queue: Sessions that wait for one; further ones are summarised in the caller.
         cleanup_interval_seconds: Seconds from one clean-up in the background to the next; 0 for
             none. It frees what has expired, in memory and in a file (Redis does so by itself), and
-            looks which sessions have fallen silent. It begins with the first use of the service.
+            looks which sessions have fallen silent. A file is cleaned up a second after it was
+            opened, too, and by a process that ends before.
 
     Raises:
         InvalidArgumentError: An argument cannot be used.
@@ -161,9 +164,12 @@ class Base:
         self._frees = any(expires) if url.startswith("memory") else not url.startswith("redis")
         has_sweeps = self._frees or self._watches_silence
         self._sweep_seconds = float(cleanup_interval_seconds) if has_sweeps else 0.0
+        is_file = self._frees and not url.startswith("memory")
+        self._owes_sweep = is_file and self._sweep_seconds > 0
         self._lock = ThreadLock()
         self.begin_in_child()
         begin_in_children(self)
+        self._sweep_later()
 
     def begin_in_child(self) -> None:
         """Begin anew; the thread or task that waits for the next clean-up is the parent's."""
@@ -211,7 +217,16 @@ class Base:
         for head, key, _ in watched:
             self._summarize_later(head, key)
         if self._frees:
+            self._owes_sweep = False
             yield from self._do.sweep()
+
+    def _until_sweep(self) -> float:
+        first = _FIRST_CLEANUP_SECONDS if self._owes_sweep else self._sweep_seconds
+        return min(first, self._sweep_seconds)
+
+    @abstractmethod
+    def _sweep_later(self) -> None:
+        """Have the store cleaned up in the background, unless that is due already."""
 
     def _stop_sweeping(self) -> None:
         self._sweep_seconds = 0.0

@@ -64,7 +64,7 @@ class SessionService(Base):
         with self._lock:
             if self._sweep_timer is not None:
                 return
-            timer = threading.Timer(self._sweep_seconds, _swept, (ref(self),))
+            timer = threading.Timer(self._until_sweep(), _swept, (ref(self),))
             timer.daemon = True
             self._sweep_timer = timer
         with contextlib.suppress(RuntimeError):  # no further thread, as when the interpreter ends
@@ -313,15 +313,19 @@ class SessionService(Base):
 
     def cleanup(self) -> int:
         """Free what has expired; return how many sessions that were. They are invisible before."""
+        self._owes_sweep = False
         return self._wait(self._do.sweep())
 
     def close(self, timeout_seconds: float | None = None) -> None:
         """Wait for summaries that are being made, at most `timeout_seconds`, and let go.
 
-        What was not finished stores nothing.
+        What was not finished stores nothing. A file is cleaned up that was not since it was opened.
         """
         self._stop_sweeping()
         self._jobs.close(timeout_seconds)
+        if self._owes_sweep:
+            with contextlib.suppress(SessionStoreError):
+                self.cleanup()
         self._handle.close()
 
 
@@ -389,10 +393,13 @@ class AsyncSessionService(Base):
     def _sweep_later(self) -> None:
         if not self._sweep_seconds:
             return
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # opened outside of one: with the first call
+            return
         if self._sweep_timer is None or self._sweep_loop is not loop:
             self._sweep_loop = loop
-            self._sweep_timer = loop.call_later(self._sweep_seconds, _begin_sweep, ref(self))
+            self._sweep_timer = loop.call_later(self._until_sweep(), _begin_sweep, ref(self))
 
     async def _swept(self) -> None:
         try:
@@ -422,6 +429,9 @@ class AsyncSessionService(Base):
         """See `SessionService.close`."""
         self._stop_sweeping()
         await self._jobs.close(timeout_seconds)
+        if self._owes_sweep:
+            with contextlib.suppress(SessionStoreError):
+                await self.cleanup()
         self._handle.close()
 
 

@@ -5,6 +5,7 @@ As in trpc-agent-go's tests, but for the differences that `test_sessions` lists.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 import weakref
@@ -13,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nanobot_context import InvalidArgumentError, SessionNotFoundError
-from nanobot_context.sessions import SessionEvent, SessionService
+from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionService
 from nanobot_context.summary import Summarizer
 from pace import unhurried
 from session_cases import answered, ids, read, said
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from session_cases import Store
 
 pytest_plugins = ("session_fixtures",)
@@ -302,6 +305,35 @@ def test_what_has_expired_is_freed_though_nobody_asks(store: Store) -> None:
     if store.name == "memory":
         time.sleep(1)
         assert service.cleanup() == 0, "the background was first"
+
+
+@pytest.mark.parametrize("is_short", [True, False], ids=["short", "unused"])
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_what_expired_before_is_freed_by_whoever_opens_the_file_next(
+    tmp_path: Path, is_short: bool, is_async: bool
+) -> None:
+    file = tmp_path / "sessions.db"
+    url = f"sqlite:///{file}"
+    with SessionService(url, session_ttl_seconds=0.05, cleanup_interval_seconds=0) as service:
+        service.append(service.create("app", "me"), [said("secret")])
+    time.sleep(0.1)
+
+    async def opened() -> None:
+        async with AsyncSessionService(url) as service:
+            await service.list_sessions("app", "me")
+            await asyncio.sleep(0 if is_short else 2)
+
+    if is_async:
+        asyncio.run(opened())
+    else:
+        with SessionService(url):
+            time.sleep(0 if is_short else 2)
+            assert is_short or not holds(tmp_path, b"secret")
+    assert not holds(tmp_path, b"secret")
+
+
+def holds(folder: Path, text: bytes) -> bool:
+    return any(text in path.read_bytes() for path in folder.iterdir())
 
 
 def test_a_cleaner_that_is_off_frees_nothing(plain_store: Store) -> None:
