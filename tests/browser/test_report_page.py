@@ -689,6 +689,21 @@ def test_a_session_with_records_shows_what_was_sent(open_page: Opener, tmp_path:
     open_message(page, 2)
     assert detail.locator("pre span").all_text_contents() == [message_text(messages[2])[:40]]
 
+    # One count of a message, wherever it stands: that of the request that cut it.
+    expect(detail.locator(".detail-head p")).to_have_text(
+        "tool · read_file · turn 1 · 200 tokens uncut"
+    )
+    expect(detail).to_contain_text("Shortened to 90 tokens in request 3")
+    expect(page.locator(".row.shortened .tokens")).to_have_text("200→ 90 sent")
+    numbers = page.evaluate(
+        "list.shown.filter(row => row.message).map(row => sentTokens(row.message))"
+    )
+    turn = page.locator(".row.turn .tokens")
+    uncut = page.evaluate("list.shown.filter(row => row.message).map(row => row.message.tokens)")
+    expect(turn).to_have_text(f"{sum(uncut):,}→ {sum(numbers):,} sent")
+    page.locator("#sent .mark.refused").click()
+    expect(detail.locator(".cut span")).to_have_text("200 → 90 sent")
+
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#count")).to_have_text("3 messages")
     page.keyboard.press("ArrowLeft")

@@ -20,8 +20,8 @@ const requests = report.requests.map((columns, number) => {
 const messages = report.messages.map(([turn, role, tool, tokens, text, length], index) =>
   ({ index, turn, role, tool, tokens, length, text: report.texts[text] }));
 
-for (const [request, index, reason, tokensBefore, tokensAfter, kept, keptIn] of report.cuts) {
-  requests[request].cuts.push({ request, index, reason, tokensBefore, tokensAfter, kept, keptIn });
+for (const [request, index, reason, tokensAfter, kept, keptIn] of report.cuts) {
+  requests[request].cuts.push({ request, index, reason, tokensAfter, kept, keptIn });
 }
 for (const request of requests) {
   request.turn ??= messages[(request.stop ?? 0) - 1]?.turn ?? null;
@@ -81,7 +81,7 @@ function plural(number, noun) {
 }
 
 function freed(cut) {
-  return cut.tokensBefore - cut.tokensAfter;
+  return messages[cut.index].tokens - cut.tokensAfter;
 }
 
 function percent(part, whole) {

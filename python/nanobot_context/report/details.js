@@ -125,7 +125,7 @@ function paged(entries, make) {
 /** Returns a cut as a button that opens its message. */
 function cutEntry(cut) {
   const message = messages[cut.index];
-  const tokens = `${say(cut.tokensBefore)}${cut.tokensAfter ? ` → ${say(cut.tokensAfter)}` : `, ${t("left out")}`}`;
+  const tokens = `${say(message.tokens)} ${cut.tokensAfter ? t("→ {0} sent", say(cut.tokensAfter)) : t("left out")}`;
   const name = fragment(`#${say(cut.index + 1)} · `, message.tool ? quoted(message.tool) : message.role);
   return el("div", { class: "cut" },
     el("button", { type: "button", onclick: () => openMessage(message) }, el("b", {}, name), el("span", {}, tokens)),
@@ -206,7 +206,7 @@ function openMessage(message, { keepFocus = false } = {}) {
   };
   const fate = fateOf(message);
   openDetail([
-    detailHead(t("Message {0}", say(message.index + 1)), aboutMessage(message), beside(-1), beside(1)),
+    detailHead(t("Message {0}", say(message.index + 1)), aboutMessage(message, fate), beside(-1), beside(1)),
     fate.state !== "kept" && el("p", { class: "note" }, fateWords(message, fate)),
     fate.cut?.keptIn && el("p", { class: "quiet" }, t("The original is in the file that the request names: "), quoted(fate.cut.keptIn)),
     fate.state === "shortened" && !fate.cut.kept.length && el("p", { class: "quiet" },
@@ -225,8 +225,9 @@ function bodyOf(message, fate) {
   return fate.state === "shortened" && fate.cut.kept.length ? keptWords(message.text, fate.cut.kept) : words(message.text);
 }
 
-function aboutMessage({ role, tool, turn, tokens }) {
-  return fragment(role, tool && [" · ", quoted(tool)], ` · ${t("turn {0}", say(turn))} · ${plural(tokens, "token")}`);
+function aboutMessage({ role, tool, turn, tokens }, { state }) {
+  const size = state === "kept" ? plural(tokens, "token") : t("{0} uncut", plural(tokens, "token"));
+  return fragment(role, tool && [" · ", quoted(tool)], ` · ${t("turn {0}", say(turn))} · ${size}`);
 }
 
 /** Returns what has become of a message that is not kept, and why. */

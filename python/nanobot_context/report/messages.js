@@ -33,6 +33,12 @@ function fateOf(message) {
   return of.get(message.index) ?? { state: "kept", cut: null };
 }
 
+/** Returns the tokens of what the selected request sent of a message. */
+function sentTokens(message) {
+  const { state, cut } = fateOf(message);
+  return state === "kept" ? message.tokens : cut?.tokensAfter ?? 0;
+}
+
 function matches(message, words, role, state) {
   const fate = fateOf(message);
   const states = [fate.state, fate.cut?.reason, fate.state !== "kept" && "cut"];
@@ -125,7 +131,8 @@ function turnRow({ turn, members }, attributes) {
     el("span", { class: "number" }, isFolded ? "▸" : "▾"),
     el("b", {}, turn ? t("Turn {0}", say(turn)) : t("Before the first turn")),
     el("span", { class: "text" }, facts),
-    el("span", { class: "tokens" }, say(sum(members.map((message) => message.tokens)))));
+    el("span", { class: "tokens" }, say(sum(members.map((message) => message.tokens))),
+      cut > 0 && el("small", {}, t("→ {0} sent", say(sum(members.map(sentTokens)))))));
 }
 
 function messageRow(message, attributes) {
@@ -135,8 +142,8 @@ function messageRow(message, attributes) {
     el("span", { class: "number" }, say(message.index + 1)),
     el("span", { class: `role swatch-${partOfRole[message.role] ?? message.role}` }, message.role),
     el("span", { class: "text" }, quoted((message.tool ? `${message.tool}: ` : "") + text)),
-    el("span", { class: "tokens" }, say(cut?.tokensBefore ?? message.tokens),
-      state !== "kept" && el("small", {}, state === "shortened" ? `→ ${say(cut.tokensAfter)}` : t(state))));
+    el("span", { class: "tokens" }, say(message.tokens),
+      state !== "kept" && el("small", {}, state === "shortened" ? t("→ {0} sent", say(cut.tokensAfter)) : t(state))));
 }
 
 function setActiveRow() {

@@ -19,7 +19,7 @@ from nanobot_context.tools import largest_tools
 if TYPE_CHECKING:
     from nanobot_context.conversations import Conversation
     from nanobot_context.events import TelemetryEvent
-    from nanobot_context.guard.record import RequestRecord
+    from nanobot_context.guard.record import RequestRecord, SentCut
     from nanobot_context.replay import Replay, Request
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
@@ -76,15 +76,20 @@ def render(
         model, counted, window = replayed.model, replayed.counted, replayed.window_tokens
         requests = [_request(request, redact) for request in replayed.requests]
         cuts = list(_cuts(replayed, messages, redact))
+        each = [fate.tokens for fate in replayed.messages]
         parts = _PARTS
         tools = largest_tools(conversation.tools or [], model)
     else:
         model, window, counted = records[-1].model, records[-1].window_tokens, "reported"
         places = places_of(records, messages)
-        requests, cuts = [], []
-        for number, (record, place) in enumerate(zip(records, places, strict=True)):
-            requests.append(_recorded(record, place, redact))
-            cuts += _recorded_cuts(number, record, place, messages)
+        requests = [
+            _recorded(record, place, redact) for record, place in zip(records, places, strict=True)
+        ]
+        sent_cuts = list(_sent_cuts(records, places, messages))
+        each = _recorded_tokens(messages, model, sent_cuts)
+        cuts = [
+            _recorded_cut(number, index, cut, messages, each) for number, index, cut in sent_cuts
+        ]
         parts = _RECORDED_PARTS
         tools = list(records[-1].tools)
     return {
@@ -100,7 +105,7 @@ def render(
         "tools": tools[:_TOOLS_SHOWN],
         "parts": parts,
         "requests": requests,
-        "messages": list(_messages(conversation, replayed, model, texts)),
+        "messages": list(_messages(messages, each, texts)),
         "cuts": cuts,
         "replaced": [[index, *found] for index, found in sorted(replaced_by(messages).items())],
         "summaries": [] if redact else list(_summaries(conversation, happened)),
@@ -110,18 +115,35 @@ def render(
 
 
 def _messages(
-    conversation: Conversation, replayed: Replay | None, model: str | None, texts: _Texts
+    messages: Sequence[Mapping[str, Any]], each: Sequence[int], texts: _Texts
 ) -> Iterator[list[Any]]:
-    turn, start = 0, count_tokens([], model)
-    tools = tool_names(conversation.messages)
-    for index, message in enumerate(conversation.messages):
+    turn = 0
+    tools = tool_names(messages)
+    for index, message in enumerate(messages):
         turn += message["role"] == "user"
-        if replayed is not None:
-            tokens = replayed.messages[index].tokens
-        else:
-            tokens = count_tokens([message], model) - start
         text = message_text(message)
-        yield [turn, message["role"], tools[index], tokens, texts.number(text), len(text)]
+        yield [turn, message["role"], tools[index], each[index], texts.number(text), len(text)]
+
+
+def _recorded_tokens(
+    messages: Sequence[Mapping[str, Any]],
+    model: str | None,
+    cuts: Sequence[tuple[int, int, SentCut]],
+) -> list[int]:
+    """Return the tokens of each message, uncut, as the newest request says that cut it.
+
+    Of the others as counted here, times what the provider counts for one of these where it is known
+    of those that were cut.
+    """
+    start = count_tokens([], model)
+    ours = [count_tokens([message], model) - start for message in messages]
+    newest = {index: cut for _, index, cut in cuts}
+    same = [at for at, cut in newest.items() if cut.chars == len(message_text(messages[at]))]
+    ratio = sum(newest[at].tokens_before for at in same) / max(sum(ours[at] for at in same), 1)
+    return [
+        newest[at].tokens_before if at in newest else round(own * (ratio or 1.0))
+        for at, own in enumerate(ours)
+    ]
 
 
 def _request(request: Request, redact: bool) -> list[Any]:
@@ -180,24 +202,34 @@ def _cuts(
     for number, request in enumerate(replayed.requests):
         for cut in request.cuts:
             kept = _utf16(message_text(messages[cut.index]), cut.kept)
-            numbers = [number, cut.index, cut.reason, cut.tokens_before, cut.tokens_after]
-            yield [*numbers, kept, None if redact else cut.kept_in]
+            kept_in = None if redact else cut.kept_in
+            yield [number, cut.index, cut.reason, cut.tokens_after, kept, kept_in]
 
 
-def _recorded_cuts(
-    number: int,
-    record: RequestRecord,
-    places: Places | None,
+def _sent_cuts(
+    records: Sequence[RequestRecord],
+    places: Sequence[Places | None],
     messages: Sequence[Mapping[str, Any]],
-) -> Iterator[list[Any]]:
-    for cut in record.cuts if places else ():
-        index = places.of.get(cut.index) if places else None
-        if index is None or messages[index]["role"] != cut.role:
-            continue
-        text = message_text(messages[index])
-        # Of a text that was saved otherwise nothing is known but how much was sent.
-        kept = _utf16(text, cut.kept) if len(text) == cut.chars else []
-        yield [number, index, cut.reason, cut.tokens_before, cut.tokens_after, kept, None]
+) -> Iterator[tuple[int, int, SentCut]]:
+    """Yield each cut of a message of the session, behind its request's number and its index."""
+    for number, (record, place) in enumerate(zip(records, places, strict=True)):
+        for cut in record.cuts:
+            index = place.of.get(cut.index) if place else None
+            if index is not None and messages[index]["role"] == cut.role:
+                yield number, index, cut
+
+
+def _recorded_cut(
+    number: int,
+    index: int,
+    cut: SentCut,
+    messages: Sequence[Mapping[str, Any]],
+    each: Sequence[int],
+) -> list[Any]:
+    text = message_text(messages[index])
+    # Of a text that was saved otherwise nothing is known but how much was sent.
+    kept = _utf16(text, cut.kept) if len(text) == cut.chars else []
+    return [number, index, cut.reason, min(cut.tokens_after, each[index]), kept, None]
 
 
 def _utf16(text: str, positions: Sequence[int]) -> list[int]:

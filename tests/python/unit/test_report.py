@@ -17,7 +17,9 @@ import pytest
 
 from nanobot_context import Archive, InvalidArgumentError, compress_messages, events, report
 from nanobot_context.conversations import Conversation
+from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.host.stored_summary import mark_of
+from nanobot_context.message_texts import message_key
 from nanobot_context.replay import replay
 from nanobot_context.report import report_page, write_report
 from nanobot_context.report.render import render
@@ -187,12 +189,33 @@ def test_columns_say_what_the_replay_says() -> None:
     assert cuts
     assert data["cuts"] == [
         [
-            *(number, cut.index, cut.reason, cut.tokens_before, cut.tokens_after),
-            *(list(cut.kept), cut.kept_in),
+            *(number, cut.index, cut.reason, cut.tokens_after, list(cut.kept), cut.kept_in),
         ]
         for number, request in enumerate(replayed.requests)
         for cut in request.cuts
     ]
+    assert all(data["messages"][cut.index][3] == cut.tokens_before for cut in cuts)
+
+
+def test_a_message_has_one_count_in_all_recorded_requests_and_all_are_the_providers() -> None:
+    messages = two_turns("word " * 400)
+    ours = [fate.tokens for fate in replay(messages, 8_000, "gpt-4o").messages]
+
+    def record(at: str, tokens_before: int, tokens_after: int) -> RequestRecord:
+        cut = SentCut(1, "user", None, "budget", tokens_before, tokens_after, len("word " * 400))
+        return RequestRecord(
+            *(at, "cli:direct", False, "gpt-4o", "gpt-4o", 8_000, "x", 50, 2, 3, 900),
+            *((Sent(500),), "answered"),
+            cuts=(cut,),
+            roles="uau",
+            anchor=2,
+            anchor_key=message_key(messages[1]),
+        )
+
+    records = [record("2026-01-01", 850, 790), record("2026-01-02", ours[0] * 2, 300)]
+    found = Elements(report_page(a_conversation(messages), None, records=records).decode())
+    assert [row[3] for row in found.data["messages"]] == [own * 2 for own in ours]
+    assert [row[3] for row in found.data["cuts"]] == [790, 300]
 
 
 def test_what_was_kept_is_counted_as_a_browser_counts() -> None:
@@ -206,7 +229,7 @@ def test_what_was_kept_is_counted_as_a_browser_counts() -> None:
     ]
     (cut,) = replay(messages, 8_000, "gpt-4o").requests[-1].cuts or (None,)
     rows = elements(a_conversation(messages)).data["cuts"]
-    (kept,) = [row[5] for row in rows if row[5]][:1]
+    (kept,) = [row[4] for row in rows if row[4]][:1]
     units = text.encode("utf-16-le")
     for start, stop in zip(kept[::2], kept[1::2], strict=True):
         piece = units[2 * start : 2 * stop].decode("utf-16-le")
