@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -296,11 +297,24 @@ def test_the_page_of_a_chinese_reader_is_chinese(open_page: Opener, tmp_path: Pa
 
 def test_a_redacted_page_holds_no_text_and_no_name(open_page: Opener, tmp_path: Path) -> None:
     messages = agent_messages(1, 2)
-    path = written(tmp_path / "page.html", messages, records=shown_records(), redact=True)
-    source = path.read_text(encoding="utf-8")
-    for secret in ("needle", "is done", "src/0_0.log", "cli:direct", "cli_direct"):
-        assert secret not in source
+    learned = {f"{MODEL} at llm.example": {"window_tokens": 16_000}}
+    happened = [{"session": None, "kind": "learned", "model": MODEL, "what": "window_tokens"}]
+    secrets = ("needle", "is done", "src/0_0.log", "cli:direct", "cli_direct", MODEL, "example")
+    for records in ([], [replace(one, window_source=MODEL) for one in shown_records()]):
+        path = written(
+            tmp_path / "page.html",
+            messages,
+            records=records,
+            learned=learned,
+            events=happened,
+            redact=True,
+        )
+        source = path.read_text(encoding="utf-8")
+        assert [secret for secret in secrets if secret in source] == []
     page = open_page(path)
+    expect(page.locator("#facts")).to_have_text(
+        re.compile("^window 16,000 · counts of the provider")
+    )
     detail = open_message(page, 3)
     expect(detail).to_contain_text(f"{len(message_text(messages[3]))} characters")
 

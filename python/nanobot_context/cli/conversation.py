@@ -270,7 +270,7 @@ def report(
         ),
     ] = None,
     redact: Annotated[
-        bool, typer.Option("--redact", help="No texts and no names: a page to hand on.")
+        bool, typer.Option("--redact", help="No texts, no names, no model: a page to hand on.")
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     workspace: Workspace = None,

@@ -61,7 +61,8 @@ def write_report(
         on_request: Called after each request of a replay with how many are done and how many
             there are.
         language: That of the page; `None` is that of the locale.
-        redact: Whether the page is without texts and names: numbers, roles and tools only.
+        redact: Whether the page is without texts and names, also the model's and its server's:
+            numbers, roles and tools only.
 
     Returns:
         The replay; `None` where there are records.

@@ -11,7 +11,7 @@ const requests = report.requests.map((columns, number) => {
   const [at, turn, first, stop, before, after, window, reused, answer, refusals, outcome, isSubagent, error, lost,
     lostNames, cutMessages, restored, leftOut] = columns;
   return {
-    number, at, turn, first, stop, before, after, window: window?.[0] ?? report.window, reused, answer, refusals, outcome,
+    number, at, turn, first, stop, before, after, window: window ?? report.window, reused, answer, refusals, outcome,
     isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, cuts: [],
     tokensBefore: sum(before), tokensAfter: sum(after),
   };

@@ -76,8 +76,9 @@ function showHead() {
   const hasPrompt = report.isRecord || messages.some((message) => ["system", "developer"].includes(message.role));
   byId("name").append(report.isRedacted ? t("A conversation, without its texts") : quoted(report.name));
   byId("facts").append(
-    report.model === null ? t("no model named") : quoted(report.model), ` · ${t("window {0}", say(report.window))} · ${t(counts)}`,
-    report.isRecord ? fragment(" · ", quoted(report.windowSource ?? "")) : ` · ${t("a replay, not what was sent")}`,
+    report.isRedacted ? "" : fragment(report.model === null ? t("no model named") : quoted(report.model), " · "),
+    `${t("window {0}", say(report.window))} · ${t(counts)}`, report.windowSource ? fragment(" · ", quoted(report.windowSource)) : "",
+    report.isRecord ? "" : ` · ${t("a replay, not what was sent")}`,
     report.tools.length ? ` · ${t("largest tools: {0}", report.tools.map(([name, tokens]) => `${name} ${say(tokens)}`).join(", "))}` : "",
   );
   byId("figures").append(...figures().map(([name, number, note, kind]) => el("div", { class: kind },

@@ -98,10 +98,11 @@ def render(
         "isRedacted": redact,
         "name": "" if redact else conversation.name,
         "source": "" if redact else conversation.source,
-        "model": model,
+        "model": None if redact else model,
         "counted": counted,
         "window": window,
-        "windowSource": records[-1].window_source if replayed is None else None,
+        # It may name a model, or where one is.
+        "windowSource": None if redact or replayed is not None else records[-1].window_source,
         "tools": tools[:_TOOLS_SHOWN],
         "parts": parts,
         "requests": requests,
@@ -181,7 +182,7 @@ def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> lis
         places.first if places else None,
         places.stop if places else None,
         *stacks,
-        [record.window_tokens, record.window_source],
+        record.window_tokens,
         record.cached_tokens,
         record.completion_tokens,
         [[one.tokens, one.refused, one.limit_tokens] for one in record.refusals],
@@ -311,12 +312,8 @@ def _learned(
     learned: Mapping[str, Mapping[str, Any]], events: list[dict[str, Any]], redact: bool
 ) -> Iterator[dict[str, Any]]:
     """Yield what is known of each model, then what the events say, with their time."""
-
-    def shown(model: str | None) -> str | None:
-        return model.partition(" at ")[0] if model and redact else model
-
     for model, lesson in learned.items():
-        known = {"at": None, "model": shown(model)}
+        known = {"at": None, "model": None if redact else model}
         for what in ("window_tokens", "output_tokens"):
             if lesson.get(what) is not None:
                 yield {**known, "what": what, "value": _number(lesson[what])}
@@ -326,7 +323,7 @@ def _learned(
         if event.get("kind") == "learned":
             yield {
                 "at": _text(event.get("at")),
-                "model": shown(_text(event.get("model"))),
+                "model": None if redact else _text(event.get("model")),
                 "what": _text(event.get("what")) or "",
                 "script": _text(event.get("script")),
                 "value": _number(event.get("value")),
