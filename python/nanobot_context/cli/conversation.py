@@ -255,7 +255,7 @@ def report(
             "--output",
             "-o",
             metavar="FILE",
-            help="The page; by default the session's name and `.report.html`.",
+            help="The page, `-` is stdout; by default the session's name and `.report.html`.",
             show_default=False,
         ),
     ] = None,
@@ -287,31 +287,43 @@ def report(
     Examples:
       nanobot-context report cli:direct -o page.html --open
       nanobot-context report chat.json --window 32000 --lang zh
-      nanobot-context report cli:direct --redact
+      nanobot-context report cli:direct --redact -o - > page.html
     """
     from nanobot_context.cli.in_force import in_force
-    from nanobot_context.report import write_report
+    from nanobot_context.report import replayed_for_page, report_page
 
+    if out == output.STDOUT and (as_json or show):
+        output.fail("a page on standard output goes with neither `--json` nor `--open`")
     conversation = find_conversation(session, workspace=workspace, store=store)
     known = in_force(conversation, model, window)
     happened = read_objects(events) if events is not None else known.events()
     path = Path(out or f"{_file_name(conversation.name)}.report.html")
-    if path.exists() and not path.is_file():
+    if out != output.STDOUT and path.exists() and not path.is_file():
         output.fail(f"`{path}` is not a regular file")
-    with output.progress("replaying") as on_request:
-        write_report(
-            conversation,
-            path,
-            window_tokens=known.window_tokens,
-            model=known.model,
-            events=happened,
-            learned=known.learned,
-            records=[] if window is not None or model is not None else known.records(conversation),
-            settings=known.settings,
-            on_request=on_request,
-            language=language(),
-            redact=redact,
-        )
+    records = [] if window is not None or model is not None else known.records(conversation)
+    replayed = None
+    if not records:
+        with output.progress("replaying") as on_request:
+            replayed = replayed_for_page(
+                conversation,
+                window_tokens=known.window_tokens,
+                model=known.model,
+                settings=known.settings,
+                on_request=on_request,
+            )
+    page = report_page(
+        conversation,
+        replayed,
+        events=happened,
+        learned=known.learned,
+        records=records,
+        language=language(),
+        redact=redact,
+    )
+    if out == output.STDOUT:
+        output.write(out, page)
+        return
+    path.write_bytes(page)
     if as_json:
         output.print_json({"path": str(path), "bytes": path.stat().st_size})
     else:

@@ -77,14 +77,12 @@ def write_report(
         raise invalid("path", "a path", path)
     replayed = None
     if not records:
-        replayed = replay(
-            conversation.messages,
-            window_tokens,
-            model or conversation.model,
-            tools=conversation.tools,
+        replayed = replayed_for_page(
+            conversation,
+            window_tokens=window_tokens,
+            model=model,
             max_output_tokens=max_output_tokens,
             settings=settings,
-            archive=originals_of(conversation.source),
             on_request=on_request,
         )
     made = report_page(
@@ -98,6 +96,28 @@ def write_report(
     )
     Path(path).write_bytes(made)
     return replayed
+
+
+def replayed_for_page(
+    conversation: Conversation,
+    *,
+    window_tokens: int,
+    model: str | None = None,
+    max_output_tokens: int | None = None,
+    settings: Settings | None = None,
+    on_request: Callable[[int, int], None] | None = None,
+) -> Replay:
+    """Return the replay of a page that has no records: see `write_report`."""
+    return replay(
+        conversation.messages,
+        window_tokens,
+        model or conversation.model,
+        tools=conversation.tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=originals_of(conversation.source),
+        on_request=on_request,
+    )
 
 
 def report_page(
