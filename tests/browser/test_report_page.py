@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from nanobot_context import Archive, compress_messages
+from nanobot_context.guard.limits import ProviderLimits
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.message_texts import message_key, message_text
@@ -642,6 +643,20 @@ def test_summaries_and_lessons_are_shown_where_there_are_some(
     lessons = page.locator("#lessons").inner_text()
     assert re.search(r"n\s+tokens it counts for one of ours \(east asian\)\s+1\.15", lessons)
     assert re.search(r"m\s+window\s+32,000\s+2026-01-02 03:04:05", lessons)
+
+
+def test_a_lesson_says_when_it_was_learned_where_that_is_kept(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    limits = ProviderLimits(now=lambda: 1_767_323_045)
+    limits.window("m", 32_000)
+    path = tmp_path / "page.html"
+    page = open_page(written(path, agent_messages(1, 1), learned=limits.to_dict()))
+    expect(page.locator("#lessons tr").first).to_have_text("ModelWhatValueWhen")
+    expect(page.locator("#lessons tr").last).to_have_text("mwindow32,0002026-01-02 03:04:05")
+    learned = {"m": {"ratios": {"east_asian": 1.15}}}
+    page = open_page(written(path, agent_messages(1, 1), learned=learned))
+    expect(page.locator("#lessons tr").first).to_have_text("ModelWhatValue")
 
 
 def test_a_long_text_is_shown_in_part_until_all_of_it_is_asked_for(

@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -155,11 +156,13 @@ class ProviderLimits:
 
     @alone
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return what is used of each lesson, as JSON values."""
+        """Return what is used of each lesson, as JSON values: times in UTC, ISO 8601."""
         return {
             name: {
-                "window_tokens": (self.window_of(name) or (None,))[0],
-                "output_tokens": self.output_of(name),
+                "window_tokens": (window := (self.window_of(name) or (None,))[0]),
+                "window_at": window and _time(lesson.window_at),
+                "output_tokens": (output := self.output_of(name)),
+                "output_at": output and _time(lesson.output_at),
                 "framing_tokens": lesson.framing_tokens,
                 "fixed_tokens": lesson.fixed_tokens,
                 "ratios": {script: ratio.used for script, ratio in sorted(lesson.ratios.items())},
@@ -341,6 +344,10 @@ def _without_key(name: str) -> str:
 def learned_file(config: Path) -> Path:
     """Return where lessons are kept: beside nanobot's config file."""
     return state_file(config, LEARNED)
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _tell(name: str, what: str, value: float, script: str | None = None) -> None:

@@ -44,11 +44,14 @@ function showExtras() {
   byId("summaries").hidden = report.summaries.length === 0;
   byId("timeline").append(...report.summaries.map(summaryEntry));
   const heads = [["Model"], ["What"], ["Value", "number"], ["When", "when"]];
-  const cells = (lesson) => lessonCells(lesson).map((cell, n) => el("td", { class: heads[n][1] }, cell));
-  byId("learned").hidden = report.learned.length === 0;
+  const lessons = report.learned.map(lessonCells);
+  // A column of which nothing is known, as no model on a redacted page, is none.
+  const told = heads.map((_, n) => lessons.some((cells) => (cells[n].textContent ?? cells[n]) !== ""));
+  const line = (tag, cells) => el("tr", {}, cells.map((cell, n) => told[n] && el(tag, { class: heads[n][1] }, cell)));
+  byId("learned").hidden = lessons.length === 0;
   byId("lessons").append(
-    el("thead", {}, el("tr", {}, heads.map(([name, kind]) => el("th", { class: kind }, t(name))))),
-    el("tbody", {}, report.learned.map((lesson) => el("tr", {}, cells(lesson)))));
+    el("thead", {}, line("th", heads.map(([name]) => t(name)))),
+    el("tbody", {}, lessons.map((cells) => line("td", cells))));
 }
 
 /** Returns sums over the requests that were answered or, in a replay, can be sent. */

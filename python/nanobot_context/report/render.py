@@ -314,9 +314,10 @@ def _learned(
     """Yield what is known of each model, then what the events say, with their time."""
     for model, lesson in learned.items():
         known = {"at": None, "model": None if redact else model}
-        for what in ("window_tokens", "output_tokens"):
+        for what, when in (("window_tokens", "window_at"), ("output_tokens", "output_at")):
             if lesson.get(what) is not None:
-                yield {**known, "what": what, "value": _number(lesson[what])}
+                at = _text(lesson.get(when))
+                yield {**known, "at": at, "what": what, "value": _number(lesson[what])}
         for script, ratio in (lesson.get("ratios") or {}).items():
             yield {**known, "what": "ratio", "script": script, "value": _number(ratio)}
     for event in events:
