@@ -20,7 +20,8 @@ Language: TypeAlias = Literal["en", "zh"]
 
 # Between sentences that were put together: each is said by itself, and joined by these again.
 _JOINTS = (("; ", "；"), (": ", "："), (", ", "，"))
-_BRACKETED = re.compile(r"(.*\S) ?\((.*)\)", re.DOTALL)
+# At the end of a text, with what stands between brackets in them: "model table (`gpt-4o`)".
+_BRACKETED = re.compile(r"(.*\S) ?\(((?:[^()]|\([^()]*\))*)\)", re.DOTALL)
 # What is longer, or nested deeper, has somebody else's text in it, which may be made to take long.
 _MAX_CHARS = 2_000
 _MAX_DEPTH = 6

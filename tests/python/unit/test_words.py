@@ -227,6 +227,7 @@ def test_the_locale_says_the_language(
             "128,000 tokens (assumed: this model is in no table)",
             "128,000 个 token（假定：这个模型不在任何表里）",
         ),
+        ("128,000 tokens (model table (`gpt-4o`))", "128,000 个 token（模型表（`gpt-4o`））"),
         (
             "9,000 tokens for the conversation = 16,000 - 6,000 system and tools - 1,000 answer",
             "9,000 个 token 留给对话 = 16,000 - 6,000（系统提示与工具） - 1,000（回答）",
