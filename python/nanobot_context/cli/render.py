@@ -32,6 +32,8 @@ REASONS = {
 }
 # What a later result makes of one: see `replaced_by`.
 _LATER = {"repeated": "same as", "again": "asked again in", "changed": "file written in"}
+# What became of a request, where its own word does not say it.
+_OUTCOMES = {"interrupted": "stopped before the answer"}
 # Names that a request no longer says: so many are printed; all of them are in the JSON.
 _LOST_SHOWN = 20
 # Of a text; in a pipe all of them.
@@ -217,7 +219,7 @@ def _happened(record: RequestRecord) -> str:
         for one in record.refusals
     ]
     if record.outcome != "answered":
-        said.append(record.outcome)
+        said.append(_OUTCOMES.get(record.outcome, record.outcome))
     if record.is_subagent:
         said.append("subagent")
     return ", ".join(map(shown, said))

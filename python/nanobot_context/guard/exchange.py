@@ -138,6 +138,9 @@ class Exchange:
         )
         try:
             response = await self.request.send(attempt.messages, attempt.max_tokens)
+        except NOT_OURS:
+            telemetry.interrupted(self.request)
+            raise
         except Exception as error:
             self.raised = error
             overflow = fused("read an error", functools.partial(self._read_error, error), None)

@@ -122,8 +122,9 @@ class RequestRecord:
         messages: How many messages nanobot's request had.
         tokens_before: Tokens of nanobot's request.
         attempts: What was sent, in order; none where nothing was.
-        outcome: `answered`; `gave up` where nothing that is small enough was left to send; `failed`
-            for an error that says nothing about sizes.
+        outcome: `answered`; `gave up` where nothing that is small enough was left to send;
+            `interrupted` where the task or the program ended before the answer; `failed` for an
+            error that says nothing about sizes.
         prompt_tokens: Tokens of the prompt that was answered, as reported.
         cached_tokens: Those of them that came out of the provider's cache, as reported.
         completion_tokens: Tokens of the answer, as reported.

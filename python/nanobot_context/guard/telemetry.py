@@ -204,6 +204,11 @@ class Telemetry:
             )
 
     @_harmless
+    def interrupted(self, request: Request) -> None:
+        """Note that the task or the program ended before there was an answer."""
+        request.trace.outcome = "interrupted"
+
+    @_harmless
     def gave_up(self, request: Request, error: ContextOverflowError) -> None:
         """Report that nothing helps, which the user reads."""
         request.trace.outcome = "gave up"

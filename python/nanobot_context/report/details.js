@@ -159,6 +159,7 @@ function outcomeOf(request) {
   const said = {
     "gave up": "Nothing small enough was left to send: the user was told so.",
     failed: "It failed with an error that says nothing of its size.",
+    interrupted: "It was stopped before the answer: nanobot ended, or its task did.",
     over: "What must stay takes some of the room for the answer.",
   }[request.outcome];
   return [

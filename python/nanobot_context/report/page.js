@@ -55,7 +55,7 @@ function figures() {
   const smaller = requests.filter((one) => one.tokensBefore > one.tokensAfter && !one.error).length;
   const refused = sum(requests.map((one) => one.refusals.length));
   const most = (name) => compact.format(largest(requests.map((one) => one[name])));
-  const unanswered = requests.filter((one) => one.error || ["gave up", "failed"].includes(one.outcome)).length;
+  const unanswered = requests.filter((one) => one.error || ["gave up", "failed", "interrupted"].includes(one.outcome)).length;
   const over = requests.filter((one) => one.outcome === "over").length;
   return [
     [report.isRecord ? "Sent" : "Replayed", plural(requests.length, "request"),
@@ -66,7 +66,7 @@ function figures() {
       t(report.isRecord ? "of what was sent, as reported" : "of what was sent begins as the request before")],
     ...(report.isRecord ? [["Refused", plural(refused, "attempt"), t(refused ? "then sent again smaller" : "none was too large")]] : []),
     ...(unanswered ? [[report.isRecord ? "Not answered" : "Too large", plural(unanswered, "request"),
-      t(report.isRecord ? "an error, or too large for any repair" : "cannot be sent"), "bad"]] : []),
+      t(report.isRecord ? "an error, stopped before the answer, or too large for any repair" : "cannot be sent"), "bad"]] : []),
     ...(over ? [["Tight", plural(over, "request"), t("in the room for the answer"), "bad"]] : []),
   ];
 }

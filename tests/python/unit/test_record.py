@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from nanobot_context import count_tokens, installer
 from nanobot_context._core import loaded_vocabularies
 from nanobot_context.guard.counters import counters_file
+from nanobot_context.guard.guard import subagent
 from nanobot_context.guard.record import RequestRecord, read_records, record_file
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.message_texts import message_key, message_text
@@ -221,6 +223,21 @@ def test_what_the_counts_say_is_the_sum_of_the_record(
     assert counts.compressions == sum(record.cut_messages > 0 for record in records) == 1
 
 
+@pytest.mark.parametrize("end", [asyncio.CancelledError, GeneratorExit, KeyboardInterrupt])
+def test_a_call_that_is_stopped_before_its_answer_has_not_failed(
+    tmp_path: Path,
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    end: type[BaseException],
+) -> None:
+    install(classes)
+    provider = make_provider(classes, Script(end()))
+    with subagent(), pytest.raises(end):
+        call(provider, messages=conversation(2, 100))
+    (record,) = recorded(tmp_path)
+    assert (record.outcome, record.is_subagent) == ("interrupted", True)
+
+
 def test_the_record_holds_names_and_numbers_and_no_text(
     tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
@@ -311,6 +328,7 @@ def test_a_line_that_is_torn_or_of_another_version_hides_no_other(tmp_path: Path
 WRITER = """
 import sys
 from pathlib import Path
+from nanobot_context.guard.guard import subagent
 from nanobot_context.guard.record import RequestRecord, record_file
 file = record_file(Path(sys.argv[1]))
 for number in range(400):
