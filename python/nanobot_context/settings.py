@@ -356,7 +356,8 @@ def load_usable_settings(nanobot_config: Path) -> LoadedSettings:
     It is as if it were not there, but a switch is off: what it was to be cannot be known.
 
     Raises:
-        SettingsError: A file is not a JSON object, or the main switch is wrong.
+        SettingsError: A file is not a JSON object, or the main switch is wrong and not known to be
+            off.
     """
     problems: list[str] = []
     return replace(_load(nanobot_config, None, problems), problems=tuple(problems))
@@ -375,7 +376,7 @@ def _load(
         _Place(
             {key: agent_defaults[key] for key in agent_defaults if key not in NANOBOT_OWN_KEYS},
             _json_names(NANOBOT_FIELDS),
-            prefix="agents.defaults.",
+            prefix=_NANOBOT_PREFIX,
             where=str(config),
             is_shared=True,
         ),
@@ -431,6 +432,9 @@ def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
         for key, value in loaded.agent_defaults.items()
         if key in names and _KINDS[names[key]].accepts(meant := _meant(names[key], value))
     }
+    switch = loaded.sources.get("context_compression", "")
+    if _is_off(loaded.agent_defaults.get(switch.removeprefix(_NANOBOT_PREFIX))):
+        found["context_compression"] = False  # under a name that is a slip, too
     own = read_json_object(loaded.settings_file) if found else {}
     known = {names.get(key) for key in own}
     copied = {camel_case(name): value for name, value in found.items() if name not in known}
@@ -541,7 +545,8 @@ class _Place:
                     is_slip = match and difflib.get_close_matches(key, [match], 1, _SLIP)
                     is_meant = _is_off(value) or (is_slip and value is not True)
                     likely = self.names[match] if match and is_meant else None
-                    instead |= _leave_out(SettingsError(problem, path=path), likely, problems)
+                    error = SettingsError(problem, path=path)
+                    instead |= _leave_out(error, likely, problems, _is_off(value))
                 continue
             try:
                 if name in found:
@@ -574,6 +579,8 @@ def _meant(name: str, value: Any) -> Any:
     return value
 
 
+# Where nanobot's own file has settings.
+_NANOBOT_PREFIX = "agents.defaults."
 # A key so like a setting's is that with a slip of the finger: `contextCompresion`.
 _SLIP = 0.95
 
@@ -584,14 +591,15 @@ def _is_off(value: Any) -> bool:
 
 
 def _leave_out(
-    error: SettingsError, name: str | None, problems: list[str] | None
+    error: SettingsError, name: str | None, problems: list[str] | None, is_off: bool = False
 ) -> dict[str, tuple[Any, str]]:
     """Note what is wrong; return what is in force in place of the setting `name`, if known which.
 
     Raises:
-        SettingsError: Nobody asked for what is usable, or the main switch is wrong.
+        SettingsError: Nobody asked for what is usable, or the main switch is wrong and what it was
+            to be is not known.
     """
-    if problems is None or name == "context_compression":
+    if problems is None or (name == "context_compression" and not is_off):
         raise error
     problems.append(str(error))
     return {name: (False, error.path)} if name and _KINDS[name] is _SWITCH else {}

@@ -359,6 +359,21 @@ def test_a_wrong_main_switch_is_no_guess(config: Path, key: str) -> None:
         load_usable_settings(config)
 
 
+@pytest.mark.parametrize("value", [False, 0, "off"])
+def test_a_main_switch_with_a_slip_is_off_and_stays_off_when_nanobot_drops_it(
+    tmp_path: Path, value: object
+) -> None:
+    config, own = tmp_path / "config.json", tmp_path / SETTINGS_FILE
+    write(config, {"agents": {"defaults": {"contextCompresion": value}}})
+    loaded = load_usable_settings(config)
+    assert not loaded.settings.context_compression
+    assert "did you mean `contextCompression`?" in loaded.problems[0]
+    assert keep_settings(loaded) == ("contextCompression",)
+    write(config, {"agents": {"defaults": {}}})
+    assert json.loads(own.read_text()) == {"contextCompression": False}
+    assert not load_usable_settings(config).settings.context_compression
+
+
 def test_what_nanobots_file_says_is_copied_once(tmp_path: Path) -> None:
     config, own = tmp_path / "config.json", tmp_path / "nanobot-context.json"
     defaults = {
