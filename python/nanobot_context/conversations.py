@@ -211,7 +211,7 @@ def open_store(url: str, *, create: bool = False) -> SessionService:
     path = store_file(url)
     if path is not None and not create and not path.expanduser().exists():
         raise StoreUnavailableError(f"there is no store `{path}`")
-    return SessionService(url, event_limit=0)
+    return SessionService(url, event_limit=0, cleanup_interval_seconds=0)
 
 
 def store_file(url: str) -> Path | None:

@@ -349,7 +349,7 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
     if not opened_store.is_supported():
         return [Finding(opened_store.NO_EFFECT, remove)]
     try:
-        SessionService(url).close()
+        SessionService(url, cleanup_interval_seconds=0).close()
     except (SessionStoreError, InvalidArgumentError) as error:
         shown = without_credentials(url)
         problem, _, hint = str(error).partition("\nhint: ")

@@ -164,15 +164,16 @@ class Base:
         self._frees = any(expires) if url.startswith("memory") else not url.startswith("redis")
         has_sweeps = self._frees or self._watches_silence
         self._sweep_seconds = float(cleanup_interval_seconds) if has_sweeps else 0.0
-        is_file = self._frees and not url.startswith("memory")
-        self._owes_sweep = is_file and self._sweep_seconds > 0
         self._lock = ThreadLock()
         self.begin_in_child()
         begin_in_children(self)
+        is_file = self._frees and not url.startswith("memory")
+        self._owes_sweep = is_file and self._sweep_seconds > 0
         self._sweep_later()
 
     def begin_in_child(self) -> None:
-        """Begin anew; the thread or task that waits for the next clean-up is the parent's."""
+        """Begin anew; the file, and the thread or task that waits for its next clean-up, are the parent's."""
+        self._owes_sweep = False
         self._sweep_timer: threading.Timer | asyncio.Handle | asyncio.Task[None] | None = None
         self._sweep_loop: asyncio.AbstractEventLoop | None = None
 

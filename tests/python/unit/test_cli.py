@@ -44,6 +44,7 @@ from nanobot_context.message_texts import message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings
+from nanobot_context.words import choose
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -605,10 +606,9 @@ def test_prune_deletes_what_is_old_and_frees_what_has_expired(home: Path, files:
     assert loaded(home, "sessions", "prune", "--older-than", "3d", "-y") == ["cli:direct"]
     assert [one["key"] for one in loaded(home, "sessions", "list")] == ["telegram:7345"]
     url = f"sqlite:///{home}/sessions.db"
-    with SessionService(url, session_ttl_seconds=0.001) as service:
-        service.create("nanobot", "default", "short")
-    with SessionService(url) as service:
-        service.create("nanobot", "default", "long")
+    for ttl, name in ((0.001, "short"), (0, "long")):
+        with SessionService(url, session_ttl_seconds=ttl, cleanup_interval_seconds=0) as service:
+            service.create("nanobot", "default", name)
     # Until the clock has gone on; whoever looks at an expired session deletes it.
     time.sleep(0.05)
     _, err = run(home, "sessions", "prune", "--store", url)
@@ -1139,6 +1139,46 @@ def test_two_long_columns_share_a_narrow_terminal(
     assert len(row) == 60
     assert row.count("x") >= 25
     assert row.count("y") >= 25
+
+
+@pytest.mark.parametrize(
+    ("attempts", "outcome", "said", "chinese"),
+    [
+        (
+            (Sent(70_000, refused="input"), Sent(50_000)),
+            "answered",
+            "refused at about 70,000, sent again, answered",
+            "约 70,000 时被拒绝, 已重发, 已回答",
+        ),
+        (
+            (Sent(9_000, refused="reasoning"), Sent(9_100)),
+            "interrupted",
+            "refused without the model's reasoning, sent again, stopped before the answer",
+            "因缺少模型的思考内容被拒绝, 已重发, 在回答之前中止",
+        ),
+        (
+            (Sent(9_000, refused="silent", limit_tokens=4_000),),
+            "answered",
+            "cut in silence at 4,000, answered",
+            "在 4,000 处被悄悄截断, 已回答",
+        ),
+        ((Sent(50_000),), "answered", "", ""),
+    ],
+)
+def test_a_request_that_was_sent_again_says_so(
+    capsys: pytest.CaptureFixture[str],
+    attempts: tuple[Sent, ...],
+    outcome: str,
+    said: str,
+    chinese: str,
+) -> None:
+    record = replace(LAST, attempts=attempts, outcome=outcome)
+    conversation = Conversation("cli:direct", [], {}, "a file")
+    for language, expected in (("en", said), ("zh", chinese)):
+        choose(language)
+        print_records(conversation, [record], only_cuts=False)
+        assert capsys.readouterr().out.splitlines()[1].partition("65,536")[2].strip() == expected
+    choose(None)
 
 
 def test_a_recorded_cut_says_why_where_the_session_has_the_message(
