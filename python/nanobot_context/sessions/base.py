@@ -172,7 +172,7 @@ class Base:
         self._sweep_later()
 
     def begin_in_child(self) -> None:
-        """Begin anew; the file, and the thread or task that waits for its next clean-up, are the parent's."""
+        """Begin anew: the file, and who waits for its next clean-up, are the parent's."""
         self._owes_sweep = False
         self._sweep_timer: threading.Timer | asyncio.Handle | asyncio.Task[None] | None = None
         self._sweep_loop: asyncio.AbstractEventLoop | None = None
