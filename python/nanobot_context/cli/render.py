@@ -11,7 +11,7 @@ from nanobot_context import Message, Receipt, count_tokens, fit_messages
 from nanobot_context.cli import output
 from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
-from nanobot_context.guard.record import RequestRecord, SentCut
+from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.message_texts import message_text, replaced_by
 from nanobot_context.replay import Replay
@@ -212,17 +212,22 @@ def _whys(
 
 def _happened(record: RequestRecord) -> str:
     """Return what became of a request, in a few words."""
-    said = [
-        f"cut in silence at {one.limit_tokens or 0:,}"
-        if one.refused == "silent"
-        else f"refused at about {one.tokens:,}"
-        for one in record.refusals
-    ]
-    if record.outcome != "answered":
+    said = list(map(_refusal, record.refusals))
+    if record.is_retried:
+        said.append("sent again")
+    if said or record.outcome != "answered":
         said.append(_OUTCOMES.get(record.outcome, record.outcome))
     if record.is_subagent:
         said.append("subagent")
     return ", ".join(map(shown, said))
+
+
+def _refusal(attempt: Sent) -> str:
+    if attempt.refused == "silent":
+        return f"cut in silence at {attempt.limit_tokens or 0:,}"
+    if attempt.refused == "reasoning":
+        return "refused without the model's reasoning"
+    return f"refused at about {attempt.tokens:,}"
 
 
 def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -> dict[str, Any]:

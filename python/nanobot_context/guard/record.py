@@ -206,6 +206,11 @@ class RequestRecord:
         """The attempts that were refused."""
         return tuple(one for one in self.attempts if one.refused is not None)
 
+    @property
+    def is_retried(self) -> bool:
+        """Whether something was sent after the last refusal."""
+        return bool(self.refusals) and self.attempts[-1].refused is None
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON values."""
         return asdict(self)

@@ -9,10 +9,10 @@ const language = document.documentElement.lang;
 
 const requests = report.requests.map((columns, number) => {
   const [at, turn, first, stop, before, after, window, reused, answer, refusals, outcome, isSubagent, error, lost,
-    lostNames, cutMessages, restored, leftOut] = columns;
+    lostNames, cutMessages, restored, leftOut, isRetried] = columns;
   return {
     number, at, turn, first, stop, before, after, window: window ?? report.window, reused, answer, refusals, outcome,
-    isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, cuts: [],
+    isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, isRetried, cuts: [],
     tokensBefore: sum(before), tokensAfter: sum(after),
   };
 });

@@ -164,8 +164,9 @@ function outcomeOf(request) {
   }[request.outcome];
   return [
     ...refusalsOf(request),
-    request.refusals.length > 0 && request.outcome === "answered" &&
-      t("Sent again with {0} tokens, it was answered.", say(request.tokensAfter)),
+    request.isRetried && t(request.outcome === "answered" ? "Sent again with {0} tokens, it was answered." : "Sent again with {0} tokens.",
+      say(request.tokensAfter)),
+    request.refusals.length > 0 && !request.isRetried && request.outcome === "answered" && t("The answer stands all the same."),
     said && t(said),
   ].filter(Boolean).map((text) => el("p", { class: "bad" }, text));
 }

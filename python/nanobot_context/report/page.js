@@ -38,7 +38,7 @@ function look(number) {
     request.reused !== null && !request.error &&
       fact(report.isRecord ? "cached" : "cacheable", percent(request.reused, request.tokensAfter)),
     request.cutMessages > 0 && fact(report.isRecord ? "cut" : "newly cut", say(request.cutMessages)),
-    ...refusalsOf(request).map((text) => el("span", { class: "bad" }, text)),
+    ...attemptsOf(request).map((text) => el("span", { class: "bad" }, text)),
   ].filter(Boolean));
 }
 
@@ -46,7 +46,7 @@ function aboutRequest(request) {
   const sent = request.error ? t("cannot be sent") : t("{0} sent", plural(request.tokensAfter, "token"));
   const cuts = request.cutMessages ? `, ${t("{0} cut", plural(request.cutMessages, "message"))}` : "";
   const name = t("Request {0} of {1}", request.number + 1, requests.length);
-  return `${name}: ${t("{0} before", say(request.tokensBefore))}, ${sent}${cuts}. ${refusalsOf(request).join(" ")}`.trim();
+  return `${name}: ${t("{0} before", say(request.tokensBefore))}, ${sent}${cuts}. ${attemptsOf(request).join(" ")}`.trim();
 }
 
 /** Returns the large numbers below the title: name, number, words, and whether it is a bad one. */
@@ -54,6 +54,7 @@ function figures() {
   const sums = totals();
   const smaller = requests.filter((one) => one.tokensBefore > one.tokensAfter && !one.error).length;
   const refused = sum(requests.map((one) => one.refusals.length));
+  const retried = requests.filter((one) => one.isRetried).length;
   const most = (name) => compact.format(largest(requests.map((one) => one[name])));
   const unanswered = requests.filter((one) => one.error || ["gave up", "failed", "interrupted"].includes(one.outcome)).length;
   const over = requests.filter((one) => one.outcome === "over").length;
@@ -64,7 +65,7 @@ function figures() {
     ["Tokens avoided", compact.format(sums.before - sums.sent), t("{0} made smaller", plural(smaller, "request"))],
     [report.isRecord ? "From the cache" : "Cacheable", percent(sums.reused, sums.sent),
       t(report.isRecord ? "of what was sent, as reported" : "of what was sent begins as the request before")],
-    ...(report.isRecord ? [["Refused", plural(refused, "attempt"), t(refused ? "then sent again smaller" : "none was too large")]] : []),
+    ...(report.isRecord ? [["Refused", plural(refused, "attempt"), refused ? t("{0} sent again", plural(retried, "request")) : t("none was too large")]] : []),
     ...(unanswered ? [[report.isRecord ? "Not answered" : "Too large", plural(unanswered, "request"),
       t(report.isRecord ? "an error, stopped before the answer, or too large for any repair" : "cannot be sent"), "bad"]] : []),
     ...(over ? [["Tight", plural(over, "request"), t("in the room for the answer"), "bad"]] : []),

@@ -167,6 +167,7 @@ def _request(request: Request, redact: bool) -> list[Any]:
         len(request.cuts),
         request.restored,
         [],
+        False,
     ]
 
 
@@ -194,6 +195,7 @@ def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> lis
         record.cut_messages,
         [],
         [] if places is None else places.runs(record.left_out),
+        record.is_retried,
     ]
 
 

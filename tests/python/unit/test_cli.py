@@ -44,7 +44,6 @@ from nanobot_context.message_texts import message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings
-from nanobot_context.words import choose
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -1167,6 +1166,7 @@ def test_two_long_columns_share_a_narrow_terminal(
 )
 def test_a_request_that_was_sent_again_says_so(
     capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
     attempts: tuple[Sent, ...],
     outcome: str,
     said: str,
@@ -1175,10 +1175,9 @@ def test_a_request_that_was_sent_again_says_so(
     record = replace(LAST, attempts=attempts, outcome=outcome)
     conversation = Conversation("cli:direct", [], {}, "a file")
     for language, expected in (("en", said), ("zh", chinese)):
-        choose(language)
+        monkeypatch.setattr("nanobot_context.words._chosen", language)
         print_records(conversation, [record], only_cuts=False)
         assert capsys.readouterr().out.splitlines()[1].partition("65,536")[2].strip() == expected
-    choose(None)
 
 
 def test_a_recorded_cut_says_why_where_the_session_has_the_message(
