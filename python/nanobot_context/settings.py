@@ -385,7 +385,7 @@ def _load(
             {
                 key: text
                 for key, text in variables.items()
-                if key.startswith(ENV_PREFIX) and text.strip()
+                if key.upper().startswith(ENV_PREFIX) and text.strip()
             },
             {env_name(name): name for name in _KINDS},
             where="the environment",
@@ -534,15 +534,16 @@ class _Place:
         for key, value in self.given.items():
             name, path = self.names.get(key), self.prefix + key
             if name is None:
-                cutoff = 0.85 if self.is_shared else 0.6
-                match = next(iter(difflib.get_close_matches(key, self.names, 1, cutoff)), None)
+                written = key.upper() if self.is_text else key
+                match = self._nearest(written)
                 hint = f"\nhint: did you mean `{match}`?" if match else ""
                 if replacement := _REPLACED.get(_snake_case(key.removeprefix(ENV_PREFIX))):
                     match = None
                     hint = f"\nhint: `{camel_case(replacement)}` has taken its place"
-                if hint or not self.is_shared:
+                # Who only looks is told of all that looks like ours.
+                if hint or not self.is_shared or (self.is_text and problems is not None):
                     problem = f"`{path}` is not a setting (in `{self.where}`){hint}"
-                    is_slip = match and difflib.get_close_matches(key, [match], 1, _SLIP)
+                    is_slip = match and difflib.get_close_matches(written, [match], 1, _SLIP)
                     is_meant = _is_off(value) or (is_slip and value is not True)
                     likely = self.names[match] if match and is_meant else None
                     error = SettingsError(problem, path=path)
@@ -558,6 +559,16 @@ class _Place:
                 found.pop(name, None)
                 found |= _leave_out(error, name, problems)
         return instead | found
+
+    def _nearest(self, key: str) -> str | None:
+        """Return the setting's key that a wrong one is likely to be."""
+        # What all variables begin with makes none like another.
+        prefix, cutoff = "", 0.85 if self.is_shared else 0.6
+        if self.is_text:
+            prefix, cutoff = ENV_PREFIX, 0.75
+        names = [name.removeprefix(prefix) for name in self.names]
+        near = difflib.get_close_matches(key.removeprefix(prefix), names, 1, cutoff)
+        return prefix + near[0] if near else None
 
     def _parsed(self, name: str, value: Any, path: str) -> Any:
         if self.is_text:

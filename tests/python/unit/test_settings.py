@@ -253,6 +253,27 @@ def test_a_variable_that_is_nothing_like_a_setting_is_left_alone(config: Path) -
     assert load_settings(config, {"NANOBOT_CONTEXT_TEST_RUN": "1"}).settings == Settings()
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("NANOBOT_CONTEXT_TOKENS", None),
+        ("NANOBOT_CONTEXT_CONTEXT_WINDOW_OVERRIDE", "`NANOBOT_CONTEXT_WINDOW_OVERRIDE`"),
+        ("NANOBOT_CONTEXT_EVENT", "`NANOBOT_CONTEXT_EVENTS`"),
+        ("NANOBOT_CONTEXT_windowOverride", "`NANOBOT_CONTEXT_WINDOW_OVERRIDE`"),
+        ("nanobot_context_window_override", "`NANOBOT_CONTEXT_WINDOW_OVERRIDE`"),
+    ],
+)
+def test_every_variable_that_is_no_setting_is_named_to_who_looks(
+    config: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str | None
+) -> None:
+    monkeypatch.setenv(name, "32000")
+    loaded = load_usable_settings(config)
+    (problem,) = loaded.problems
+    meant = f"\nhint: did you mean {hint}?" if hint else ""
+    assert problem == f"`{name}` is not a setting (in `the environment`){meant}"
+    assert loaded.settings == Settings()
+
+
 def test_a_slip_in_the_agent_defaults_gets_the_closest_name(config: Path) -> None:
     write(config, {"agents": {"defaults": {"contextCompresion": False}}})
     with pytest.raises(SettingsError, match="did you mean `contextCompression`") as caught:
