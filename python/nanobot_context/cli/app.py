@@ -16,8 +16,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from nanobot_context._core import mask_credentials
 from nanobot_context.cli import conversation, output, protect, rules, serve, sessions
-from nanobot_context.cli.options import Lang
+from nanobot_context.cli.options import Config, Lang
 from nanobot_context.errors import ContextOverflowError, NanobotContextError
+from nanobot_context.host.config import choose_config
 from nanobot_context.words import Language, choose, shown
 
 NAME = "nanobot-context"
@@ -116,22 +117,31 @@ def _add(group: typer.Typer, command: Callable[..., None], panel: str | None = N
         one if one.startswith("\b") else one.replace("\n", " ") for one in paragraphs
     )
     name = command.__name__.rstrip("_")
-    group.command(name, cls=_Command, help=text, rich_help_panel=panel)(_with_language(command))
+    group.command(name, cls=_Command, help=text, rich_help_panel=panel)(_with_common(command))
 
 
-def _with_language(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that has `--lang`, too: `run` has looked for it already."""
+def _with_common(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that has `--config` and `--lang`, too: `run` has looked for the latter."""
 
     @functools.wraps(command)
-    def run_command(*args: Any, lang: Language | None = None, **options: Any) -> None:
+    def run_command(
+        *args: Any, config: Path | None = None, lang: Language | None = None, **options: Any
+    ) -> None:
+        if config is not None and not config.expanduser().is_file():
+            output.fail(f"`{config}` is not a regular file")
+        choose_config(config)
         command(*args, **options)
 
-    hints = {**get_type_hints(command, include_extras=True), "lang": Lang}
+    common = {"config": Config, "lang": Lang}
+    hints = {**get_type_hints(command, include_extras=True), **common}
     known = inspect.signature(command).parameters.values()
     kept = [one.replace(annotation=hints[one.name]) for one in known]
-    lang = inspect.Parameter("lang", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Lang)
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in common.items()
+    ]
     run_command.__annotations__ = hints
-    run_command.__signature__ = inspect.Signature([*kept, lang])  # type: ignore[attr-defined]
+    run_command.__signature__ = inspect.Signature([*kept, *more])  # type: ignore[attr-defined]
     return run_command
 
 

@@ -171,6 +171,15 @@ def default_windows() -> tuple[int, ...]:
     return tuple(filter(is_tokens, found))
 
 
+_chosen: Path | None = None
+
+
+def choose_config(chosen: Path | None) -> None:
+    """Take `chosen` for nanobot's config file from now on; `None` for what nanobot says."""
+    global _chosen
+    _chosen = chosen and chosen.expanduser().resolve()
+
+
 def nanobot_config_path(argv: Sequence[str] | None = None) -> Path:
     """Return the config file that nanobot was started with, else its usual place.
 
@@ -178,6 +187,8 @@ def nanobot_config_path(argv: Sequence[str] | None = None) -> Path:
     `nanobot` commands import the agent loop, and so this package, before they do that: until then
     the command line says it.
     """
+    if _chosen is not None:
+        return _chosen
     loader: Any = sys.modules.get("nanobot.config.loader")
     current = getattr(loader, "_current_config_path", None)
     if isinstance(current, Path):

@@ -37,7 +37,13 @@ from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import RequestRecord, Sent, SentCut
+from nanobot_context.guard.record import (
+    RequestRecord,
+    Sent,
+    SentCut,
+    read_records,
+    record_file,
+)
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.message_texts import message_key
@@ -880,6 +886,29 @@ def test_forget_removes_what_was_learned_counted_and_recorded(home: Path) -> Non
     assert run(home, "forget")[0] == "nothing to forget\n"
 
 
+def test_every_command_looks_at_the_config_that_it_is_given(home: Path) -> None:
+    usual, other = home / ".nanobot/config.json", home / "srv/config.json"
+    for config, window in ((usual, 8_000), (other, 9_000)):
+        config.parent.mkdir()
+        config.write_text('{"agents": {"defaults": {"model": "gpt-4o"}}}')
+        override = json.dumps({"contextWindowOverride": window, "nothing": 1})
+        config.with_name("nanobot-context.json").write_text(override)
+        record_file(config).write(replace(LAST, model=str(window)).to_dict())
+        session_file(config.parent / "workspace/sessions", f"cli:{window}", MESSAGES)
+    other.write_text(json.dumps({"agents": {"defaults": {"workspace": "srv/workspace"}}}))
+    given = ("--config", "srv/config.json")
+    assert loaded(home, "count", "chat.json")["window_tokens"] == 8_000
+    assert loaded(home, "count", "chat.json", *given)["window_tokens"] == 9_000
+    assert [one["key"] for one in loaded(home, "sessions", "list", *given)] == ["cli:9000"]
+    for command in ("status", "doctor"):
+        found = loaded(home, command, "-c", str(other), code=1)
+        assert found["config_files"] == [str(other), str(other.with_name("nanobot-context.json"))]
+    assert "srv" in run(home, "forget", *given)[0]
+    assert [one.model for one in read_records(usual)] == ["8000"]
+    problem = "`nowhere.json` is not a regular file"
+    assert problem in run(home, "status", "--config", "nowhere.json", code=2)[1]
+
+
 def test_doctor_names_problems_and_their_fixes(home: Path) -> None:
     out, _ = run(home, "doctor", code=1)
     assert re.search(r"^python +3\.\d+\.\d+$", out, re.M)
@@ -951,7 +980,8 @@ def test_status_shows_what_was_patched_learned_and_counted(
                 "window_tokens": 32_768,
                 "output_tokens": 4_096,
                 "ratios": {"han": 1.25},
-            }
+            },
+            "only asked": {"window_tokens": None, "output_tokens": None, "ratios": {}},
         },
         counters=Counts(
             since="2026-11-22T10:00:00+00:00",
