@@ -251,8 +251,8 @@ def _print_all(report: Report) -> None:
     for name, source in (state.sources or {}).items():
         labelled("set", f"{name}: {source}")
     for name, lesson in (state.learned or {}).items():
-        if known := ", ".join(_known(lesson)):
-            labelled("learned", f"{name}: {known}")
+        if said := ", ".join(_known(lesson)):
+            labelled("learned", f"{name}: {said}")
     # Which module they are in is in the JSON.
     names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in state.points]
     room = max(map(len, names), default=0)
