@@ -24,6 +24,15 @@ class CompiledDocstrings(griffe.Extension):
             core = pkg.members["_core"]
             assert isinstance(core, griffe.Module)
             _fill(core, importlib.import_module("nanobot_context._core"))
+            _shown_as_compiled(pkg, core)
+
+
+def _shown_as_compiled(pkg: griffe.Module, core: griffe.Module) -> None:
+    """Show the functions that only hand lists on to the compiled ones as these are."""
+    own = pkg.members["own_form"]
+    for name, member in own.members.items():
+        if name in core.members and not (member.is_alias or member.is_class):
+            pkg.members[name] = griffe.Alias(name, core.members[name], parent=pkg)
 
 
 def _fill(documented: griffe.Module | griffe.Class, compiled: Any) -> None:

@@ -10,20 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context import _core
 from nanobot_context._core import (
-    Compressor,
     Cut,
     Fitted,
     Lost,
     Overflow,
     Receipt,
     __version__,
-    compress_messages,
-    count_tokens,
-    emergency_compress,
-    find_last_user_index,
-    find_safe_cut_point,
-    fit_messages,
-    fits,
     get_context_window,
     get_output_limit,
     trim_tool_result,
@@ -48,6 +40,16 @@ from nanobot_context.errors import (
     StoreUnavailableError,
 )
 from nanobot_context.overflow import Usage, detect_overflow
+from nanobot_context.own_form import (
+    Compressor,
+    compress_messages,
+    count_tokens,
+    emergency_compress,
+    find_last_user_index,
+    find_safe_cut_point,
+    fit_messages,
+    fits,
+)
 from nanobot_context.types import Message, Priority
 
 if TYPE_CHECKING:

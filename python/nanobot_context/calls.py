@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from nanobot_context._core import Compressor, Overflow, token_bound
+from nanobot_context._core import Overflow, token_bound
 from nanobot_context.arguments import (
     check_callable,
     check_instance,
@@ -25,12 +25,14 @@ from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.windows import Window
+from nanobot_context.own_form import Compressor, own_form
 from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.types import Message
+    from nanobot_context.wire.forms import Form
 
 Response = TypeVar("Response")
 
@@ -164,7 +166,15 @@ async def call_with_recovery(
     if context_window == 0 and (stated := windows.learned.window_of(name_of(model, endpoint))):
         windows = shared_windows(settings, stated[0])
     fitter = _Fitter(settings, windows, archive=archive, compressor=compressor)
-    request = Request(given, schemas, model, max_output_tokens, _sender(chat), endpoint=endpoint)
+    form = own_form(given)
+    request = Request(
+        form.messages if form else given,
+        schemas,
+        model,
+        max_output_tokens,
+        _sender(chat, form),
+        endpoint=endpoint,
+    )
     first, _ = fitter.first(request)
     request.trace.session = "call_with_recovery"
     telemetry = shared_telemetry()
@@ -187,8 +197,12 @@ async def call_with_recovery(
     return answer
 
 
-def _sender(chat: Callable[..., Any]) -> Callable[[list[Message], int | None], Awaitable[Any]]:
+def _sender(
+    chat: Callable[..., Any], form: Form | None
+) -> Callable[[list[Message], int | None], Awaitable[Any]]:
     async def send(messages: list[Message], max_tokens: int | None) -> Any:
+        if form is not None:
+            messages = form.written(messages)
         try:
             response = chat(messages, max_tokens=max_tokens)
             # What a function that is not async answers is paid for, too.

@@ -224,7 +224,7 @@ pub fn fits<'py>(
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
 ///         are more than that.
 ///     InvalidMessageError: A message is of a shape that no provider accepts, or would have to go and
-///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
+///         has a block of Anthropic's (`tool_use`, `tool_result`) in a list that has `tool_calls`, too.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (
@@ -256,7 +256,7 @@ pub fn compress_messages<'py>(
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
 ///         are more than that.
 ///     InvalidMessageError: A message is of a shape that no provider accepts, or would have to go and
-///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
+///         has a block of Anthropic's (`tool_use`, `tool_result`) in a list that has `tool_calls`, too.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (
@@ -291,7 +291,7 @@ pub fn emergency_compress<'py>(
 ///     ContextOverflowError: System messages, tool schemas and the last message of the user alone
 ///         are more than that.
 ///     InvalidMessageError: A message is of a shape that no provider accepts, or would have to go and
-///         has a call or a result as a block of Anthropic's (`tool_use`, `tool_result`).
+///         has a block of Anthropic's (`tool_use`, `tool_result`) in a list that has `tool_calls`, too.
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, max_tokens, model=None, *, above=None, tools=None, settings=None, archive=None))]

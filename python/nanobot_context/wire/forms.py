@@ -17,9 +17,10 @@ from nanobot_context.types import Message
 
 Json = dict[str, Any]
 
-# The number of the part of the body that a message was read from. Messages that are shortened keep
-# keys that nobody knows.
-_PART = "_part"
+# Where the part of the body was that a message was read from. Messages that are shortened keep keys
+# that nobody knows.
+_PART = "nanobot_context.part"
+_CALL = ("tool_use", "tool_result")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
@@ -28,10 +29,13 @@ class Form:
 
     Attributes:
         body: The body as it came.
+        messages_name: The key of the messages.
         limit_name: The key of the limit for the answer.
         messages: What it says, as messages.
         shown_tools: Tool schemas that go out in place of the body's; `None` for these.
     """
+
+    messages_name = "messages"
 
     def __init__(self, body: Json) -> None:
         self.body = body
@@ -72,20 +76,21 @@ class Form:
         """Return the body with other messages, and another limit for the answer."""
         body = dict(self.body)
         if messages is not self.messages:
-            body.update(self._written(messages))
+            body[self.messages_name] = self.written(messages)
         if max_tokens != self.max_tokens:
             body.update(self._limited(max_tokens))
         if self.shown_tools is not None:
             body["tools"] = self.shown_tools
         return body
 
+    def written(self, messages: list[Message]) -> list[Json]:
+        """Return messages as the body has them: what is as it was read, as it came."""
+        raise NotImplementedError
+
     def _limit_name(self) -> str:
         return "max_tokens"
 
     def _read(self) -> list[Message]:
-        raise NotImplementedError
-
-    def _written(self, messages: list[Message]) -> Json:
         raise NotImplementedError
 
     def _limited(self, max_tokens: int | None) -> Json:
@@ -102,12 +107,14 @@ class Chat(Form):
         messages: list[Message] = self.body["messages"]
         return messages
 
-    def _written(self, messages: list[Message]) -> Json:
-        return {"messages": messages}
+    def written(self, messages: list[Message]) -> list[Json]:
+        return messages
 
 
 class Responses(Form):
     """OpenAI's Responses, where the request holds the whole conversation."""
+
+    messages_name = "input"
 
     def _limit_name(self) -> str:
         return "max_output_tokens"
@@ -115,12 +122,13 @@ class Responses(Form):
     def _read(self) -> list[Message]:
         given = self.body["input"]
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        self._parts = list(_turns(items))
+        self._parts: dict[int, list[Json]] = {}
         messages: list[Message] = []
         if isinstance(self.body.get("instructions"), str):
             messages.append({"role": "system", "content": self.body["instructions"]})
-        self._first = len(messages)
-        for number, part in enumerate(self._parts):
+        number = 0
+        for part in _turns(items):
+            self._parts[number] = part
             read = from_response_items(part)
             if not read:
                 # Of a kind that has no form as a message: it counts, and stays where it is.
@@ -129,10 +137,11 @@ class Responses(Form):
             if thoughts and read[0].get("role") == "assistant":
                 read[0]["reasoning_details"] = thoughts
             messages += [{**message, _PART: number} for message in read]
+            number += len(part)
         self._known = {id(message) for message in messages}
         return messages
 
-    def _written(self, messages: list[Message]) -> Json:
+    def written(self, messages: list[Message]) -> list[Json]:
         items: list[Json] = []
         for message in messages:
             number = message.get(_PART)
@@ -144,7 +153,7 @@ class Responses(Form):
             if edited.get("role") == "assistant" and edited.get("reasoning_details"):
                 items += [item for item in before if item.get("type") == "reasoning"]
             items += _items(edited, before)
-        return {"input": _with_thoughts(items, [item for part in self._parts for item in part])}
+        return _with_thoughts(items, [item for part in self._parts.values() for item in part])
 
 
 class Messages(Form):
@@ -165,7 +174,7 @@ class Messages(Form):
                 self._whole[message[_PART]] = self._whole.get(message[_PART], 0) + 1
         return messages
 
-    def _written(self, messages: list[Message]) -> Json:
+    def written(self, messages: list[Message]) -> list[Json]:
         written: list[Json] = []
         for turn in _by_turn(
             m for m in messages if _PART in m or m.get("role") not in SYSTEM_ROLES
@@ -180,7 +189,7 @@ class Messages(Form):
             blocks = _to_blocks(turn, part.get("content"))
             if blocks:
                 written.append({**part, "role": role, "content": blocks})
-        return {"messages": written}
+        return written
 
     def _limited(self, max_tokens: int | None) -> Json:
         limited = super()._limited(max_tokens)
@@ -217,6 +226,29 @@ def form_of(path: str, body: Any) -> Form | None:
 
 # What the address of a provider ends with is not a part of it.
 _PATHS = ("/chat/completions", "/responses", "/messages")
+
+
+def form_of_messages(messages: list[Json]) -> Form | None:
+    """Return messages of Anthropic's, or items of Responses; `None` where some are not of these."""
+    if any(one.get("role") in _CHAT_ROLES or "tool_calls" in one for one in messages):
+        return None
+    kinds = {one.get("type") for one in messages if "role" not in one}
+    if not kinds:
+        return Messages({"messages": messages})
+    return Responses({"input": messages}) if kinds & _ITEMS else None
+
+
+def place_of(message: Message) -> int | None:
+    """Return where the part was that `message` was read from; `None` for none."""
+    place = message.get(_PART)
+    return place if isinstance(place, int) else None
+
+
+_CHAT_ROLES = ("tool", "function")
+_ITEMS = {
+    *("reasoning", "function_call", "function_call_output"),
+    *("custom_tool_call", "custom_tool_call_output"),
+}
 
 
 def endpoint_of(url: str) -> str:
@@ -393,6 +425,9 @@ def _content(block: Json) -> Json:
         source = block.get("source") or {}
         data = f"data:{source.get('media_type')};base64,{source.get('data')}"
         return {"type": "image_url", "image_url": {"url": source.get("url") or data}}
+    if str(block.get("type")).endswith(_CALL):
+        # The core would not let a message with it go.
+        return {"type": "block", "block": block}
     return block
 
 
@@ -453,7 +488,23 @@ def _said_blocks(message: Message, before: list[Json]) -> list[Json]:
                 blocks.append(_used(calls.pop(block["id"]), block))
         else:
             blocks += [one for one in [next(said, None)] if one is not None]
-    return [*blocks, *said, *(_used(call, {}) for call in calls.values())]
+    blocks += [*said, *(_used(call, {}) for call in calls.values())]
+    halves = _unpaired(blocks) - _unpaired(before)
+    return [block for block in blocks if _server_call(block) not in halves]
+
+
+def _unpaired(blocks: list[Json]) -> set[Any]:
+    """Return the calls of the server's own tools of which only a half is there."""
+    calls = [id_ for block in blocks if (id_ := _server_call(block))]
+    return {id_ for id_ in calls if calls.count(id_) == 1}
+
+
+def _server_call(block: Json) -> Any:
+    """Return the call that a block is of, where the server itself ran the tool."""
+    kind = str(block.get("type"))
+    if kind in _CALL or not kind.endswith(_CALL):
+        return None
+    return block.get("tool_use_id") or block.get("id")
 
 
 def _used(call: Json, block: Json) -> Json:
@@ -472,7 +523,8 @@ def _texts(content: Any, before: list[Json]) -> list[Json]:
     """Return content as blocks: those of `before` where a part says the same as one."""
     blocks: list[Json] = []
     for at, part in enumerate(content if isinstance(content, list) else [content]):
-        known = next((block for block in before if _content(block) == part), None)
+        # Of two that say the same one may be marked.
+        known = next((one for one in [*before[at:], *before] if _content(one) == part), None)
         text = part.get("text") if isinstance(part, dict) else part
         if known is not None:
             blocks.append(known)
