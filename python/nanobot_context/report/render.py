@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nanobot_context.events import TelemetryEvent
     from nanobot_context.guard.record import RequestRecord, SentCut
     from nanobot_context.replay import Replay, Request
+    from nanobot_context.types import Message
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
@@ -116,7 +117,7 @@ def render(
 
 
 def _messages(
-    messages: Sequence[Mapping[str, Any]], each: Sequence[int], texts: _Texts
+    messages: Sequence[Message], each: Sequence[int], texts: _Texts
 ) -> Iterator[list[Any]]:
     turn = 0
     tools = tool_names(messages)

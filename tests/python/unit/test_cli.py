@@ -395,14 +395,13 @@ def test_report_writes_a_page_of_the_conversation(home: Path) -> None:
     out, err = run(home, *words, given=json.dumps(MESSAGES).encode())
     assert out == f"written: p.html ({(home / 'p.html').stat().st_size:,} bytes)\n"
     assert not err
-    words = ("report", "chat.json", "-w", "8000", "-o")
-    run(home, *words, "p.html")
-    out, err = run(home, *words, "-")
+    page_to = ("report", "chat.json", "-w", "8000", "-o")
+    run(home, *page_to, "p.html")
+    out, err = run(home, *page_to, "-")
     assert out.encode() == (home / "p.html").read_bytes()
     assert not (home / "-").exists()
     assert not err
-    assert "neither `--json` nor `--open`" in run(home, *words, "-", "--json", code=2)[1]
-    words = ("report", "-", "-w", "8000", "--events", "events.jsonl")
+    assert "neither `--json` nor `--open`" in run(home, *page_to, "-", "--json", code=2)[1]
     (home / "events.jsonl").write_text(f"{events}[]")
     assert "line 2, column 1: expected an object" in run(home, *words, code=2, given=b"[]")[1]
 

@@ -139,7 +139,10 @@ def test_an_image_is_no_part_of_what_is_in_each_request(
     install(classes, context_window_override=50_000)
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     shown = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}
-    system = {"role": "system", "content": "You help with whatever is asked. " * 20}
+    system: dict[str, Any] = {
+        "role": "system",
+        "content": "You help with whatever is asked. " * 20,
+    }
     messages = [system, shown]
     script = Script(answer(count_tokens(messages, "gpt-4o")))
     call(make_provider(classes, script), messages=messages, model="gpt-4o")
