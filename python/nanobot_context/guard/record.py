@@ -564,6 +564,8 @@ def _steady(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
     if not (record.fixed_bytes and record.fixed_tokens):
         return record
     fixed = round(surest.fixed_tokens * record.fixed_bytes / surest.fixed_bytes)
+    # Of one that nobody reported less may have been counted here.
+    fixed = min(fixed, record.tokens_before)
     share = fixed / record.fixed_tokens
     tools = tuple((name, round(tokens * share)) for name, tokens in record.tools)
     return replace(record, fixed_tokens=fixed, tools=tools)

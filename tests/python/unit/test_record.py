@@ -126,10 +126,11 @@ def test_what_was_added_to_each_request_is_all_that_its_number_grows_by(tmp_path
         record("2026-01-01", 5_000, 20_000, 5_100),
         record("2026-01-02", 3_900, 20_000, 90_000),
         record("2026-01-03", 7_100, 20_040, 80_000),
+        record("2026-01-04", 4_000, 20_000, 4_200) | {"prompt_tokens": None},
     ):
         file.write(line)
     assert [one.fixed_tokens for one in read_records(tmp_path / "config.json")] == [
-        *(5_000, 5_000, 5_010)
+        *(5_000, 5_000, 5_010, 4_200)
     ]
 
 
