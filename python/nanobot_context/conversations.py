@@ -24,12 +24,14 @@ from nanobot_context.errors import (
     StoreUnavailableError,
 )
 from nanobot_context.json_text import load_strictly, position_of, skip_blank
+from nanobot_context.own_form import own_form
 from nanobot_context.settings import LoadedSettings, load_usable_settings
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
     from nanobot_context.sessions.records import SessionSummary, StoredSession
     from nanobot_context.sessions.service import SessionService
+    from nanobot_context.wire.forms import Form
 
 __all__ = [
     "Conversation",
@@ -68,6 +70,7 @@ class Conversation:
         model: The model that stands there.
         summaries: The summaries of all its contents that its store has, the oldest first, each with
             the number of messages that it covers.
+        form: What it was read from, where that is Anthropic's form or that of Responses.
     """
 
     name: str
@@ -77,13 +80,23 @@ class Conversation:
     tools: list[Any] | None = field(default=None, kw_only=True)
     model: str | None = field(default=None, kw_only=True)
     summaries: list[tuple[SessionSummary, int]] = field(default_factory=list, kw_only=True)
+    form: Form | None = field(default=None, kw_only=True)
+
+    def place(self, index: int) -> int:
+        """Return where a message stands in the list that was read."""
+        if self.form is None:
+            return index
+        from nanobot_context.wire.forms import place_of
+
+        return place_of(self.form.messages[index]) or 0
 
 
 def read_conversation(path: Path | str) -> Conversation:
     """Return the conversation in the file `path`; `-` is standard input.
 
     A JSON list of messages, an object with `messages` (a request body), one message a line, or a
-    session file of nanobot's. The whole file is in memory while it is read.
+    session file of nanobot's. Messages of Anthropic's, with the `system` of the body, and items of
+    Responses are read as OpenAI's. The whole file is in memory while it is read.
 
     Raises:
         ConversationFileError: It holds something else; says what was expected, and where.
@@ -364,22 +377,27 @@ class _Text:
             return self._of_messages([(value, start)], name)
         path: tuple[str, ...] = ()
         request: dict[str, Any] = {}
-        if isinstance(value, dict) and "messages" in value:
-            path, request, value = ("messages",), value, value["messages"]
+        for known in ("messages", "input"):
+            if isinstance(value, dict) and known in value:
+                path, request, value = (known,), value, value[known]
+                break
+        if isinstance(value, str) and path == ("input",):
+            value = [{"role": "user", "content": value}]
         if not isinstance(value, list):
             self._refuse(position_of(text, 0, *path), f"{_EXPECTED}; found {_kind(value)}")
-        self._check(value, lambda index: position_of(text, 0, *path, index))
+        form = self._check(value, lambda index: position_of(text, 0, *path, index), request)
         tools, model = request.get("tools"), request.get("model")
         # Where the request was made of a session: see `nanobot-context sessions show --json`.
         record = request.get("metadata")
         metadata = record if isinstance(record, dict) and record.get("_type") == RECORD else {}
         return Conversation(
             _key_of(metadata) or name,
-            value,
+            _read_as(form, value),
             metadata,
             self._shown,
-            tools=tools if isinstance(tools, list) else None,
+            tools=form.tools if form else tools if isinstance(tools, list) else None,
             model=model if isinstance(model, str) else None,
+            form=form,
         )
 
     def _of_messages(
@@ -394,8 +412,9 @@ class _Text:
             elif "_type" not in value:
                 messages.append(value)
                 places.append(place)
-        self._check(messages, places.__getitem__)
-        return Conversation(_key_of(metadata) or name, messages, metadata, self._shown)
+        form = self._check(messages, places.__getitem__)
+        said = _read_as(form, messages)
+        return Conversation(_key_of(metadata) or name, said, metadata, self._shown, form=form)
 
     def objects(self, expected: str) -> Iterator[tuple[dict[str, Any], int]]:
         """Yield the object of each line, and its place; blank lines have none."""
@@ -418,10 +437,18 @@ class _Text:
                 problem += "; it looks cut off"
             self._refuse(place + error.pos, f"not valid JSON: {problem}")
 
-    def _check(self, messages: list[Any], place_of: Callable[[int], int]) -> None:
-        """Refuse messages that no provider would take."""
+    def _check(
+        self,
+        messages: list[Any],
+        place_of: Callable[[int], int],
+        body: dict[str, Any] | None = None,
+    ) -> Form | None:
+        """Refuse messages that no provider would take; return their form if it is not OpenAI's."""
         try:
-            find_last_user_index(messages)
+            form = own_form(messages, body)
+            if form is None:
+                find_last_user_index(messages)
+            return form
         except InvalidMessageError as error:
             self._refuse(place_of(error.index), str(error))
 
@@ -440,6 +467,15 @@ class _Text:
             line=line,
             column=column,
         )
+
+
+def _read_as(form: Form | None, messages: list[Message]) -> list[Message]:
+    """Return messages in OpenAI's form."""
+    if form is None:
+        return messages
+    from nanobot_context.wire.forms import without_places
+
+    return without_places(form.messages)
 
 
 def _or_none(text: str) -> Any:

@@ -23,21 +23,26 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def own_form(messages: Any) -> Form | None:
+def own_form(messages: Any, body: Mapping[str, Any] | None = None) -> Form | None:
     """Return a list of another form than OpenAI's as what it is; `None` for all others.
 
     Those cost one look at each message.
 
+    Args:
+        messages: The list.
+        body: The body of a request that it stands in, which may tell, too.
+
     Raises:
         InvalidMessageError: A message has a shape that no provider accepts.
     """
-    if not _may_be_other(messages):
+    is_told = body is not None and ("system" in body or "input" in body)
+    if not (is_told or _may_be_other(messages)):
         return None
     forms, given = _forms(), check_messages("messages", messages)
     if all("role" in one for one in given):
         _core.find_last_user_index(given)
     try:
-        form: Form | None = forms.form_of_messages(given)
+        form: Form | None = forms.form_of_messages(given, body)
     except _UNREADABLE:
         raise _unreadable(given) from None
     if form is None:

@@ -9,14 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from nanobot_context import (
-    Compressor,
-    Message,
-    Receipt,
-    count_tokens,
-    fit_messages,
-    get_context_window,
-)
+from nanobot_context import Message, Receipt, count_tokens, get_context_window
+from nanobot_context._core import Compressor, fit_messages
 from nanobot_context.cli import output
 from nanobot_context.cli.options import File, Json, Model, SessionName, Store, Window, Workspace
 from nanobot_context.cli.output import line, note, number_of, prose
@@ -138,7 +132,8 @@ def compress(
 ) -> None:
     """Make a conversation fit the model's window.
 
-    It is written as a JSON list of messages. Room for the answer is kept free: 15 % of the window.
+    It is written as a JSON list of messages, in the form that it had. Room for the answer is kept
+    free: 15 % of the window.
     Ends with 1 where what must stay (system messages, tools, the last message of the user) is too
     large by itself.
 
@@ -151,14 +146,16 @@ def compress(
     """
     conversation = read_conversation(file)
     model = model or conversation.model
+    form = conversation.form
+    given = form.messages if form else conversation.messages
     made: Receipt | None
     with output.progress("compressing"):
         if max_tokens is not None:
             if window is not None or emergency:
                 output.fail("`--max-tokens` goes with neither `--window` nor `--emergency`")
-            fitted = fit_messages(
-                conversation.messages, max_tokens, model, above=above, tools=conversation.tools
-            )
+            if above is not None and form is not None:
+                above = sum(conversation.place(index) < above for index in range(len(given)))
+            fitted = fit_messages(given, max_tokens, model, above=above, tools=conversation.tools)
             messages, made = fitted.messages, fitted.receipt
         else:
             if above is not None:
@@ -169,12 +166,13 @@ def compress(
                 window or get_context_window(model), model, tools=conversation.tools
             )
             work = compressor.emergency if emergency else compressor.compress
-            messages, made = work(conversation.messages), compressor.receipt
+            messages, made = work(given), compressor.receipt
+    written = form.written(messages) if form else messages
     if as_json:
         made_of = receipt_dict(conversation, messages, model, made)
-        content = output.json_bytes({"messages": messages, "receipt": made_of})
+        content = output.json_bytes({"messages": written, "receipt": made_of})
     else:
-        content = output.json_bytes(messages)
+        content = output.json_bytes(written)
     output.write(out, content)
     if receipt:
         print_receipt(conversation, made)
@@ -183,9 +181,10 @@ def compress(
             count_tokens(some, model, tools=conversation.tools)
             for some in (conversation.messages, messages)
         )
+        came = form.body[form.messages_name] if form else given
         note(
             f"{before:,} → {after:,} tokens ({as_counted(model, how_counted(model))}), "
-            f"{len(conversation.messages):,} → {number_of(len(messages), 'message')}"
+            f"{len(came):,} → {number_of(len(written), 'message')}"
         )
 
 
@@ -204,10 +203,10 @@ def inspect(
     """Show what was sent, what was cut, and why.
 
     Of a session of nanobot's: its recorded requests, and the cuts of the newest; so of `wrap`,
-    `serve` and `call_with_recovery`, beside an installed nanobot. Of anything else,
-    and with `--window`, `--model` or `--replay`: a replay. The conversation is sent again, request
-    by request, as nanobot with this package sends it, with the settings in force; no model is
-    called. The table is of the last request.
+    `serve` and `call_with_recovery`, beside an installed nanobot, and of a file that
+    `serve --record` wrote. Of anything else, and with `--window`, `--model` or `--replay`: a
+    replay. The conversation is sent again, request by request, as nanobot with this package sends
+    it, with the settings in force; no model is called. The table is of the last request.
 
     \b
     Examples:
@@ -215,11 +214,17 @@ def inspect(
       nanobot-context inspect cli:direct --window 32000
       nanobot-context inspect chat.json --model deepseek-chat --cuts
       nanobot-context inspect telegram:7345 --json | jq .requests
+      nanobot-context inspect record.jsonl
     """
     from nanobot_context.cli.in_force import in_force, own_records
 
     is_replay = what_if or window is not None or model is not None
     conversation, records = own_records(session)
+    if records and is_replay:
+        output.fail(
+            "a record of requests has no texts to replay\n"
+            "hint: leave out `--window`, `--model` and `--replay`"
+        )
     if not records or is_replay:
         conversation = find_conversation(session, workspace=workspace, store=store)
         known = in_force(conversation, model, window)

@@ -178,13 +178,16 @@ def _why_recorded(
 
 
 def _whys(
-    messages: Sequence[Message], left_out: Collection[int]
+    messages: Sequence[Message],
+    left_out: Collection[int],
+    place: Callable[[int], int] = lambda index: index,
 ) -> Callable[[int, str | None], str]:
     """Return what says why a message was cut, by its index and the reason that the core gives.
 
     Args:
         messages: The messages of the request.
         left_out: Indexes of those that were left out.
+        place: Returns where another message is shown to be, by its index.
     """
     later, turns = replaced_by(messages), turns_of(messages)
     oldest = next(
@@ -199,7 +202,7 @@ def _whys(
     def why(index: int, reason: str | None) -> str:
         if index in later:
             kind, by = later[index]
-            return f"{_LATER[kind]} #{by + 1:,}"
+            return f"{_LATER[kind]} #{place(by) + 1:,}"
         if reason != "budget":
             return _reason(reason)
         if index < oldest:
@@ -282,16 +285,19 @@ def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
     if made is None or not made.cuts:
         note("nothing was cut")
         return
-    why = _whys(conversation.messages, {cut.index for cut in made.cuts if not cut.tokens_after})
+    left_out = {cut.index for cut in made.cuts if not cut.tokens_after}
+    why = _whys(conversation.messages, left_out, conversation.place)
     for cut in made.cuts:
         role = conversation.messages[cut.index]["role"]
+        place = conversation.place(cut.index) + 1
         note(
-            f"{cut.index + 1:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
+            f"{place:>6,}  {role:<10} {cut.tokens_before:>9,} → {cut.tokens_after:>7,}  "
             f"{shown(why(cut.index, cut.reason))}"
         )
     for lost in made.lost[:_LOST_SHOWN]:
         name = f"{lost.kind} {output.one_line(lost.text)}"
-        note(f"{lost.index + 1:>6,}  {shown('no longer said')}: {name}")
+        place = conversation.place(lost.index) + 1
+        note(f"{place:>6,}  {shown('no longer said')}: {name}")
     if len(made.lost) > _LOST_SHOWN:
         note(f"        and {len(made.lost) - _LOST_SHOWN:,} more that are no longer said")
 
@@ -312,7 +318,7 @@ def receipt_dict(
         "tokens_after": counted(messages),
         "cuts": [
             {
-                "index": cut.index,
+                "index": conversation.place(cut.index),
                 "role": conversation.messages[cut.index]["role"],
                 "reason": cut.reason,
                 "tokens_before": cut.tokens_before,
@@ -320,7 +326,10 @@ def receipt_dict(
             }
             for cut in cuts
         ],
-        "lost": [{"index": one.index, "kind": one.kind, "text": one.text} for one in lost],
+        "lost": [
+            {"index": conversation.place(one.index), "kind": one.kind, "text": one.text}
+            for one in lost
+        ],
     }
 
 

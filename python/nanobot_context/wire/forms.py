@@ -228,20 +228,32 @@ def form_of(path: str, body: Any) -> Form | None:
 _PATHS = ("/chat/completions", "/responses", "/messages")
 
 
-def form_of_messages(messages: list[Json]) -> Form | None:
-    """Return messages of Anthropic's, or items of Responses; `None` where some are not of these."""
+def form_of_messages(messages: list[Json], body: Json | None = None) -> Form | None:
+    """Return messages of Anthropic's, or items of Responses; `None` where some are not of these.
+
+    Args:
+        body: The body that they stand in.
+    """
+    body = body or {}
     if any(one.get("role") in _CHAT_ROLES or "tool_calls" in one for one in messages):
         return None
     kinds = {one.get("type") for one in messages if "role" not in one}
-    if not kinds:
-        return Messages({"messages": messages})
-    return Responses({"input": messages}) if kinds & _ITEMS else None
+    if kinds and not kinds & _ITEMS:
+        return None
+    if kinds or "input" in body:
+        return Responses({**body, "input": messages})
+    return Messages({**body, "messages": messages})
 
 
 def place_of(message: Message) -> int | None:
     """Return where the part was that `message` was read from; `None` for none."""
     place = message.get(_PART)
     return place if isinstance(place, int) else None
+
+
+def without_places(messages: list[Message]) -> list[Message]:
+    """Return messages that were read as if they were nobody's but the reader's."""
+    return [{name: one[name] for name in one if name != _PART} for one in messages]
 
 
 _CHAT_ROLES = ("tool", "function")

@@ -46,6 +46,7 @@ from nanobot_context.guard.record import (
 )
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.json_text import position_of
 from nanobot_context.message_texts import message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
@@ -255,6 +256,112 @@ def test_what_compress_writes_can_be_read_again(home: Path) -> None:
     run(home, "compress", "chat.json", "-w", "8000", "-o", "small.json")
     out, _ = run(home, "compress", "small.json", "-w", "8000")
     assert json.loads(out) == json.loads((home / "small.json").read_text())
+
+
+def claudes() -> dict[str, Any]:
+    """Return the same conversation as the body of a request to Anthropic."""
+    messages: list[dict[str, Any]] = []
+    for message in MESSAGES[1:]:
+        role, content = message["role"], message["content"]
+        if message.get("tool_calls"):
+            (call,) = message["tool_calls"]
+            function = call["function"]
+            given = {"name": function["name"], "input": json.loads(function["arguments"])}
+            content = [{"type": "tool_use", "id": call["id"], **given}]
+        elif role == "tool":
+            result = {"type": "tool_result", "tool_use_id": message["tool_call_id"]}
+            role, content = "user", [{**result, "content": content}]
+        messages.append({"role": role, "content": content})
+    tool = {"name": "read_file", "description": "Reads.", "input_schema": {"type": "object"}}
+    system = MESSAGES[0]["content"]
+    return {"model": "claude-sonnet-4-5", "system": system, "messages": messages, "tools": [tool]}
+
+
+def test_a_body_of_anthropics_is_counted_with_its_system_prompt(home: Path) -> None:
+    body = claudes()
+    (home / "claude.json").write_text(json.dumps(body))
+    (home / "list.json").write_text(json.dumps(body["messages"]))
+    model = ("--model", body["model"])
+    told = loaded(home, "count", "claude.json", "--by-message")
+    assert [one["role"] for one in told["by_message"][:4]] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+    ]
+    assert loaded(home, "count", "list.json", *model)["tokens"] == count_tokens(
+        MESSAGES[1:], body["model"]
+    )
+    function = {**body["tools"][0], "parameters": {"type": "object"}}
+    del function["input_schema"]
+    tools = [{"type": "function", "function": function}]
+    assert told["tokens"] == count_tokens(MESSAGES, body["model"], tools=tools)
+
+
+@pytest.mark.parametrize("options", [["--window", "8000"], ["--max-tokens", "6000"]])
+def test_a_body_of_anthropics_is_compressed_in_its_own_form(home: Path, options: list[str]) -> None:
+    body = claudes()
+    (home / "claude.json").write_text(json.dumps(body))
+    made = loaded(home, "compress", "claude.json", *options)
+    messages, receipt = made["messages"], made["receipt"]
+    assert {message["role"] for message in messages} == {"user", "assistant"}
+    assert messages[-1] == body["messages"][-1]
+    assert receipt["tokens_after"] <= 8_000 < receipt["tokens_before"]
+    for cut in receipt["cuts"]:
+        message = body["messages"][cut["index"]]
+        assert ("tool_result" in str(message)) == (cut["role"] == "tool")
+        assert (message["role"] == "assistant") == (cut["role"] == "assistant")
+    _, err = run(home, "compress", "claude.json", *options, "--receipt")
+    first = receipt["cuts"][0]
+    assert err.split()[:2] == [str(first["index"] + 1), first["role"]]
+    assert f"{len(body['messages'])} → {len(messages)} messages" in err
+
+
+def test_only_what_is_above_a_place_of_anthropics_messages_is_cut(home: Path) -> None:
+    body = claudes()
+    (home / "claude.json").write_text(json.dumps(body))
+    above = len(body["messages"]) - 5
+    made = loaded(home, "compress", "claude.json", "--max-tokens", "9000", "--above", str(above))
+    assert made["messages"][-5:] == body["messages"][-5:]
+    assert max(cut["index"] for cut in made["receipt"]["cuts"]) < above
+
+
+def test_a_conversation_of_anthropics_is_replayed(home: Path) -> None:
+    (home / "claude.json").write_text(json.dumps(claudes()))
+    told = loaded(home, "inspect", "claude.json", "--window", "8000")
+    assert [fate["role"] for fate in told["messages"]] == [one["role"] for one in MESSAGES]
+    assert all(request["error"] is None for request in told["requests"])
+    run(home, "report", "claude.json", "-o", "page.html", "--window", "8000")
+    assert "nanobot_context.part" not in (home / "page.html").read_text()
+
+
+def test_items_of_responses_are_counted_and_compressed(home: Path) -> None:
+    from nanobot_context.responses import to_response_items
+
+    items = to_response_items(MESSAGES[1:])
+    body = {"model": "gpt-5", "instructions": MESSAGES[0]["content"], "input": items}
+    (home / "items.json").write_text(json.dumps(body))
+    (home / "items.jsonl").write_text("\n".join(json.dumps(item) for item in items))
+    assert loaded(home, "count", "items.json")["tokens"] == count_tokens(MESSAGES, "gpt-5")
+    assert loaded(home, "count", "items.jsonl", "--model", "gpt-5")["tokens"] == count_tokens(
+        MESSAGES[1:], "gpt-5"
+    )
+    made = loaded(home, "compress", "items.json", "--window", "8000")["messages"]
+    calls = [item["call_id"] for item in made if item.get("type") == "function_call"]
+    outputs = [item["call_id"] for item in made if item.get("type") == "function_call_output"]
+    assert calls == outputs != []
+    assert made[-1] == items[-1]
+
+
+def test_a_bad_message_of_another_form_is_refused_with_its_place(home: Path) -> None:
+    body = claudes()
+    body["messages"][2]["content"][0]["content"] = 5
+    (home / "claude.json").write_text(json.dumps(body, indent=1))
+    _, err = run(home, "count", "claude.json", code=2)
+    text = (home / "claude.json").read_text()
+    line = text.count("\n", 0, position_of(text, 0, "messages", 2)) + 1
+    assert f"line {line:,}, " in err
+    assert "`messages[2].content` has a block of a shape that Anthropic's API" in err
 
 
 def test_a_receipt_and_a_summary_go_to_standard_error(home: Path) -> None:
