@@ -6,6 +6,7 @@ Imported by the commands that need it: what knows nanobot takes as long as all e
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nanobot_context import get_context_window
@@ -13,7 +14,13 @@ from nanobot_context.cli.output import note
 from nanobot_context.conversations import Conversation, configured, read_objects
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.guard.record import RequestRecord, read_records, record_file
+from nanobot_context.guard.record import (
+    RequestRecord,
+    is_record,
+    read_records,
+    record_file,
+    records_in,
+)
 from nanobot_context.guard.shared import WAYS
 from nanobot_context.guard.state_file import OWN_REQUESTS
 from nanobot_context.guard.telemetry import events_file
@@ -66,11 +73,18 @@ def note_left_out(loaded: LoadedSettings) -> None:
         note(f"a setting is left out: {problem}")
 
 
-def own_records(way: str) -> tuple[Conversation, list[RequestRecord]]:
-    """Return the recorded requests of `wrap`, `serve` or `call_with_recovery`; none of others."""
-    config = nanobot_config_path()
-    records = read_records(config, way, OWN_REQUESTS) if way in WAYS else []
-    return Conversation(way, [], {}, str(record_file(config, OWN_REQUESTS).path)), records
+def own_records(name: str) -> tuple[Conversation, list[RequestRecord]]:
+    """Return the recorded requests of `wrap`, `serve` or `call_with_recovery`; none of others.
+
+    `name` is one of these, or the file that `serve --record` writes.
+    """
+    file, records = record_file(nanobot_config_path(), OWN_REQUESTS), []
+    if name in WAYS:
+        records = records_in(file, name)
+    elif is_record(Path(name)):
+        file = LineFile(Path(name), 0)
+        records = records_in(file)
+    return Conversation(name, [], {}, str(file.path)), records
 
 
 def in_force(conversation: Conversation, model: str | None, window: int | None) -> InForce:

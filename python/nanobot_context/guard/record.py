@@ -529,14 +529,31 @@ def record_file(config: Path, name: str = REQUESTS) -> LineFile:
 def read_records(
     config: Path, session: str | None = None, name: str = REQUESTS
 ) -> list[RequestRecord]:
-    """Return the newest requests, oldest first; with `session` those of one session.
+    """Return the newest requests, oldest first: see `records_in`."""
+    return records_in(record_file(config, name), session)
+
+
+def is_record(path: Path) -> bool:
+    """Return whether `path` is a file of recorded requests, by its first line."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            RequestRecord.from_dict(json.loads(file.readline(_MAX_BYTES)))
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return False
+    return True
+
+
+def records_in(file: LineFile, session: str | None = None) -> list[RequestRecord]:
+    """Return the requests in a file, oldest first; with `session` those of one session.
 
     What is in every request has one number as long as it is the same: at one place each byte of it
     is as many tokens as in the request of which it was the largest part, of those whose tokens were
     reported where there are any.
     """
     found = []
-    for given in _objects(record_file(config, name)):
+    for given in _objects(file):
         try:
             found.append(RequestRecord.from_dict(given))
         except (KeyError, TypeError):

@@ -292,6 +292,18 @@ def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_
     assert told["tokens_before"] > WINDOW >= told["prompt_tokens"] == told["attempts"][-1]["tokens"]
     assert (told["window_tokens"], told["window_source"]) == (WINDOW, "your setting `--window`")
     assert "sk-secret" not in record.read_text()
+    shown = cli("inspect", str(record), "--json")
+    assert json.loads(shown.stdout)["requests"] == [told]
+    assert f"{told['tokens_before']:,}" in cli("inspect", str(record)).stdout
+    refused = cli("inspect", str(record), "--replay", code=2)
+    assert "a record of requests has no texts to replay" in refused.stderr
+
+
+def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nanobot_context", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done
 
 
 @pytest.mark.parametrize(
