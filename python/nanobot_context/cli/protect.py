@@ -139,14 +139,15 @@ def forget(as_json: Json = False) -> None:
     from nanobot_context.guard.counters import counters_file
     from nanobot_context.guard.limits import learned_file
     from nanobot_context.guard.record import record_file
-    from nanobot_context.guard.state_file import OWN_REQUESTS, REQUESTS
+    from nanobot_context.guard.state_file import LEARNED, OWN_REQUESTS, REQUESTS, user_folder
     from nanobot_context.host.config import nanobot_config_path
 
     config = nanobot_config_path()
+    of_server = user_folder() / LEARNED
     removed = []
     recorded = (record_file(config, name) for name in (REQUESTS, OWN_REQUESTS))
     requests = [file for ring in recorded for file in ring.files()]
-    for file in (learned_file(config), counters_file(config), *requests):
+    for file in (learned_file(config), of_server, counters_file(config), *requests):
         if file.exists():
             file.unlink(missing_ok=True)
             removed.append(str(file))

@@ -94,7 +94,9 @@ def serve(
         )
     settings = configured().settings
     protection = replace(
-        Protection.by(settings, window, told="--window", cache_breakpoints=cache_breakpoints),
+        Protection.by(
+            settings, window, told="--window", cache_breakpoints=cache_breakpoints, is_kept=True
+        ),
         way="serve",
     )
     if record is not None:

@@ -1,6 +1,7 @@
 """What this process has learned of providers, for all that is not nanobot: one memory for each way.
 
-It is kept in the file that the nanobot of this user keeps its lessons in, where there is one.
+It is kept in the file that the nanobot of this user keeps its lessons in, where there is one;
+else a server keeps it in a folder of the user's.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ import functools
 import sys
 from dataclasses import replace
 
+from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.record import record_file
-from nanobot_context.guard.state_file import OWN_REQUESTS
+from nanobot_context.guard.state_file import LEARNED, OWN_REQUESTS, user_folder
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.told import IN_CODE, Told
 from nanobot_context.guard.windows import WindowResolver
@@ -24,12 +26,19 @@ WAYS = ("call_with_recovery", "wrap", "serve")
 
 
 @functools.cache
-def _shared() -> WindowResolver:
+def _shared(is_kept: bool) -> WindowResolver:
     config = nanobot_config_path()
-    # Who has no nanobot gets no folder of its own.
-    is_there = config.parent.is_dir()
-    learned = ProviderLimits.load(learned_file(config)) if is_there else ProviderLimits()
-    return _made(learned)
+    if config.parent.is_dir():
+        return _made(ProviderLimits.load(learned_file(config)))
+    if is_kept:
+        folder = user_folder()
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            log.warning("what providers teach is forgotten at the end: {}", error)
+        else:
+            return _made(ProviderLimits.load(folder / LEARNED))
+    return _made(ProviderLimits())
 
 
 def _made(learned: ProviderLimits) -> WindowResolver:
@@ -51,6 +60,7 @@ def shared_windows(
     *,
     told: str = "context_window",
     is_named: bool = True,
+    is_kept: bool = False,
 ) -> WindowResolver:
     """Return the window of every model as `settings` have it, with what this process has learned.
 
@@ -60,13 +70,15 @@ def shared_windows(
         window_tokens: The window that is told; 0 where none is known.
         told: The argument that tells it.
         is_named: Whether it is known whom requests go to; else nothing is learned for the next.
+        is_kept: Whether to keep what is learned where there is no nanobot, too. Who has none gets
+            no folder for a script's sake.
     """
     where = told if window_tokens is not None else "settings"
     if window_tokens is not None:
         settings = replace(settings, context_window_override=window_tokens, context_windows=None)
     shown = f"`{where}`" if where.startswith("-") else IN_CODE.format(where)
     sources = {"context_window_override": shown}
-    shared = _shared() if is_named else _made(ProviderLimits())
+    shared = _shared(is_kept) if is_named else _made(ProviderLimits())
     windows = replace(shared, loaded=LoadedSettings(settings, sources))
     windows.told = Told(_defaults=())
     return windows

@@ -6,6 +6,8 @@ Each is there whole or not at all, and its owner's only; one process at a time w
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +35,21 @@ UNWRITTEN = {
 def state_file(config: Path, name: str) -> Path:
     """Return where the file `name` is, for a config file of nanobot's."""
     return config.parent / "nanobot-context" / name
+
+
+def user_folder() -> Path:
+    """Return the user's folder for what a server keeps where there is no nanobot to keep it beside.
+
+    Source: XDG Base Directory Specification 0.8, `XDG_STATE_HOME`, which must be absolute.
+    """
+    if sys.platform == "win32":
+        named, usual = "LOCALAPPDATA", Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        named, usual = "", Path.home() / "Library" / "Application Support"
+    else:
+        named, usual = "XDG_STATE_HOME", Path.home() / ".local" / "state"
+    folder = Path(os.environ.get(named, ""))
+    return (folder if folder.is_absolute() else usual) / "nanobot-context"
 
 
 def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: State) -> State:

@@ -62,14 +62,17 @@ class Protection:
         *,
         told: str = "context_window",
         cache_breakpoints: bool = False,
+        is_kept: bool = False,
     ) -> Protection:
         """Return what `settings` ask for, with the window that is told.
 
         Args:
             told: The argument that tells it.
             cache_breakpoints: Whether requests say where their steady prefix ends.
+            is_kept: Whether what is learned is kept where there is no nanobot, too.
         """
-        fitter = Fitter(settings, shared_windows(settings, window_tokens, told=told))
+        windows = shared_windows(settings, window_tokens, told=told, is_kept=is_kept)
+        fitter = Fitter(settings, windows)
         return cls(fitter, cache_breakpoints=cache_breakpoints)
 
     async def run(self, method: str, url: str, content: bytes, send: Send) -> Any:

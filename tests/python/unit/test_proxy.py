@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -273,19 +275,28 @@ def test_events_and_logs_hold_no_key_and_no_text(
 # The command -------------------------------------------------------------------------------------
 
 
-def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_path: Path) -> None:
-    record = tmp_path / "record.jsonl"
+@contextmanager
+def served(
+    server: ModelServer, *options: str, environ: dict[str, str] | None = None
+) -> Iterator[openai.OpenAI]:
+    """Run the command, and yield a client of it."""
     command = [sys.executable, "-m", "nanobot_context", "serve", "--upstream", f"{server.url}/v1"]
-    command += ["--port", "0", "--window", str(WINDOW), "--record", str(record)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+    command += ["--port", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ) as running:
         assert running.stdout is not None
         try:
             address, arrow, upstream = running.stdout.readline().split()
             assert (arrow, upstream) == ("->", f"{server.url}/v1")
             with openai.OpenAI(api_key="sk-secret", base_url=address, max_retries=0) as client:
-                assert chat(client, TOO_LONG).choices
+                yield client
         finally:
             running.terminate()
+
+
+def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_path: Path) -> None:
+    record = tmp_path / "record.jsonl"
+    with served(server, "--window", str(WINDOW), "--record", str(record)) as client:
+        assert chat(client, TOO_LONG).choices
     assert server.refusals == 0
     (told,) = [json.loads(line) for line in record.read_text().splitlines()]
     assert (told["session"], told["outcome"], told["is_shortened"]) == ("serve", "answered", True)
@@ -299,9 +310,41 @@ def test_the_command_says_where_it_listens_and_records(server: ModelServer, tmp_
     assert "a record of requests has no texts to replay" in refused.stderr
 
 
-def cli(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
+@pytest.mark.parametrize("named", [None, "state", "relative"])
+def test_without_nanobot_the_next_one_knows_the_window_that_was_stated(
+    server: ModelServer, tmp_path: Path, named: str | None
+) -> None:
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    environ.pop("XDG_STATE_HOME", None)
+    if named is not None:
+        environ["XDG_STATE_HOME"] = named if named == "relative" else str(tmp_path / named)
+    for _ in range(2):
+        with served(server, environ=environ) as client:
+            assert chat(client, TOO_LONG).choices
+    assert server.refusals == 1
+    folder = tmp_path / ("state" if named == "state" else ".local/state") / "nanobot-context"
+    learned = folder / "learned.json"
+    assert (learned.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert not (tmp_path / ".nanobot").exists()
+    assert str(learned) in cli("forget", environ=environ).stdout
+    assert not learned.exists()
+
+
+def test_a_folder_that_cannot_be_made_keeps_no_proxy_from_running(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "file")}
+    with served(server, environ=environ) as client:
+        assert chat(client, TOO_LONG).choices
+
+
+def cli(
+    *arguments: str, code: int = 0, environ: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "nanobot_context", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
     assert done.returncode == code, done.stdout + done.stderr
     return done
 

@@ -42,6 +42,7 @@ SPEAKING = (
 # Nobody reads these: names of styles and parts, patterns, commands, code, what the model reads.
 UNREAD = re.compile(
     r"bold red|not bold default|green|own cuts|own window|in use|and|at|nanobot-context .*|"
+    r"Application Support|"
     r"\^## Workspace.*|pip install .*|hint:|\[Errno None\]|Archive\(.*|names of archived results|"
     r"a dict by names of archived results|\{0\} is not (a|the) .*|\{0\} at"
     r"show \{0\}|#|"
