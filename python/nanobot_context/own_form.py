@@ -201,7 +201,7 @@ def find_safe_cut_point(messages: Sequence[Mapping[str, Any]], keep_last: int) -
     while at > 0:
         at = _core.find_safe_cut_point(form.messages, len(places) - at)
         # What is said beside a result is of one message with it.
-        if places[at] != places[at - 1]:
+        if places[at] != places[at - 1] and form.can_begin_at(places[at]):
             break
         at -= 1
     return places[at] if at > 0 else 0

@@ -87,6 +87,10 @@ class Form:
         """Return messages as the body has them: what is as it was read, as it came."""
         raise NotImplementedError
 
+    def can_begin_at(self, place: int) -> bool:
+        """Return whether what stands there needs nothing before it but its call."""
+        return True
+
     def _limit_name(self) -> str:
         return "max_tokens"
 
@@ -153,7 +157,18 @@ class Responses(Form):
             if edited.get("role") == "assistant" and edited.get("reasoning_details"):
                 items += [item for item in before if item.get("type") == "reasoning"]
             items += _items(edited, before)
-        return _with_thoughts(items, [item for part in self._parts.values() for item in part])
+        given = [item for part in self._parts.values() for item in part]
+        loose = _loose_thoughts(items) - _loose_thoughts(given)
+        return _with_thoughts([item for item in items if id(item) not in loose], given)
+
+    def can_begin_at(self, place: int) -> bool:
+        """Return whether no thoughts led to what stands there: see `_with_thoughts`."""
+        for item in reversed(self.body["input"][:place]):
+            if item.get("type") == "reasoning":
+                return False
+            if _ends_thoughts(item):
+                return True
+        return True
 
 
 class Messages(Form):
@@ -237,8 +252,8 @@ def form_of_messages(messages: list[Json], body: Json | None = None) -> Form | N
     body = body or {}
     if any(one.get("role") in _CHAT_ROLES or "tool_calls" in one for one in messages):
         return None
-    kinds = {one.get("type") for one in messages if "role" not in one}
-    if kinds and not kinds & _ITEMS:
+    kinds = {str(one.get("type")) for one in messages if "role" not in one}
+    if kinds and not any(kind in _ITEMS or kind.endswith(_ITEM_ENDS) for kind in kinds):
         return None
     if kinds or "input" in body:
         return Responses({**body, "input": messages})
@@ -257,10 +272,8 @@ def without_places(messages: list[Message]) -> list[Message]:
 
 
 _CHAT_ROLES = ("tool", "function")
-_ITEMS = {
-    *("reasoning", "function_call", "function_call_output"),
-    *("custom_tool_call", "custom_tool_call_output"),
-}
+_ITEMS = ("reasoning", "item_reference")
+_ITEM_ENDS = ("_call", "_output")
 
 
 def endpoint_of(url: str) -> str:
@@ -353,7 +366,7 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
         kind = str(item.get("type") or "message")
         if kind == "reasoning":
             thoughts = id(item)
-        elif item.get("role", "assistant") != "assistant" or kind.endswith("_output"):
+        elif _ends_thoughts(item):
             thoughts = None
         elif thoughts is not None and thoughts not in kept and "id" in item:
             bare.add(id(item))
@@ -372,6 +385,23 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
         elif len(text := json.dumps(known, ensure_ascii=False, default=str)) <= _MAX_SAID_CHARS:
             whole.append({"role": "assistant", "content": text})
     return whole
+
+
+def _loose_thoughts(items: list[Json]) -> set[int]:
+    """Return the thoughts that lead to nothing, which OpenAI refuses."""
+    loose: set[int] = set()
+    leads = False
+    for item in reversed(items):
+        if item.get("type") != "reasoning":
+            leads = not _ends_thoughts(item)
+        elif not leads:
+            loose.add(id(item))
+    return loose
+
+
+def _ends_thoughts(item: Json) -> bool:
+    role, kind = item.get("role", "assistant"), str(item.get("type"))
+    return role != "assistant" or kind.endswith("_output")
 
 
 def _is_hosted(item: Json) -> bool:
@@ -528,7 +558,7 @@ def _used(call: Json, block: Json) -> Json:
     except (ValueError, RecursionError):
         given = {}
     made = {"type": "tool_use", "id": call.get("id"), "name": function.get("name")}
-    return {**made, **block, "input": given if isinstance(given, dict) else {"value": given}}
+    return {**block, **made, "input": given if isinstance(given, dict) else {"value": given}}
 
 
 def _texts(content: Any, before: list[Json]) -> list[Json]:

@@ -8,6 +8,7 @@ import pickle
 import random
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -194,6 +195,14 @@ def test_what_is_cut_of_anthropics_messages_is_still_what_its_server_takes(name:
             is_cut = block["type"] in ("text", "tool_use", "tool_result")
             assert is_cut or id(block) in given
     assert cut > 1_000
+
+
+def test_a_call_without_a_name_gets_one() -> None:
+    nameless = {"type": "tool_use", "id": "a", "name": None, "input": {}, **MARK}
+    given = [ASKED, {"role": "assistant", "content": [nameless]}, answered("a"), SAYS, NOW]
+    (block,) = fit_messages(given, 3_000, CLAUDE).messages[1]["content"]
+    assert block == {**nameless, "name": block["name"]}
+    assert block["name"]
 
 
 # Each function -----------------------------------------------------------------------------------
@@ -407,6 +416,31 @@ def test_a_conversation_is_cut_off_between_messages_of_the_list() -> None:
     assert cuts == [9, 8, 7, 4, 4, 4, 3, 0, 0, 0, 0]
     items = [find_safe_cut_point(ITEMS, keep) for keep in range(len(ITEMS) + 1)]
     assert items == [9, 8, 5, 5, 5, 4, 0, 0, 0, 0]
+
+
+def test_no_item_is_cut_off_from_the_thoughts_that_led_to_it() -> None:
+    search = {"type": "web_search_call", "id": "ws1", "status": "completed"}
+    items = [NOW, ITEMS[1], search, SAYS, *ITEMS[1:4], NOW]
+    assert [find_safe_cut_point(items, keep) for keep in range(9)] == [8, 7, 1, 1, 1, 1, 1, 1, 0]
+
+
+def test_no_thoughts_stay_without_what_they_led_to() -> None:
+    given: list[Message] = []
+    for n in range(8):
+        thought = {"type": "reasoning", "id": f"rs{n}", "summary": [], "encrypted_content": "x"}
+        action = {"query": f"how is node {n} " * 20}
+        search = {"type": "web_search_call", "id": f"ws{n}", "status": "completed"}
+        answer = {"type": "message", "role": "assistant", "content": LOG[:900]}
+        given += [ASKED, thought, {**search, "action": action}, answer]
+    given += [NOW]
+    kept = 0
+    for budget in range(150, count_tokens(given, "gpt-5"), 25):
+        items = fit_messages(given, budget, "gpt-5").messages
+        for item, following in pairwise(items):
+            if item.get("type") == "reasoning":
+                kept += 1
+                assert following.get("role", "assistant") == "assistant"
+    assert kept > 50
 
 
 def test_the_last_message_of_the_user_is_where_something_is_said() -> None:
