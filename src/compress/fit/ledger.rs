@@ -33,6 +33,11 @@ const MAX_LEDGER: f32 = 500.0;
 const NAMES_SHARE: f32 = 0.25;
 /// Below this there would be little in it beside its frame.
 const MIN_LEDGER: f32 = 48.0;
+/// The same where calls are left out with more than there is room for: what was done is hardly ever as short as in its line.
+/// Source: future-reference recall at 25 and 50 % of the recorded runs, .720 and .891 without, .757 and .899 with it.
+const CALLS_SHARE: f32 = 0.33;
+const MAX_CALLS: f32 = 192.0;
+const MIN_CALLS: f32 = 32.0;
 /// Names that are worth less are not worth a line: those that the next step uses once in ten thousand times.
 const MIN_WORTH: f32 = 0.01;
 /// Tokens of a ledger without anything in it.
@@ -137,8 +142,17 @@ impl Listed {
 impl Fit<'_, '_, '_> {
     /// Returns the tokens that the ledger may have.
     pub(super) fn ledger_tokens(&self) -> f32 {
-        let tokens = (self.rest() * LEDGER_SHARE).min(MAX_LEDGER);
-        if tokens < MIN_LEDGER || !self.by.ledger { 0.0 } else { tokens }
+        let rest = self.rest();
+        let (tokens, calls) = ((rest * LEDGER_SHARE).min(MAX_LEDGER), (rest * CALLS_SHARE).min(MAX_CALLS));
+        let has_calls = || {
+            let mut entries = self.protection.tier(Tier::Older).flat_map(|(_, group)| group.start..group.end);
+            entries.any(|entry| self.draft.call(entry).is_some())
+        };
+        match self.by.ledger {
+            true if calls >= MIN_CALLS && self.tier_tokens(Tier::Older) > rest && has_calls() => tokens.max(calls),
+            true if tokens >= MIN_LEDGER => tokens,
+            _ => 0.0,
+        }
     }
 
     /// Writes the ledger for what is left out now.
