@@ -156,7 +156,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
         let note = float(self.draft.note_tokens());
-        let ledger = self.ledger_tokens();
         self.list_lines();
         for line in &self.listed.lines {
             match line.group {
@@ -177,6 +176,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         self.protect(&mut selector);
+        let ledger = self.ledger_tokens(self.room - selector.used());
         // What is left out is known from estimates already; counting comes last, for it costs most.
         selector.grow_all((self.room - ledger).max(selector.used()));
         let mut room = self.room;

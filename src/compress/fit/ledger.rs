@@ -34,7 +34,7 @@ const NAMES_SHARE: f32 = 0.25;
 /// Below this there would be little in it beside its frame.
 const MIN_LEDGER: f32 = 48.0;
 /// The same where calls are left out with more than there is room for: what was done is hardly ever as short as in its line.
-/// Source: future-reference recall at 25 and 50 % of the recorded runs, .720 and .891 without, .757 and .899 with it.
+/// Source: future-reference recall at 25 and 50 % of the recorded runs, .720 and .891 without, .751 and .897 with it.
 const CALLS_SHARE: f32 = 0.33;
 const MAX_CALLS: f32 = 192.0;
 const MIN_CALLS: f32 = 32.0;
@@ -140,10 +140,10 @@ impl Listed {
 }
 
 impl Fit<'_, '_, '_> {
-    /// Returns the tokens that the ledger may have.
-    pub(super) fn ledger_tokens(&self) -> f32 {
+    /// Returns the tokens that the ledger may have beside what is protected, which leaves `free` tokens.
+    pub(super) fn ledger_tokens(&self, free: f32) -> f32 {
         let rest = self.rest();
-        let (tokens, calls) = ((rest * LEDGER_SHARE).min(MAX_LEDGER), (rest * CALLS_SHARE).min(MAX_CALLS));
+        let (tokens, calls) = ((rest * LEDGER_SHARE).min(MAX_LEDGER), (rest * CALLS_SHARE).min(MAX_CALLS).min(free));
         let has_calls = || {
             let mut entries = self.protection.tier(Tier::Older).flat_map(|(_, group)| group.start..group.end);
             entries.any(|entry| self.draft.call(entry).is_some())
