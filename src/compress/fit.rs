@@ -176,7 +176,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         self.protect(&mut selector);
-        let ledger = self.ledger_tokens(self.room - selector.used());
+        let ledger = self.ledger_tokens(self.room * SURE - selector.used());
         // What is left out is known from estimates already; counting comes last, for it costs most.
         selector.grow_all((self.room - ledger).max(selector.used()));
         let mut room = self.room;
