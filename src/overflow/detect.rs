@@ -58,6 +58,8 @@ pub struct Overflow {
     pub limit_tokens: Option<u64>,
     /// Tokens of input that were sent, without the output asked for where the error tells them apart.
     pub used_tokens: Option<u64>,
+    /// Whether the error says that `used_tokens` are the prompt's alone, as "14989 in the messages, 4096 in the completion".
+    pub used_is_prompt: bool,
     /// Of an [`OutputCap`](OverflowKind::OutputCap), the longest answer that the error says is possible.
     pub output_tokens: Option<u64>,
     /// Of [`RequestBytes`](OverflowKind::RequestBytes), the bytes that are allowed, where the error states them.
@@ -70,7 +72,15 @@ impl Overflow {
     /// Returns an overflow without a word on the output.
     #[must_use]
     pub const fn new(kind: OverflowKind, limit_tokens: Option<u64>, used_tokens: Option<u64>) -> Self {
-        Self { kind, limit_tokens, used_tokens, output_tokens: None, limit_bytes: None, limit_messages: None }
+        Self {
+            kind,
+            limit_tokens,
+            used_tokens,
+            used_is_prompt: false,
+            output_tokens: None,
+            limit_bytes: None,
+            limit_messages: None,
+        }
     }
 }
 
@@ -129,7 +139,9 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
     };
     let limit_bytes = if kind == OverflowKind::RequestBytes { numbers::limit_bytes(&read.text) } else { None };
     let limit_messages = if kind == OverflowKind::Messages { numbers::limit_messages(&read.text) } else { None };
-    Some(Overflow { output_tokens, limit_bytes, limit_messages, ..Overflow::new(kind, limit_tokens, used_tokens) })
+    let used_is_prompt = used_tokens.is_some() && numbers::named_prompt(&read.text) == used_tokens;
+    let numbers = Overflow::new(kind, limit_tokens, used_tokens);
+    Some(Overflow { used_is_prompt, output_tokens, limit_bytes, limit_messages, ..numbers })
 }
 
 fn names_output(text: &str) -> bool {

@@ -201,6 +201,11 @@ pub(super) fn rate(text: &str) -> Numbers {
     (after("limit"), after("requested"))
 }
 
+/// Returns the number that the text says is the input's, the output left out.
+pub(super) fn named_prompt(text: &str) -> Option<u64> {
+    input_parts(text.as_bytes()).or_else(|| named_input(text.as_bytes()))
+}
+
 /// Returns the tokens of the input, apart from the output where the text tells them apart.
 fn input_tokens(text: &[u8]) -> Option<u64> {
     input_parts(text).or_else(|| named_input(text)).or_else(|| first(&USE, text).map(|(value, _)| value))

@@ -240,7 +240,7 @@ impl Recovery {
             return Step::GiveUp(Reason::Refused);
         }
         // What was used may include the answer that was asked for: then no more of it counts as the prompt's.
-        let answer = self.output_tokens.unwrap_or(0);
+        let answer = self.output_tokens.filter(|_| !overflow.used_is_prompt).unwrap_or(0);
         let ours = self.prompt_tokens;
         let prompt = overflow.used_tokens.map(|used| used.min(ours.max(used.saturating_sub(answer))));
         self.stated_limit = overflow.limit_tokens.map(|limit| self.as_ours(limit, prompt, overflow.kind));

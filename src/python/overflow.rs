@@ -26,6 +26,8 @@ pub struct Overflow {
     /// Tokens that the request had, where the provider said it.
     #[pyo3(get)]
     used_tokens: Option<u64>,
+    /// Whether the provider said that these are the prompt's alone.
+    used_is_prompt: bool,
     /// For `output_cap`: the longest answer that the provider said is possible.
     #[pyo3(get)]
     output_tokens: Option<u64>,
@@ -40,15 +42,32 @@ pub struct Overflow {
 impl Overflow {
     /// Returns the overflow as the core knows it.
     pub fn seen(&self) -> overflow::Overflow {
-        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages } = *self;
-        overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages }
+        let Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages } =
+            *self;
+        overflow::Overflow {
+            kind,
+            limit_tokens,
+            used_tokens,
+            used_is_prompt,
+            output_tokens,
+            limit_bytes,
+            limit_messages,
+        }
     }
 }
 
 impl From<overflow::Overflow> for Overflow {
     fn from(found: overflow::Overflow) -> Self {
-        let overflow::Overflow { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages } = found;
-        Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages }
+        let overflow::Overflow {
+            kind,
+            limit_tokens,
+            used_tokens,
+            used_is_prompt,
+            output_tokens,
+            limit_bytes,
+            limit_messages,
+        } = found;
+        Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages }
     }
 }
 
@@ -74,8 +93,10 @@ impl Overflow {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
-        let Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages } = slf.get();
-        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *output_tokens, *limit_bytes, *limit_messages))
+        let Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages } =
+            slf.get();
+        let sizes = (*limit_bytes, *limit_messages);
+        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *used_is_prompt, *output_tokens, sizes))
     }
 
     #[staticmethod]
@@ -84,13 +105,14 @@ impl Overflow {
         kind: &str,
         limit_tokens: Option<u64>,
         used_tokens: Option<u64>,
+        used_is_prompt: bool,
         output_tokens: Option<u64>,
-        limit_bytes: Option<u64>,
-        limit_messages: Option<u64>,
+        sizes: (Option<u64>, Option<u64>),
     ) -> PyResult<Self> {
+        let (limit_bytes, limit_messages) = sizes;
         let unknown = || Error::argument("kind", format!("`{kind}` is none"));
         let kind = overflow::OverflowKind::parse(kind).ok_or_else(unknown).or_raise(py)?;
-        Ok(Self { kind, limit_tokens, used_tokens, output_tokens, limit_bytes, limit_messages })
+        Ok(Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages })
     }
 }
 

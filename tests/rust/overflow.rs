@@ -52,12 +52,28 @@ fn wrapped(text: &str) -> [String; 5] {
 #[test]
 fn every_providers_overflow_is_found_with_its_numbers_however_it_is_wrapped() {
     for form in forms("input") {
-        let expected = Some(Overflow::new(Input, form.limit_tokens, form.used_tokens));
+        let expected = Some((Input, form.limit_tokens, form.used_tokens));
+        let said = |found: Option<Overflow>| found.map(|found| (found.kind, found.limit_tokens, found.used_tokens));
         for text in wrapped(form.said) {
-            assert_eq!(detect_overflow(&failed(form.status, &text)), expected, "{text}");
+            assert_eq!(said(detect_overflow(&failed(form.status, &text))), expected, "{text}");
             let found = detect_overflow(&ErrorView { text: &text, ..ErrorView::default() });
-            assert_eq!(found, expected, "no status: {text}");
+            assert_eq!(said(found), expected, "no status: {text}");
         }
+    }
+}
+
+#[test]
+fn what_was_used_is_the_prompts_alone_where_the_error_says_so() {
+    let head = "This model's maximum context length is 8192 tokens. However, ";
+    for (text, is_prompt) in [
+        ("you requested 19085 tokens (14989 in the messages, 4096 in the completion).", true),
+        ("you requested 19085 tokens (10989 in the messages, 4000 in the functions, 4096 in the completion).", true),
+        ("your request has 14989 input tokens.", true),
+        ("your messages resulted in 14989 tokens.", false),
+        ("you requested 14989 tokens.", false),
+    ] {
+        let found = detect_overflow(&failed(400, &format!("{head}{text}"))).unwrap();
+        assert_eq!((found.used_tokens, found.used_is_prompt), (Some(14_989), is_prompt), "{text}");
     }
 }
 

@@ -84,6 +84,19 @@ fn there_are_three_smaller_prompts_and_no_fourth() {
 }
 
 #[test]
+fn a_prompt_that_is_named_apart_from_the_answer_says_how_the_provider_counts() {
+    // 10,254 of ours are 14,989 of its own, and 8,192 of its own 5,604 of ours.
+    let mut named = recovery(10_254, Some(4_096));
+    let overflow = Overflow { used_is_prompt: true, ..input(Some(8_192), Some(14_989)) };
+    assert_eq!(named.refused(&overflow), compress(2_521));
+    assert_eq!(named.compressed(3_286), Step::Send { output_tokens: Some(2_037) });
+    // It may be both.
+    let mut both = recovery(10_254, Some(4_096));
+    assert_eq!(both.refused(&input(Some(8_192), Some(14_989))), compress(2_521));
+    assert_eq!(both.compressed(3_286), Step::Send { output_tokens: Some(4_039) });
+}
+
+#[test]
 fn a_provider_that_counts_more_gets_less_by_our_count() {
     // It counts 1.5 times ours: 12,000 of ours are 18,000 of its own, over 16,000.
     assert_eq!(recovery(12_000, None).refused(&input(Some(16_000), Some(18_000))), compress(9_600));

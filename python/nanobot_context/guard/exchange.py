@@ -159,9 +159,13 @@ class Exchange:
 
     def learn(self, messages: list[Message], max_tokens: int | None, response: Any) -> None:
         """Learn from the usage of a stream, which is known when it has ended."""
-        overflow = self._silent(Attempt(messages, max_tokens), response)
+        attempt = Attempt(messages, max_tokens)
+        overflow = self._silent(attempt, response)
         if overflow is not None:
             self.telemetry.overflowed(self.request, overflow, response, overflow.used_tokens or 0)
+        elif self._refused:
+            # More may have been accepted than it seemed when the first piece came.
+            self._learn_from_answer(attempt)
 
     def _read_error(self, error: Exception) -> Overflow | None:
         return detect_overflow(error, provider=self.request.provider)
