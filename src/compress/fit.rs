@@ -7,17 +7,16 @@
 mod earlier;
 mod ledger;
 mod own_words;
+mod top_up;
 
 use std::sync::Arc;
 
 use crate::budget::Request;
 use crate::conversation::Group;
 use crate::error::{Error, Floor, Result};
-use crate::message::Field;
 use crate::select::Ablation;
 use crate::select::scoring::Scoring;
 use crate::select::selector::{FIRST_MARK, Kept, Selector, shrink_steps};
-use crate::select::within::within;
 use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
 use crate::text::rules::Claim;
@@ -170,13 +169,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.protect_newest(&mut selector, rules.min(self.few_tokens()));
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
-            // Only what surely fits may not be given up: tokens are estimated here.
-            if selector.used() <= self.room * SURE {
-                selector.settle();
-            }
         }
         self.protect(&mut selector);
-        let ledger = self.ledger_tokens(self.room * SURE - selector.used());
+        let ledger = self.ledger_tokens(self.room - self.rest() * (1.0 - SURE) - selector.used());
         // What is left out is known from estimates already; counting comes last, for it costs most.
         selector.grow_all((self.room - ledger).max(selector.used()));
         let mut room = self.room;
@@ -314,6 +309,13 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
+    /// Settles what is taken where it surely fits: only that may not be given up, for tokens are estimated here.
+    fn settle_sure(&self, selector: &mut Selector<'_>) {
+        if selector.used() <= self.room * SURE {
+            selector.settle();
+        }
+    }
+
     /// Returns the room that the newest group leaves, where it surely fits.
     fn rest(&self) -> f32 {
         let newest = self.tier_tokens(Tier::Newest);
@@ -402,43 +404,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let Candidate { entry, piece, .. } = self.candidates[block];
         let source = || self.draft.source(entry, &self.draft.entries[entry].pieces[piece]);
         self.before[block].text.as_deref().unwrap_or_else(source)
-    }
-
-    /// Gives what is left beside `used` to texts that were cut, the newest first; returns their candidates.
-    fn top_up(&mut self, selector: &Selector<'_>, mut used: u64) -> Vec<usize> {
-        let mut more = Vec::new();
-        for (block, candidate) in self.candidates.iter().enumerate().rev() {
-            let left = self.budget_tokens.saturating_sub(used);
-            if left * 32 <= self.budget_tokens {
-                break;
-            }
-            let (entry, piece) = (candidate.entry, candidate.piece);
-            let now = &self.draft.entries[entry].pieces[piece];
-            let is_text = match now.slot {
-                Slot::Content | Slot::Part(_) | Slot::Field(Field::Refusal) => true,
-                Slot::Field(field) => field.is_reasoning(),
-                _ => false,
-            };
-            if !selector.is_open(candidate.group) || !is_text || now.tokens >= candidate.full {
-                continue;
-            }
-            let (before, may_have) = (&self.before[block], now.tokens + left);
-            let (text, tokens) = if before.tokens <= may_have {
-                (before.text.clone(), before.tokens)
-            } else {
-                let origin = self.origins.path(self.draft, entry, piece);
-                let marks = self.draft.marks(origin.as_deref());
-                let short = within(self.before(block), may_have, self.draft.counter, marks);
-                let Some((text, tokens)) = short.filter(|(_, tokens)| *tokens > now.tokens) else { continue };
-                (Some(text), tokens)
-            };
-            used = used - now.tokens + tokens;
-            let reason = if text == before.text { before.reason } else { Reason::Budget };
-            let piece = &mut self.draft.entries[entry].pieces[piece];
-            (piece.text, piece.tokens, piece.reason) = (text, tokens, reason);
-            more.push(block);
-        }
-        more
     }
 }
 

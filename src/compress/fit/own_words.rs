@@ -41,8 +41,9 @@ pub(super) struct Pin {
     group: usize,
     /// The parts of a block that it lies in; without them all of its message.
     parts: Option<(usize, Range<usize>)>,
-    /// As it is compared with others.
+    /// As it is compared with others: whole, and without a label before it.
     normal: String,
+    unlabelled: String,
     pub(super) tokens: f32,
 }
 
@@ -51,6 +52,15 @@ impl Pin {
         match &self.parts {
             Some((block, parts)) => parts.clone().for_each(|part| selector.take_part(*block, part)),
             None => selector.take_whole(self.group),
+        }
+    }
+
+    /// Takes it where no more than `limit` is used then.
+    fn take_within(&self, limit: f32, selector: &mut Selector<'_>) {
+        let before = selector.taken();
+        self.take(selector);
+        if selector.used() > limit {
+            selector.back_to(before);
         }
     }
 }
@@ -81,7 +91,7 @@ impl Fit<'_, '_, '_> {
         } else {
             (OFTEN_SHARE, 1)
         };
-        let (mut seen, mut claimed) = (HashSet::new(), 0.0);
+        let (mut seen, mut unlabelled, mut again, mut claimed) = (HashSet::new(), HashSet::new(), Vec::new(), 0.0);
         let all_claimed: f32 = pins.iter().filter(|pin| pin.claim != Claim::Told).map(|pin| pin.tokens).sum();
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
             // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
@@ -106,12 +116,17 @@ impl Fit<'_, '_, '_> {
                 if !seen.insert(&pin.normal) {
                     continue;
                 }
-                let before = selector.taken();
-                pin.take(selector);
-                if selector.used() > limit {
-                    selector.back_to(before);
+                if unlabelled.insert(&pin.unlabelled) {
+                    pin.take_within(limit, selector);
+                } else {
+                    again.push((pin, limit));
                 }
             }
+        }
+        self.settle_sure(selector);
+        // What is said a second time gives way to what is not.
+        for (pin, limit) in again {
+            pin.take_within(limit, selector);
         }
         // What is long is weighed by its parts.
         let is_short = |&position: &usize| {
@@ -124,6 +139,7 @@ impl Fit<'_, '_, '_> {
                 selector.back_to(before);
             }
         }
+        self.settle_sure(selector);
     }
 
     /// Returns the tokens that what holds from then on may always have.
@@ -158,7 +174,8 @@ impl Fit<'_, '_, '_> {
         let (mut of, mut part, mut end) = (None, 0, 0);
         for Stated { claim, group, entry, piece, block, sentence } in claims {
             let text = self.draft.text(entry, piece);
-            let normal = normal(&text[sentence.clone()]);
+            let said = &text[sentence.clone()];
+            let (normal, unlabelled) = (normal(said), normal(without_label(said)));
             let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
             let parts = block.map(|(block, parts)| {
                 if of != Some(block) {
@@ -177,8 +194,19 @@ impl Fit<'_, '_, '_> {
             });
             let of_piece = float(self.draft.entries[entry].pieces[piece].tokens);
             let tokens = of_piece * float(sentence.len() as u64) / float(text.len().max(1) as u64);
-            pins.push(Pin { claim, group, parts, normal, tokens });
+            pins.push(Pin { claim, group, parts, normal, unlabelled, tokens });
         }
         pins
     }
+}
+
+/// Bytes of a label at most.
+const LABEL_BYTES: usize = 40;
+
+/// Returns a sentence without a label or a time before it that is numbered: "Task 5: …", "[10:32] …".
+fn without_label(sentence: &str) -> &str {
+    let head = &sentence[..sentence.floor_char_boundary(LABEL_BYTES)];
+    let ends = [": ", "：", "] "].iter().filter_map(|end| Some(head.rfind(end)? + end.len()));
+    let (label, said) = sentence.split_at(ends.max().unwrap_or(0));
+    if label.bytes().any(|byte| byte.is_ascii_digit()) && !said.is_empty() { said } else { sentence }
 }

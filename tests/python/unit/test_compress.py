@@ -379,3 +379,28 @@ def test_a_rule_stays_at_the_head_of_a_long_line_where_the_user_says_much(
     shown = json.dumps(compress_messages(messages, window), ensure_ascii=False)
     assert rule in shown
     assert "call me Captain" in shown
+
+
+def test_what_fills_a_budget_up_takes_no_place_of_a_rule() -> None:
+    paste = " pasted text" * 500
+    messages: list[Message] = [
+        {"role": "system", "content": "You are careful."},
+        {"role": "user", "content": "Task 3: Always answer in German. Look into it." + paste},
+        {"role": "user", "content": "Task 7: Look into it." + paste},
+    ]
+    least = count_tokens(messages[::2])
+    for budget in range(least + 40, least + 900, 5):
+        assert "Always answer in German" in str(fit_messages(messages, budget).messages), budget
+
+
+def test_a_rule_that_is_said_again_gives_way_to_another() -> None:
+    again = ("From now on call me Captain.", "Always answer in German.") * 8
+    messages: list[Message] = [{"role": "system", "content": "You are careful."}]
+    for turn, rule in enumerate(("Never delete files without asking me first.", *again)):
+        said = f"Task {turn} of 20: {rule} Look into it." + " pasted text" * 300
+        messages += [{"role": "user", "content": said}, {"role": "assistant", "content": "Done."}]
+    messages.append({"role": "user", "content": "Go on."})
+    for budget in range(300, 1_000, 50):
+        shown = str(fit_messages(messages, budget).messages)
+        assert "Never delete" in shown, budget
+        assert "German" in shown, budget

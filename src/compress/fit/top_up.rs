@@ -1,0 +1,93 @@
+//! What is left of a budget when the selection is made, given to texts that were cut.
+
+use crate::message::{Field, Role};
+use crate::select::selector::{Kept, Selector};
+use crate::select::within::within;
+use crate::text::analysis::Analysis;
+use crate::text::elision::Marks;
+
+use super::Fit;
+use crate::compress::candidates::Candidate;
+use crate::compress::draft::Slot;
+use crate::compress::plan::Reason;
+
+impl Fit<'_, '_, '_> {
+    /// Gives what is left beside `used` to texts that were cut, the newest first; returns their candidates.
+    pub(super) fn top_up(&mut self, selector: &Selector<'_>, mut used: u64) -> Vec<usize> {
+        let mut more = Vec::new();
+        for (block, candidate) in self.candidates.iter().enumerate().rev() {
+            let left = self.budget_tokens.saturating_sub(used);
+            if left * 32 <= self.budget_tokens {
+                break;
+            }
+            let (entry, piece) = (candidate.entry, candidate.piece);
+            let now = &self.draft.entries[entry].pieces[piece];
+            let is_text = match now.slot {
+                Slot::Content | Slot::Part(_) | Slot::Field(Field::Refusal) => true,
+                Slot::Field(field) => field.is_reasoning(),
+                _ => false,
+            };
+            if !selector.is_open(candidate.group) || !is_text || now.tokens >= candidate.full {
+                continue;
+            }
+            let (before, may_have) = (&self.before[block], now.tokens + left);
+            let (text, tokens) = if before.tokens <= may_have {
+                (before.text.clone(), before.tokens)
+            } else {
+                let short = self.with_more(block, may_have, left, selector);
+                let Some((text, tokens)) = short.filter(|(_, tokens)| *tokens > now.tokens) else { continue };
+                (Some(text), tokens)
+            };
+            used = used - now.tokens + tokens;
+            let reason = if text == before.text { before.reason } else { Reason::Budget };
+            let piece = &mut self.draft.entries[entry].pieces[piece];
+            (piece.text, piece.tokens, piece.reason) = (text, tokens, reason);
+            more.push(block);
+        }
+        more
+    }
+
+    /// Returns the text of a block within `may_have` tokens, `left` more than now: the parts that were chosen and some of what is
+    /// between them, or else, of what the user did not say, its ends.
+    fn with_more(&self, block: usize, may_have: u64, left: u64, selector: &Selector<'_>) -> Option<(String, u64)> {
+        let Candidate { entry, piece, .. } = self.candidates[block];
+        let origin = self.origins.path(self.draft, entry, piece);
+        let marks = self.draft.marks(origin.as_deref());
+        let ends = || within(self.before(block), may_have, self.draft.counter, marks);
+        let is_users = self.draft.entries[entry].role == Role::User;
+        match (selector.kept(block), &self.before[block].analysis) {
+            (Kept::Some, Some(analysis)) => self
+                .with_gap(block, analysis, left, marks, selector)
+                .filter(|(_, tokens)| *tokens <= may_have)
+                .or_else(|| if is_users { None } else { ends() }),
+            _ => ends(),
+        }
+    }
+
+    /// Returns the parts of a block that were chosen, with `left` tokens of the longest gap between them.
+    fn with_gap(
+        &self,
+        block: usize,
+        analysis: &Analysis,
+        left: u64,
+        marks: Marks<'_>,
+        selector: &Selector<'_>,
+    ) -> Option<(String, u64)> {
+        let source = self.before(block);
+        let mut starts = vec![0];
+        for part in &analysis.parts {
+            starts.push(starts[starts.len() - 1] + part.bytes as usize);
+        }
+        let parts: Vec<usize> = (0..analysis.parts.len()).collect();
+        let stays = |part: usize| selector.stays(block, part);
+        let gaps = parts.chunk_by(|&one, &next| stays(one) == stays(next)).filter(|run| !stays(run[0]));
+        let gaps = gaps.map(|run| run[0]..run[0] + run.len());
+        let longest = gaps.max_by_key(|gap| starts[gap.end] - starts[gap.start])?;
+        let gap = &source[starts[longest.start]..starts[longest.end]];
+        let with_all = analysis.excerpt(source, &|part| stays(part) || longest.contains(&part), marks);
+        let (short, _) = within(gap, left, self.draft.counter, marks)?;
+        let text = with_all.replacen(gap, &short, 1);
+        let tokens = self.draft.variant_tokens(&text);
+        (text.len() < with_all.len()).then_some((text, tokens))
+    }
+}
