@@ -122,7 +122,7 @@ def test_an_overflow_comes_back(by: Callable[[Any], Any]) -> None:
 
 def test_a_pickle_of_an_unknown_kind_of_overflow_is_a_typed_error() -> None:
     with pytest.raises(errors.InvalidArgumentError, match="`later` is none"):
-        Overflow._restored("later", None, None, None, None, None)  # type: ignore[attr-defined]
+        Overflow._restored("later", None, None, False, None, (None, None))  # type: ignore[attr-defined]
 
 
 @BY
