@@ -43,6 +43,8 @@ def _without_typer(command: str) -> int:
             print(shown(kept_settings()))
             if missing := activation.without_nanobot():
                 print(shown(missing), file=sys.stderr)
+        else:
+            kept_settings()
         for path in activation.disable() if command == "disable" else ():
             print(shown(f"removed: {path}"))
     except OSError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from nanobot_context.settings import (
     SETTINGS_FILE,
     LoadedSettings,
     Settings,
+    keep_off,
     keep_settings,
     load_usable_settings,
 )
@@ -190,7 +192,7 @@ def status() -> Status:
 
 def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
     """Return the settings as they may be shown, and the session store's URL as it is."""
-    loaded = load_usable_settings(nanobot_config_path())
+    loaded = _usable_settings()
     if settings is None:
         try:
             if copied := keep_settings(loaded):
@@ -207,11 +209,21 @@ def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
     return loaded, url
 
 
+def _usable_settings() -> LoadedSettings:
+    config = nanobot_config_path()
+    try:
+        return load_usable_settings(config)
+    except SettingsError as error:
+        with suppress(OSError, SettingsError):
+            keep_off(config, error)
+        raise
+
+
 def kept_settings() -> str:
     """Return a line that says where settings live, and which were copied there just now."""
     config = nanobot_config_path()
     try:
-        copied = ", ".join(keep_settings(load_usable_settings(config)))
+        copied = ", ".join(keep_settings(_usable_settings()))
     except (OSError, SettingsError) as error:
         return f"settings: {settings_file()}\nnot copied from `{config}`: {error}"
     return f"settings: {settings_file()}" + (f" (copied there: {copied})" if copied else "")

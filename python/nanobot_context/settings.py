@@ -23,6 +23,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -439,10 +440,30 @@ def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
     known = {names.get(key) for key in own}
     copied = {camel_case(name): value for name, value in found.items() if name not in known}
     if copied:
-        text = json.dumps(own | copied, ensure_ascii=False, indent=2) + "\n"
-        # What a link names is written, not the link.
-        replace_file(loaded.settings_file.resolve(), text.encode("utf-8", "surrogatepass"))
+        _write(loaded.settings_file, own | copied)
     return tuple(copied)
+
+
+def keep_off(nanobot_config: Path, error: SettingsError) -> None:
+    """Write to `nanobot-context.json` that protection is off where `error` is of nanobot's file.
+
+    It says that the main switch cannot be used there, and nanobot's next save drops it.
+
+    Raises:
+        SettingsError: `nanobot-context.json` is not a JSON object.
+        OSError: It cannot be written.
+    """
+    settings_file = nanobot_config.parent / SETTINGS_FILE
+    own = read_json_object(settings_file)
+    is_said = any(name in own for name in _json_names(["context_compression"]))
+    if error.path.startswith(_NANOBOT_PREFIX) and not is_said:
+        _write(settings_file, own | {"contextCompression": False})
+
+
+def _write(file: Path, settings: Mapping[str, Any]) -> None:
+    text = json.dumps(settings, ensure_ascii=False, indent=2) + "\n"
+    # What a link names is written, not the link.
+    replace_file(file.resolve(), text.encode("utf-8", "surrogatepass"))
 
 
 def read_json_object(path: Path) -> dict[str, Any]:
@@ -583,8 +604,9 @@ class _Place:
 
 def _meant(name: str, value: Any) -> Any:
     """Return `value`, or the switch that was written otherwise: "false" is no reason to go on."""
-    if name == "context_compression" and _is_off(value):
-        return False
+    if name == "context_compression":
+        with suppress(ValueError):
+            return _parse_bool(str(value))
     if _KINDS[name] is _SWITCH and isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower(), value)
     return value

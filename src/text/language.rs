@@ -1,6 +1,7 @@
 //! Which language somebody writes in, as far as that decides the language of an answer.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use super::envelope;
 
@@ -37,6 +38,12 @@ const CHINESE_SENTENCES: &str = "的了是我你他她把在不就也都要会�
 const WORDS_TO_A_NAME: usize = 2;
 /// With fewer words a text says nothing of its language: "ok", "go on".
 const FEW_WORDS: usize = 2;
+/// The same of letters of a script that has no spaces: Thai, Khmer.
+const FEW_LETTERS: usize = 8;
+/// From Greek to Greek Extended, with all that is between.
+const OTHER_SCRIPTS: RangeInclusive<char> = '\u{370}'..='\u{1fff}';
+/// What chat channels put before a message that answers another one or was passed on; it ends with `]`.
+const PREFIXES: [&str; 2] = ["[Reply to", "[Forwarded from"];
 /// Lines of a text from which on its last may be what was typed behind something pasted.
 const PASTED_LINES: usize = 3;
 
@@ -75,7 +82,8 @@ impl Language {
     /// Returns the language that a text is typed in, and whether it can be no other. What is typed stands before or behind what
     /// is pasted.
     fn of_text(text: &str) -> Option<(Self, bool)> {
-        let text = &*without_runtime_context(text);
+        let text = without_prefix(&without_runtime_context(text)).to_owned();
+        let text = &*text;
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
         let lines = head.lines().chain(tail.lines()).map(|line| (line, Letters::of(line)));
@@ -112,8 +120,10 @@ struct Letters {
     chinese_alone: usize,
     /// Of Chinese sentences.
     chinese_sentences: usize,
-    /// Pieces in other letters than Latin ones.
+    /// Pieces in these letters.
     pieces: usize,
+    /// Letters of scripts that are neither these nor Latin: Cyrillic, Arabic, Thai.
+    others: usize,
     /// Words of letters alone: no paths, addresses, options and names of code.
     words: usize,
     /// Of these, those of English sentences.
@@ -135,6 +145,7 @@ impl Letters {
                 '\u{3040}'..='\u{30ff}' => found.kana += 1,
                 '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7af}' => found.hangul += 1,
                 _ => {
+                    found.others += usize::from(OTHER_SCRIPTS.contains(&c) && c.is_alphabetic());
                     before = found.east_asian();
                     continue;
                 }
@@ -158,6 +169,7 @@ impl Letters {
             chinese_alone: self.chinese_alone + other.chinese_alone,
             chinese_sentences: self.chinese_sentences + other.chinese_sentences,
             pieces: self.pieces + other.pieces,
+            others: self.others + other.others,
             words: self.words + other.words,
             english: self.english + other.english,
         }
@@ -168,7 +180,7 @@ impl Letters {
     }
 
     const fn has_any(&self) -> bool {
-        self.east_asian() + self.words > 0
+        self.east_asian() + self.words + self.others > 0
     }
 
     /// Whether this is a part of a sentence, rather than a name or a heading.
@@ -180,11 +192,11 @@ impl Letters {
         let Self { han, kana, hangul, words, pieces, .. } = *self;
         let east_asian = self.east_asian();
         if east_asian == 0 {
-            return (words > FEW_WORDS).then_some(Language::Other);
+            return (words > FEW_WORDS || self.others > FEW_LETTERS).then_some(Language::Other);
         }
         // A Chinese sentence names things in English, an English one quotes a word.
         let has_names = self.english > 0 && self.chinese_sentences == 0 && words >= WORDS_TO_A_NAME * pieces;
-        if has_names || self.english * 2 > east_asian || east_asian * 3 < words {
+        if has_names || self.others >= east_asian || self.english * 2 > east_asian || east_asian * 3 < words {
             return Some(Language::Other);
         }
         // A text in one of them has more of its own letters than a Chinese one that quotes a name.
@@ -200,6 +212,12 @@ impl Letters {
 /// Returns what a line begins with: what is asked of the rest, as in "看看这个：…" and "What does this mean? …".
 fn opening(line: &str) -> &str {
     line.split(['?', '？', ':', '：']).next().unwrap_or(line)
+}
+
+/// Returns a text without the quotation that a chat channel puts before it.
+fn without_prefix(text: &str) -> &str {
+    let is_prefixed = PREFIXES.iter().any(|prefix| text.trim_start().starts_with(prefix));
+    text.split_once("]\n").filter(|_| is_prefixed).map_or(text, |(_, said)| said)
 }
 
 /// Returns a text without the block in English that nanobot puts before or behind what the user wrote.

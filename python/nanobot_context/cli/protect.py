@@ -52,6 +52,7 @@ def disable(as_json: Json = False) -> None:
     Example:
       nanobot-context disable
     """
+    kept_settings()  # nanobot's next save drops what stands in its own file
     removed = activation.disable()
     if as_json:
         output.print_json({"removed": list(map(str, removed))})

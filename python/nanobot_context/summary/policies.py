@@ -10,7 +10,7 @@ request, and where it is too long summarises, then shows less and less.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -155,6 +155,9 @@ class Limits:
             return None
         try:
             fired = trigger(Observed(new, self.idle_seconds, self.model, self.session))
+            if isinstance(fired, Coroutine):
+                fired.close()
+                raise invalid("trigger", "a function that is not async", trigger)
         except Exception:
             # Beside a turn nobody else says so.
             logger.exception("`trigger` failed, so that nothing is summarised")

@@ -975,7 +975,12 @@ def test_enable_and_disable_need_no_typer(home: Path) -> None:
     settings = home / ".nanobot/nanobot-context.json"
     assert run_there("enable", 0) == f"enabled: {hook}\nsettings: {settings}\n"
     assert hook.exists()
+    settings.parent.mkdir()
+    settings.with_name("config.json").write_text(
+        '{"agents": {"defaults": {"contextCompression": false}}}'
+    )
     assert run_there("disable", 0) == f"removed: {hook}\n"
+    assert json.loads(settings.read_text()) == {"contextCompression": False}
     run_there("count", 2)
 
 

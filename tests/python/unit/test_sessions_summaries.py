@@ -438,6 +438,17 @@ def test_a_trigger_may_be_a_function_of_the_session(store: Store) -> None:
     assert len(seen) == 2
 
 
+def test_a_trigger_that_is_async_is_refused(store: Store) -> None:
+    async def never(seen: Observed) -> bool:
+        return False
+
+    service = summarised(store, Model(), trigger=never)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    with pytest.raises(InvalidArgumentError, match="`trigger` must be .* not async"):
+        service.summarize(session)
+
+
 def test_a_trigger_that_fails_is_named_in_the_log(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -15,6 +15,7 @@ from nanobot_context.settings import (
     Settings,
     camel_case,
     env_name,
+    keep_off,
     keep_settings,
     load_settings,
     load_usable_settings,
@@ -172,7 +173,7 @@ def test_a_wrong_value_names_the_path_of_its_key(config: Path, value: Any, shown
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("contextCompression", "yes"),
+        ("contextCompression", "maybe"),
         ("contextCompression", None),
         ("toolResultSoftLimit", 0),
         ("toolResultSoftLimit", 1.01),
@@ -378,6 +379,29 @@ def test_a_wrong_main_switch_is_no_guess(config: Path, key: str) -> None:
     write(config.with_name(SETTINGS_FILE), {key: "flase"})
     with pytest.raises(SettingsError, match="contextCompression"):
         load_usable_settings(config)
+
+
+@pytest.mark.parametrize("said", [1, "on", "Yes", " true "])
+def test_a_main_switch_that_says_on_in_other_words_is_on(config: Path, said: object) -> None:
+    write(config, {"agents": {"defaults": {"contextCompression": said}}})
+    assert load_usable_settings(config).settings.context_compression is True
+
+
+@pytest.mark.parametrize("value", ["disabled", "关", None, [], 0.0])
+def test_a_main_switch_that_cannot_be_used_is_off_when_nanobot_has_dropped_it(
+    tmp_path: Path, value: object
+) -> None:
+    config = tmp_path / "config.json"
+    write(config, {"agents": {"defaults": {"contextCompression": value}}})
+    with pytest.raises(SettingsError) as raised:
+        load_usable_settings(config)
+    keep_off(config, raised.value)
+    write(config, {"agents": {"defaults": {}}})
+    assert not load_usable_settings(config).settings.context_compression
+    # What the other file says already stays.
+    write(config.with_name(SETTINGS_FILE), {"contextCompression": True})
+    keep_off(config, raised.value)
+    assert load_usable_settings(config).settings.context_compression
 
 
 @pytest.mark.parametrize("value", [False, 0, "off"])

@@ -161,7 +161,7 @@ def test_switched_off_nothing_is_patched(
 def test_broken_settings_leave_nanobot_untouched(
     classes: NanobotClasses, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "config.json").write_text('{"agents": {"defaults": {"contextCompression": 1}}}')
+    (tmp_path / "config.json").write_text('{"agents": {"defaults": {"contextCompression": "?"}}}')
     monkeypatch.setattr(installer, "load_classes", lambda: classes)
     monkeypatch.setattr(installer, "nanobot_config_path", lambda: tmp_path / "config.json")
     before = snapshot(classes)

@@ -311,6 +311,11 @@ fn a_summary_is_asked_for_in_the_language_of_the_user() {
         (&["これを日本語に翻訳してください：\n数据库连接失败，请检查网络配置。请检查网络配置。"], "", "", japanese),
         (&["请把这段翻译成中文：\nデータベースに接続できません。設定を確認してください。"], "", "", chinese),
         (&["不具合報告\nデータベースに接続できません。設定を確認してください。"], "", "", japanese),
+        (&["[Reply to bot: The server is down, the disk of node seven is full]\n怎么办？"], "", "", chinese),
+        (&["[Forwarded from Ada Lovelace]\n看一下"], "", "", chinese),
+        (&["ช่วยส่งอีเมลถึง 王小明 เรื่องใบแจ้งหนี้เดือนพฤษภาคม"], "", "", english),
+        (&["Напиши письмо 王小明 о встрече в 北京 завтра"], "", "", english),
+        (&["用 β 版本的 λ 函数"], "", "", chinese),
         // A name is no sentence.
         (&["My friend 王小明 lives in 北京, write a letter"], "", "", english),
         (&["Look at log number 5, any errors? for 王小明"], "", "", english),
