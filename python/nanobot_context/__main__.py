@@ -35,7 +35,7 @@ def main() -> int:
 def _without_typer(command: str) -> int:
     """Run `enable` or `disable`, which protect a nanobot of an environment without typer."""
     from nanobot_context import activation
-    from nanobot_context.installer import kept_settings
+    from nanobot_context.installer import kept_settings, settings_file
 
     try:
         if command == "enable":
@@ -47,6 +47,8 @@ def _without_typer(command: str) -> int:
             kept_settings()
         for path in activation.disable() if command == "disable" else ():
             print(shown(f"removed: {path}"))
+        if command == "disable" and settings_file().is_file():
+            print(shown(f"settings stay: {settings_file()}"))
     except OSError as error:
         print(f"{shown('error:')} {shown(error.strerror or str(error))}", file=sys.stderr)
         return 2

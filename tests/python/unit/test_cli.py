@@ -979,7 +979,7 @@ def test_enable_and_disable_need_no_typer(home: Path) -> None:
     settings.with_name("config.json").write_text(
         '{"agents": {"defaults": {"contextCompression": false}}}'
     )
-    assert run_there("disable", 0) == f"removed: {hook}\n"
+    assert run_there("disable", 0) == f"removed: {hook}\nsettings stay: {settings}\n"
     assert json.loads(settings.read_text()) == {"contextCompression": False}
     run_there("count", 2)
 

@@ -413,6 +413,7 @@ def test_forget_removes_the_file_and_says_so(
     monkeypatch.setattr(
         "nanobot_context.host.config.nanobot_config_path", lambda: tmp_path / "c.json"
     )
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = learned_file(tmp_path / "c.json")
     ProviderLimits(file).window(NAME, 5_000)
     runner = CliRunner()
