@@ -44,11 +44,11 @@ def _without_typer(command: str) -> int:
             if missing := activation.without_nanobot():
                 print(shown(missing), file=sys.stderr)
         else:
-            kept_settings()
-        for path in activation.disable() if command == "disable" else ():
-            print(shown(f"removed: {path}"))
-        if command == "disable" and settings_file().is_file():
-            print(shown(f"settings stay: {settings_file()}"))
+            kept_settings()  # nanobot's next save drops what stands in its own file
+            for path in activation.disable():
+                print(shown(f"removed: {path}"))
+            if settings_file().is_file():
+                print(shown(f"settings stay: {settings_file()}"))
     except OSError as error:
         print(f"{shown('error:')} {shown(error.strerror or str(error))}", file=sys.stderr)
         return 2

@@ -84,11 +84,7 @@ class Conversation:
 
     def place(self, index: int) -> int:
         """Return where a message stands in the list that was read."""
-        if self.form is None:
-            return index
-        from nanobot_context.wire.forms import place_of
-
-        return place_of(self.form.messages[index]) or 0
+        return index if self.form is None else self.form.place(index)
 
 
 def read_conversation(path: Path | str) -> Conversation:

@@ -50,7 +50,7 @@ def own_form(messages: Any, body: Mapping[str, Any] | None = None) -> Form | Non
     try:
         _core.find_last_user_index(form.messages)
     except InvalidMessageError as error:
-        place = forms.place_of(form.messages[error.index]) or 0
+        place = form.place(error.index)
         text = str(error).replace(f"messages[{error.index}]", f"messages[{place}]", 1)
         raise InvalidMessageError(text, index=place, field=error.field) from None
     return form
@@ -104,11 +104,6 @@ def _is_readable(message: Any) -> bool:
     return True
 
 
-def _places(form: Form) -> list[int]:
-    """Return for each message of `form` where it was read from."""
-    return [_forms().place_of(message) or 0 for message in form.messages]
-
-
 def _in_own_form(function: Function) -> Function:
     """Return `function` for lists of every form."""
 
@@ -120,7 +115,7 @@ def _in_own_form(function: Function) -> Function:
         named.pop("messages", None)
         above = named.get("above")
         if isinstance(above, int) and not isinstance(above, bool):
-            named["above"] = sum(place < above for place in _places(form))
+            named["above"] = form.read_before(above)
         return _handed_back(form, function(form.messages, *given[1:], **named))
 
     return cast("Function", read)
@@ -185,7 +180,7 @@ def find_last_user_index(messages: Sequence[Mapping[str, Any]]) -> int:
     if form is None:
         return _core.find_last_user_index(messages)
     index = _core.find_last_user_index(form.messages)
-    return len(messages) if index == len(form.messages) else _places(form)[index]
+    return len(messages) if index == len(form.messages) else form.place(index)
 
 
 @wraps(_core.find_safe_cut_point, assigned=("__doc__",))
@@ -193,18 +188,18 @@ def find_safe_cut_point(messages: Sequence[Mapping[str, Any]], keep_last: int) -
     form = own_form(messages)
     if form is None:
         return _core.find_safe_cut_point(messages, keep_last)
-    size, places = len(messages), _places(form)
+    size, count = len(messages), len(form.messages)
     _core.find_safe_cut_point([], keep_last)
     if keep_last == 0:
         return size
-    at = sum(place <= size - keep_last for place in places) - 1
+    at = form.read_before(size - keep_last + 1) - 1
     while at > 0:
-        at = _core.find_safe_cut_point(form.messages, len(places) - at)
+        at = _core.find_safe_cut_point(form.messages, count - at)
         # What is said beside a result is of one message with it.
-        if places[at] != places[at - 1] and form.can_begin_at(places[at]):
+        if form.place(at) != form.place(at - 1) and form.can_begin_at(form.place(at)):
             break
         at -= 1
-    return places[at] if at > 0 else 0
+    return form.place(at) if at > 0 else 0
 
 
 @final

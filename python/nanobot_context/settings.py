@@ -434,7 +434,7 @@ def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
         if key in names and _KINDS[names[key]].accepts(meant := _meant(names[key], value))
     }
     switch = loaded.sources.get("context_compression", "")
-    if _is_off(loaded.agent_defaults.get(switch.removeprefix(_NANOBOT_PREFIX))):
+    if switch.startswith(_NANOBOT_PREFIX) and not loaded.settings.context_compression:
         found["context_compression"] = False  # under a name that is a slip, too
     own = read_json_object(loaded.settings_file) if found else {}
     known = {names.get(key) for key in own}

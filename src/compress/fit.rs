@@ -250,14 +250,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         for (position, _) in
             groups.filter(|(position, group)| self.protection.tiers[*position].is_some() && pinned(group))
         {
-            let before = selector.taken();
             let blocks = selector.blocks(position);
             let is_pinned = |&block: &usize| self.draft.entries[self.candidates[block].entry].is_pinned;
-            selector.take_frame(position);
-            blocks.filter(is_pinned).for_each(|block| selector.take_block(block));
-            if selector.used() > limit {
-                selector.back_to(before);
-            }
+            selector.take_within(limit, |selector| {
+                selector.take_frame(position);
+                blocks.filter(is_pinned).for_each(|block| selector.take_block(block));
+            });
         }
         selector.settle();
     }

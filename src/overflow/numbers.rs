@@ -202,13 +202,13 @@ pub(super) fn rate(text: &str) -> Numbers {
 }
 
 /// Returns the number that the text says is the input's, the output left out.
-pub(super) fn named_prompt(text: &str) -> Option<u64> {
-    input_parts(text.as_bytes()).or_else(|| named_input(text.as_bytes()))
+pub(super) fn named_prompt(text: &[u8]) -> Option<u64> {
+    input_parts(text).or_else(|| named_input(text))
 }
 
 /// Returns the tokens of the input, apart from the output where the text tells them apart.
 fn input_tokens(text: &[u8]) -> Option<u64> {
-    input_parts(text).or_else(|| named_input(text)).or_else(|| first(&USE, text).map(|(value, _)| value))
+    named_prompt(text).or_else(|| first(&USE, text).map(|(value, _)| value))
 }
 
 /// The input as it is itemised by `OpenRouter`, "(8963 of text input, 13176 of tool input, 262144 in the output)", and by

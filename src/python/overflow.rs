@@ -18,65 +18,44 @@ type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 /// What a provider said was too large.
 #[pyclass(frozen, eq, skip_from_py_object, module = "nanobot_context")]
 #[derive(Clone, PartialEq)]
-pub struct Overflow {
-    kind: overflow::OverflowKind,
-    /// Tokens that are allowed, where the provider said it.
-    #[pyo3(get)]
-    limit_tokens: Option<u64>,
-    /// Tokens that the request had, where the provider said it.
-    #[pyo3(get)]
-    used_tokens: Option<u64>,
-    /// Whether the provider said that these are the prompt's alone.
-    used_is_prompt: bool,
-    /// For `output_cap`: the longest answer that the provider said is possible.
-    #[pyo3(get)]
-    output_tokens: Option<u64>,
-    /// For `request_bytes`: the bytes that are allowed, where the provider said it.
-    #[pyo3(get)]
-    limit_bytes: Option<u64>,
-    /// For `messages`: how many are allowed, where the provider said it.
-    #[pyo3(get)]
-    limit_messages: Option<u64>,
-}
-
-impl Overflow {
-    /// Returns the overflow as the core knows it.
-    pub fn seen(&self) -> overflow::Overflow {
-        let Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages } =
-            *self;
-        overflow::Overflow {
-            kind,
-            limit_tokens,
-            used_tokens,
-            used_is_prompt,
-            output_tokens,
-            limit_bytes,
-            limit_messages,
-        }
-    }
-}
-
-impl From<overflow::Overflow> for Overflow {
-    fn from(found: overflow::Overflow) -> Self {
-        let overflow::Overflow {
-            kind,
-            limit_tokens,
-            used_tokens,
-            used_is_prompt,
-            output_tokens,
-            limit_bytes,
-            limit_messages,
-        } = found;
-        Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages }
-    }
-}
+pub struct Overflow(pub overflow::Overflow);
 
 #[pymethods]
 impl Overflow {
     /// `input`, `output_cap`, `request_bytes`, `messages`, `rate_ceiling`, `silent` or `reasoning`.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.kind.name()
+        self.0.kind.name()
+    }
+
+    /// Tokens that are allowed, where the provider said it.
+    #[getter]
+    fn limit_tokens(&self) -> Option<u64> {
+        self.0.limit_tokens
+    }
+
+    /// Tokens that the request had, where the provider said it.
+    #[getter]
+    fn used_tokens(&self) -> Option<u64> {
+        self.0.used_tokens
+    }
+
+    /// For `output_cap`: the longest answer that the provider said is possible.
+    #[getter]
+    fn output_tokens(&self) -> Option<u64> {
+        self.0.output_tokens
+    }
+
+    /// For `request_bytes`: the bytes that are allowed, where the provider said it.
+    #[getter]
+    fn limit_bytes(&self) -> Option<u64> {
+        self.0.limit_bytes
+    }
+
+    /// For `messages`: how many are allowed, where the provider said it.
+    #[getter]
+    fn limit_messages(&self) -> Option<u64> {
+        self.0.limit_messages
     }
 
     fn __repr__(&self) -> String {
@@ -84,19 +63,18 @@ impl Overflow {
         format!(
             "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={}, limit_bytes={}, limit_messages={})",
             self.kind(),
-            number(self.limit_tokens),
-            number(self.used_tokens),
-            number(self.output_tokens),
-            number(self.limit_bytes),
-            number(self.limit_messages),
+            number(self.0.limit_tokens),
+            number(self.0.used_tokens),
+            number(self.0.output_tokens),
+            number(self.0.limit_bytes),
+            number(self.0.limit_messages),
         )
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Reduced<'py, impl IntoPyObject<'py>> {
-        let Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages } =
-            slf.get();
-        let sizes = (*limit_bytes, *limit_messages);
-        reduced(slf, (kind.name(), *limit_tokens, *used_tokens, *used_is_prompt, *output_tokens, sizes))
+        let overflow::Overflow { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, .. } = slf.get().0;
+        let sizes = (slf.get().0.limit_bytes, slf.get().0.limit_messages);
+        reduced(slf, (kind.name(), limit_tokens, used_tokens, used_is_prompt, output_tokens, sizes))
     }
 
     #[staticmethod]
@@ -112,7 +90,8 @@ impl Overflow {
         let (limit_bytes, limit_messages) = sizes;
         let unknown = || Error::argument("kind", format!("`{kind}` is none"));
         let kind = overflow::OverflowKind::parse(kind).ok_or_else(unknown).or_raise(py)?;
-        Ok(Self { kind, limit_tokens, used_tokens, used_is_prompt, output_tokens, limit_bytes, limit_messages })
+        let numbers = overflow::Overflow::new(kind, limit_tokens, used_tokens);
+        Ok(Self(overflow::Overflow { used_is_prompt, output_tokens, limit_bytes, limit_messages, ..numbers }))
     }
 }
 
@@ -130,7 +109,7 @@ pub fn classify_error(
     let status = optional_whole(status, "status")?.and_then(|status| u16::try_from(status).ok());
     let text = text.to_str().map_or_else(|_| Cow::Owned(without_surrogates(text)), Cow::Borrowed);
     let found = overflow::detect_overflow(&ErrorView { text: &text, status, code, error_type, provider });
-    Ok(found.map(Into::into))
+    Ok(found.map(Overflow))
 }
 
 /// Return the overflow that the usage of an answered request gives away, or `None`.
@@ -158,7 +137,7 @@ pub fn classify_usage(
     };
     let (window_tokens, counted_tokens) =
         (known(window_tokens, "window_tokens")?, known(counted_tokens, "counted_tokens")?);
-    Ok(detect_silent(&usage, window_tokens, counted_tokens).map(Into::into))
+    Ok(detect_silent(&usage, window_tokens, counted_tokens).map(Overflow))
 }
 
 /// Return the overflow of a prompt of `sent_tokens` of which the provider read only `read_tokens`, in silence.
@@ -167,5 +146,5 @@ pub fn classify_usage(
 pub fn silently_cut(read_tokens: Any<'_, '_>, sent_tokens: Any<'_, '_>) -> PyResult<Overflow> {
     let read = optional_whole(read_tokens, "read_tokens")?;
     let sent = optional_whole(sent_tokens, "sent_tokens")?;
-    Ok(overflow::Overflow::new(overflow::OverflowKind::Silent, read, sent).into())
+    Ok(Overflow(overflow::Overflow::new(overflow::OverflowKind::Silent, read, sent)))
 }

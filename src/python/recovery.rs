@@ -73,7 +73,7 @@ impl Recovery {
 
     /// Return what to do after the provider refused what was sent last.
     fn refused(&mut self, overflow: &Overflow) -> Repair {
-        self.0.refused(&overflow.seen()).into()
+        self.0.refused(&overflow.0).into()
     }
 
     /// Return what to do with messages that were compressed to `prompt_tokens`.

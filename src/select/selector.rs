@@ -388,15 +388,14 @@ impl<'s> Selector<'s> {
         }
     }
 
-    /// Returns how much was taken so far: see [`Selector::back_to`].
-    pub fn taken(&self) -> usize {
-        self.log.len()
-    }
-
-    /// Gives up all that was taken since [`Selector::taken`] returned `taken`.
-    pub fn back_to(&mut self, taken: usize) {
-        while self.log.len() > taken {
-            self.give_up();
+    /// Does what `take` does where no more than `limit` is used then, else nothing.
+    pub fn take_within(&mut self, limit: f32, take: impl FnOnce(&mut Self)) {
+        let before = self.log.len();
+        take(self);
+        if self.used > limit {
+            while self.log.len() > before {
+                self.give_up();
+            }
         }
     }
 

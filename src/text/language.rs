@@ -82,8 +82,8 @@ impl Language {
     /// Returns the language that a text is typed in, and whether it can be no other. What is typed stands before or behind what
     /// is pasted.
     fn of_text(text: &str) -> Option<(Self, bool)> {
-        let text = without_prefix(&without_runtime_context(text)).to_owned();
-        let text = &*text;
+        let text = without_runtime_context(text);
+        let text = without_prefix(&text);
         let head = &text[..text.floor_char_boundary(SAMPLE_BYTES)];
         let tail = &text[text.ceil_char_boundary(text.len().saturating_sub(SAMPLE_BYTES)).max(head.len())..];
         let lines = head.lines().chain(tail.lines()).map(|line| (line, Letters::of(line)));

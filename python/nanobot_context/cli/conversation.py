@@ -154,7 +154,7 @@ def compress(
             if window is not None or emergency:
                 output.fail("`--max-tokens` goes with neither `--window` nor `--emergency`")
             if above is not None and form is not None:
-                above = sum(conversation.place(index) < above for index in range(len(given)))
+                above = form.read_before(above)
             fitted = fit_messages(given, max_tokens, model, above=above, tools=conversation.tools)
             messages, made = fitted.messages, fitted.receipt
         else:

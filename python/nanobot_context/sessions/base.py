@@ -218,12 +218,16 @@ class Base:
         for head, key, _ in watched:
             self._summarize_later(head, key)
         if self._frees:
-            self._owes_sweep = False
-            yield from self._do.sweep()
+            yield from self._free()
+
+    def _free(self) -> Operation[int]:
+        self._owes_sweep = False
+        return (yield from self._do.sweep())
 
     def _until_sweep(self) -> float:
-        first = _FIRST_CLEANUP_SECONDS if self._owes_sweep else self._sweep_seconds
-        return min(first, self._sweep_seconds)
+        if self._owes_sweep:
+            return min(_FIRST_CLEANUP_SECONDS, self._sweep_seconds)
+        return self._sweep_seconds
 
     @abstractmethod
     def _sweep_later(self) -> None:

@@ -313,8 +313,7 @@ class SessionService(Base):
 
     def cleanup(self) -> int:
         """Free what has expired; return how many sessions that were. They are invisible before."""
-        self._owes_sweep = False
-        return self._wait(self._do.sweep())
+        return self._wait(self._free())
 
     def close(self, timeout_seconds: float | None = None) -> None:
         """Wait for summaries that are being made, at most `timeout_seconds`, and let go.

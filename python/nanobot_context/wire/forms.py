@@ -87,6 +87,14 @@ class Form:
         """Return messages as the body has them: what is as it was read, as it came."""
         raise NotImplementedError
 
+    def place(self, index: int) -> int:
+        """Return where the part of the body was that a message was read from; 0 for none."""
+        return place_of(self.messages[index]) or 0
+
+    def read_before(self, place: int) -> int:
+        """Return how many messages were read from before a place."""
+        return sum(self.place(index) < place for index in range(len(self.messages)))
+
     def can_begin_at(self, place: int) -> bool:
         """Return whether what stands there needs nothing before it but its call."""
         return True

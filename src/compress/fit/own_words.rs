@@ -54,15 +54,6 @@ impl Pin {
             None => selector.take_whole(self.group),
         }
     }
-
-    /// Takes it where no more than `limit` is used then.
-    fn take_within(&self, limit: f32, selector: &mut Selector<'_>) {
-        let before = selector.taken();
-        self.take(selector);
-        if selector.used() > limit {
-            selector.back_to(before);
-        }
-    }
 }
 
 impl Fit<'_, '_, '_> {
@@ -117,7 +108,7 @@ impl Fit<'_, '_, '_> {
                     continue;
                 }
                 if unlabelled.insert(&pin.unlabelled) {
-                    pin.take_within(limit, selector);
+                    selector.take_within(limit, |selector| pin.take(selector));
                 } else {
                     again.push((pin, limit));
                 }
@@ -126,18 +117,14 @@ impl Fit<'_, '_, '_> {
         self.settle_sure(selector);
         // What is said a second time gives way to what is not.
         for (pin, limit) in again {
-            pin.take_within(limit, selector);
+            selector.take_within(limit, |selector| pin.take(selector));
         }
         // What is long is weighed by its parts.
         let is_short = |&position: &usize| {
             self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
         for position in requests.into_iter().filter(is_short).take(most) {
-            let before = selector.taken();
-            selector.take_whole(position);
-            if selector.used() > room(own_share) {
-                selector.back_to(before);
-            }
+            selector.take_within(room(own_share), |selector| selector.take_whole(position));
         }
         self.settle_sure(selector);
     }
