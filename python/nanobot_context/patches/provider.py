@@ -15,6 +15,7 @@ will be (`CustomProvider` is imported only when the configuration names it).
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -48,6 +49,23 @@ def _wrap_call(original: Chat, context: Context) -> Chat:
 # each turn whether the conversation is too long; where half the window is left, so much is enough.
 _BYTES_A_TOKEN = 4
 
+# What nanobot puts in the place of the next message of the user when it asks that.
+_PROBE = "[token-probe]"
+
+
+def _with_next(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return messages whose probe is as large as the last message of the user.
+
+    What nanobot leaves out before a turn would otherwise be left out after it: the turn that does
+    not fit would make a step, and the next one begin anew, each at the price of the whole prompt.
+    """
+    *before, last = messages or [{}]
+    content = last.get("content")
+    if not (isinstance(content, str) and content.endswith(_PROBE)):
+        return messages
+    said = (message for message in reversed(before) if message.get("role") == "user")
+    return [*messages, *itertools.islice(said, 1)]
+
 
 def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:
     def estimate_prompt_tokens(
@@ -63,10 +81,11 @@ def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:
         def counted() -> tuple[int, str]:
             default = None if model else self.get_default_model()
             name = model or (default if isinstance(default, str) else None)
-            bound = token_bound(messages, name, tools=tools)
+            sent = _with_next(messages)
+            bound = token_bound(sent, name, tools=tools)
             if bound is not None and bound <= context.windows.of(name).tokens // 2:
                 return bound // _BYTES_A_TOKEN, "nanobot-context"
-            return count_tokens(messages, name, tools=tools), "nanobot-context"
+            return count_tokens(sent, name, tools=tools), "nanobot-context"
 
         return fused("count a prompt", counted, (0, "none"))
 
