@@ -13,4 +13,5 @@ pub mod ledger;
 pub mod names;
 pub mod rules;
 pub mod segments;
+pub mod sentences;
 pub mod terms;

@@ -1,0 +1,67 @@
+//! Lines of a message that somebody typed, by their form.
+
+use std::ops::Range;
+
+use crate::text::bytes::has_time;
+use crate::text::envelope;
+use crate::text::excerpt::is_fence;
+
+/// Iterates over the lines of `text` that somebody typed, as far as their form tells; of the first without what a channel put
+/// around it. O(n).
+pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
+    let (mut at, mut is_fenced) = (0, false);
+    text.split_inclusive('\n').filter_map(move |line| {
+        let mut range = at..at + line.len();
+        at = range.end;
+        if range.contains(&start) && start > range.start {
+            range = start..start + without_tag(&text[start..range.end]).len();
+        }
+        let line = &text[range.clone()];
+        let is_fence = is_fence(line);
+        is_fenced ^= is_fence;
+        let is_users = range.start >= start && !context.contains(&range.start);
+        (is_users && !is_fence && !is_fenced && !is_material(line)).then_some(range)
+    })
+}
+
+/// Returns a line without a tag that closes what was opened before it.
+fn without_tag(line: &str) -> &str {
+    let bare = line.trim_end();
+    match bare.rfind("</") {
+        Some(tag) if bare.ends_with('>') => &line[..tag],
+        _ => line,
+    }
+}
+
+/// Returns whether a line was pasted: a quotation, a table, markup, code, a line of a log, a numbered line of a file.
+fn is_material(line: &str) -> bool {
+    let bare = line.trim();
+    let Some(&first) = bare.as_bytes().first() else { return true };
+    if matches!(first, b'>' | b'|' | b'<' | b'{' | b'}' | b'[' | b'$' | b'@' | b'+' | b'/')
+        || line.starts_with(['\t'])
+        || line.starts_with("    ")
+    {
+        return true;
+    }
+    let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
+    let behind = &bare[digits..];
+    if digits > 0 && (behind.starts_with(['|', '\t', '→']) || behind.starts_with(['-', ':', '/']) && digits > 1) {
+        return true;
+    }
+    if bare.ends_with(['{', '}', ';', '\\', '=', '(']) || bare.ends_with("=>") {
+        return true;
+    }
+    let symbols = bare.bytes().filter(|byte| IS_SYMBOL[usize::from(*byte)]).count();
+    symbols * 8 > bare.len() && bare.len() > 16 || has_time(&bare.as_bytes()[..bare.len().min(24)])
+}
+
+/// Whether a byte is more usual in code, markup and paths than in what people write.
+static IS_SYMBOL: [bool; 256] = {
+    let (mut table, symbols, mut i) = ([false; 256], b"{}[]<>=_/\\|$#@&*^~", 0);
+    while i < symbols.len() {
+        table[symbols[i] as usize] = true;
+        i += 1;
+    }
+    table
+};

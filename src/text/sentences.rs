@@ -1,0 +1,33 @@
+//! Where sentences end.
+
+use std::ops::Range;
+
+/// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
+pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    let stops = (0..text.len()).filter_map(|at| stop(text, at));
+    stops.chain([text.len()]).map(move |stop| std::mem::replace(&mut start, stop)..stop)
+}
+
+/// Returns where a sentence ends whose last character is at `at`.
+fn stop(text: &str, at: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    match bytes[at] {
+        b'\n' => Some(at + 1),
+        b'.' if is_abbreviated(&text[..at]) => None,
+        b'.' | b'!' | b'?' => text[at + 1..].chars().next().is_none_or(char::is_whitespace).then_some(at + 1),
+        // 。 ！ ？ ；
+        0xe3 | 0xef => {
+            matches!(bytes[at..], [0xe3, 0x80, 0x82, ..] | [0xef, 0xbc, 0x81 | 0x9f | 0x9b, ..]).then_some(at + 3)
+        }
+        _ => None,
+    }
+}
+
+/// Returns whether the full stop behind `before` ends a word: "Dr. Meier".
+fn is_abbreviated(before: &str) -> bool {
+    const WORDS: [&str; 9] = ["Dr", "Mr", "Mrs", "Ms", "Prof", "St", "e.g", "i.e", "vs"];
+    WORDS.iter().any(|word| {
+        before.strip_suffix(word).is_some_and(|before| !before.ends_with(|c: char| c.is_alphanumeric() || c == '.'))
+    })
+}
