@@ -10,7 +10,7 @@ use crate::compress::{CompactionCache, Limits, Request};
 
 use super::archive::Archive;
 use super::arguments::{limits, messages, model, optional_whole, tools, whole};
-use super::functions::Call;
+use super::call::Call;
 use super::receipt::{Receipt, Reduced, reduced};
 
 /// The compression of one conversation.

@@ -6,8 +6,8 @@ use crate::budget::Limits;
 use crate::compress::evaluation::{self, Ablation, Example};
 
 use super::arguments::whole;
+use super::call::Call;
 use super::errors::OrRaise;
-use super::functions::Call;
 use super::receipt::Fitted;
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;

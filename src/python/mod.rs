@@ -7,6 +7,7 @@ mod apply;
 mod archive;
 mod arguments;
 mod caches;
+mod call;
 mod compressor;
 mod convert;
 mod errors;

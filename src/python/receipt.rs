@@ -10,8 +10,8 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::compress;
 use crate::tokens::{Source, TokenCounter};
 
+use super::call::Call;
 use super::convert::snapshot;
-use super::functions::Call;
 use super::view::{Strings, View};
 
 /// What was cut, and how large the request was and is.

@@ -13,9 +13,9 @@ use crate::summary::{self, Cause, Format, Options, Previous, Prompt, Structured,
 use crate::tokens::TokenCounter;
 
 use super::arguments::{model, optional_whole, whole};
+use super::call::Call;
 use super::convert::without_surrogates;
 use super::errors::OrRaise;
-use super::functions::Call;
 use super::view::{detached, detached_whole};
 
 pub use policy::SummaryPolicy;

@@ -1,0 +1,135 @@
+//! The fields of a line: what stands between its separators, and what it is worth.
+
+/// What tells a field from the others of its column: the bits of a number, or a hash of the bytes, each run of digits as one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Value {
+    Number(u64),
+    Form(u64),
+}
+
+impl Value {
+    pub(super) fn of(field: &str) -> Self {
+        if let Some(number) = number(field) {
+            return Self::Number(number.to_bits());
+        }
+        let (mut form, mut before) = (1, 0);
+        for byte in field.bytes() {
+            let kind = if byte.is_ascii_digit() { b'0' } else { byte };
+            if kind != b'0' || before != b'0' {
+                form = spread(form ^ (u64::from(kind) << 8));
+            }
+            before = kind;
+        }
+        Self::Form(form)
+    }
+
+    pub(super) fn number(self) -> Option<f64> {
+        match self {
+            Self::Number(bits) => Some(f64::from_bits(bits)),
+            Self::Form(_) => None,
+        }
+    }
+}
+
+/// Where a field is in its line.
+#[derive(Clone, Copy)]
+pub(super) struct Field {
+    start: u16,
+    end: u16,
+}
+
+impl Field {
+    pub(super) fn of(self, line: &str) -> &str {
+        &line[usize::from(self.start)..usize::from(self.end)]
+    }
+}
+
+/// Returns whether one field ends and another begins between two bytes: digits beside other scripts and signs, 耗时12毫秒, ¥12.
+fn parts(before: u8, byte: u8) -> bool {
+    (before >= 0x80 && byte.is_ascii_digit()) || (before.is_ascii_digit() && byte >= 0x80)
+}
+
+/// Adds the fields of a line, runs of bytes between separators, and returns its shape: a hash of what separates them.
+pub(super) fn read(line: &str, fields: &mut Vec<Field>) -> u64 {
+    let bytes = line.as_bytes();
+    let (mut shape, mut at) = (0, 0);
+    while at < bytes.len() {
+        let start = at;
+        while at < bytes.len() && IS_FIELD[usize::from(bytes[at])] && !(at > start && parts(bytes[at - 1], bytes[at])) {
+            at += 1;
+        }
+        if at > start {
+            fields.push(Field { start: at16(start), end: at16(at) });
+            shape = spread(shape ^ 1);
+        }
+        let mut before = 0;
+        while let Some(&byte) = bytes.get(at).filter(|byte| !IS_FIELD[usize::from(**byte)]) {
+            let separator = if byte == b'\t' { b' ' } else { byte };
+            // Spaces line columns up, however many.
+            if separator != b' ' || before != b' ' {
+                shape = spread(shape ^ (u64::from(separator) << 8));
+            }
+            before = separator;
+            at += 1;
+        }
+    }
+    shape
+}
+
+/// Returns a place in a line of at most [`super::LINE_BYTES`].
+fn at16(at: usize) -> u16 {
+    u16::try_from(at).unwrap_or(u16::MAX)
+}
+
+/// Spreads what a byte adds over a hash.
+pub(super) fn spread(hash: u64) -> u64 {
+    hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
+}
+
+/// Whether a byte is part of a word, a number, a path, a version or a text that is not ASCII.
+static IS_FIELD: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0);
+    while byte < 256 {
+        #[allow(clippy::cast_possible_truncation)] // below 256
+        let b = byte as u8;
+        table[byte] = b.is_ascii_alphanumeric()
+            || b >= 0x80
+            || matches!(b, b'_' | b'.' | b'-' | b'/' | b'%' | b'@' | b'~' | b'\\' | b'+');
+        byte += 1;
+    }
+    table
+};
+
+/// Returns the value of a field that is a number, a unit of three letters at most behind it: `12`, `-0.5`, `30ms`, `45%`.
+pub(super) fn number(field: &str) -> Option<f64> {
+    let bytes = field.as_bytes();
+    let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let sign = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let mut end = sign + digits(sign);
+    if end == sign {
+        return None;
+    }
+    if bytes.get(end) == Some(&b'.') {
+        end += 1 + digits(end + 1);
+    }
+    let unit = &bytes[end..];
+    if unit.len() > 3 || !unit.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'%') {
+        return None;
+    }
+    // Most are short whole numbers.
+    match &bytes[..end] {
+        whole if whole.len() < 10 && whole.iter().all(u8::is_ascii_digit) => {
+            Some(f64::from(whole.iter().fold(0_u32, |sum, digit| sum * 10 + u32::from(digit - b'0'))))
+        }
+        _ => field[..end].parse().ok(),
+    }
+}
+
+/// Returns the number that the only digits of a field make: `worker-12`, `took12ms`.
+pub(super) fn only_run(field: &str) -> Option<f64> {
+    let digits = |byte: &u8| byte.is_ascii_digit();
+    let start = field.bytes().position(|byte| digits(&byte))?;
+    let length = field.as_bytes()[start..].iter().take_while(|byte| digits(byte)).count();
+    let rest = &field.as_bytes()[start + length..];
+    if length > 15 || rest.iter().any(digits) { None } else { field[start..start + length].parse().ok() }
+}
