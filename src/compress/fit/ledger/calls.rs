@@ -1,0 +1,171 @@
+//! Calls that are written down: what was done is never out of sight, what was looked at as far as there is room.
+
+use super::{Line, Listed, MAX_TOO_LONG, MIN_NAME};
+use crate::compress::fit::Fit;
+use crate::compress::protection::Tier;
+use crate::message::Text;
+use crate::select::selector::Selector;
+use crate::text::estimate::float;
+use crate::text::ledger;
+use crate::tools::Effect;
+
+/// Share of a little room that a list of calls may have, and of what a room has beyond that: of those of the last round, and of
+/// those before it that changed something, which have a share of what the newest group leaves, and at least one of the room.
+const LITTLE_ROOM: f32 = 4_096.0;
+const LAST_ROUND_SHARE: (f32, f32) = (0.6, 0.25);
+const CHANGES_SHARE: (f32, f32) = (0.6, 0.1);
+const LEAST_CHANGES: f32 = 0.25;
+
+/// What names have of it where there are calls to be said.
+const NAMES_SHARE: f32 = 0.25;
+
+impl Fit<'_, '_, '_> {
+    /// Returns the tokens of the lines for the calls of a tier.
+    pub fn lines_tokens(&self, tier: Tier) -> f32 {
+        let of_tier = |line: &&Line| line.group.is_some_and(|group| self.protection.tiers[group] == Some(tier));
+        self.listed.lines.iter().filter(of_tier).map(|line| line.tokens).sum()
+    }
+
+    /// Lists what was looked at before the last round in at most `room`, the newest first. Names give way to it, the last
+    /// listed first, down to their share of `tokens`.
+    pub fn list_calls(&self, selector: &mut Selector<'_>, listed: &mut Listed, tokens: f32, room: f32) {
+        let names_tokens: f32 = listed.names.iter().map(|name| name.tokens).sum();
+        let mut may_have = (listed.left + names_tokens - tokens * NAMES_SHARE).min(room);
+        let mut too_long = 0;
+        let groups = self.protection.tier(Tier::Older).rev().filter(|(position, _)| !selector.is_open(*position));
+        let calls: Vec<(Option<usize>, usize)> =
+            groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (Some(at), entry))).collect();
+        let earlier = (0..self.earlier.lookups.len()).rev().map(|nth| (None, nth));
+        for (group, at) in calls.into_iter().chain(earlier) {
+            if may_have < MIN_NAME || too_long >= MAX_TOO_LONG {
+                break;
+            }
+            let Some(line) = self.older_line(listed, group, at) else { continue };
+            if line.tokens > may_have {
+                too_long += 1;
+                continue;
+            }
+            may_have -= line.tokens;
+            listed.left -= line.tokens;
+            while listed.left < 0.0
+                && let Some(name) = listed.names.pop()
+            {
+                listed.left += name.tokens;
+            }
+            selector.cover_text(&line.text);
+            listed.older.push(line);
+        }
+        listed.older.reverse();
+        listed.older.sort_by_key(|line| line.entry);
+    }
+
+    /// Returns what a ledger says of a call before the last round that changed nothing and is not said yet: of the entry at `at`,
+    /// or of the earlier one at `at` where there is no group.
+    fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<Line> {
+        let earlier = || &self.earlier.lookups[at];
+        let (entry, tool) = match group {
+            Some(_) => (at, self.draft.call(at)?.name.as_ref()?.as_str()),
+            None => (earlier().0, earlier().1.split(' ').next()?),
+        };
+        if Effect::of(tool).is_changing() {
+            return None;
+        }
+        let text = if group.is_some() { self.line(at)? } else { earlier().1.clone() };
+        if listed.older.iter().any(|line| line.text == text) {
+            return None;
+        }
+        let shares = listed.older.iter().any(|line| line.shared == Some(tool.len()) && line.text.starts_with(tool));
+        let tokens = if shares { self.line_tokens(&text[tool.len()..]) - 1.0 } else { self.line_tokens(&text) };
+        Some(Line { group, entry, text, tokens, shared: Some(tool.len()) })
+    }
+
+    /// Returns the line of a ledger for the call that an entry answers.
+    pub fn line(&self, index: usize) -> Option<String> {
+        let call = self.draft.call(index)?;
+        let arguments = call.arguments.as_ref().map_or("", Text::as_str);
+        let answer = &self.draft.entries[index];
+        let result = answer.pieces.first().map(|piece| self.draft.source(index, piece));
+        Some(ledger::call_line(call.name.as_ref()?.as_str(), arguments, result))
+    }
+
+    /// Returns the tokens that a line takes in a ledger.
+    pub fn line_tokens(&self, line: &str) -> f32 {
+        float(u64::from(self.draft.counter.text(line))) + 2.0
+    }
+
+    /// Lists the calls of the last round, and those before that changed something: what was done is never invisible. The newest,
+    /// as many as there is room for.
+    pub fn list_lines(&mut self) {
+        if !self.by.ledger {
+            return;
+        }
+        let share = |room: f32, (of_little, of_more): (f32, f32)| {
+            let little = room.min(LITTLE_ROOM);
+            little * of_little + (room - little) * of_more
+        };
+        let last_round = share(self.room, LAST_ROUND_SHARE);
+        let changes = share(self.rest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
+        self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round);
+        let mut left = self.list_lines_of(&[Tier::Older], changes);
+        self.listed.unlisted_earlier = self.earlier.unlisted;
+        for (entry, text) in self.earlier.changes.iter().rev() {
+            if left > 0.0 {
+                let tokens = self.line_tokens(text);
+                left -= tokens;
+                if left >= 0.0 {
+                    let text = text.clone();
+                    self.listed.lines.push(Line { group: None, entry: *entry, text, tokens, shared: None });
+                    continue;
+                }
+            }
+            self.listed.unlisted_earlier = self.listed.unlisted_earlier.saturating_add(1);
+        }
+        self.listed.lines.reverse();
+        self.listed.lines.sort_by_key(|line| line.entry);
+    }
+
+    /// Lists the calls of `tiers` in at most `left` tokens, the newest first; of older ones those that changed something.
+    /// Returns what is left.
+    fn list_lines_of(&mut self, tiers: &[Tier], mut left: f32) -> f32 {
+        let groups = tiers.iter().flat_map(|tier| self.protection.tier(*tier).rev());
+        for (group, entry) in
+            groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
+        {
+            let Some(call) = self.draft.call(entry) else { continue };
+            let is_changing = || call.name.as_ref().is_some_and(|name| Effect::of(name.as_str()).is_changing());
+            if self.protection.tiers[group] == Some(Tier::Older) && !is_changing() {
+                continue;
+            }
+            if left > 0.0 {
+                let Some(text) = self.line(entry) else { continue };
+                let tokens = self.line_tokens(&text);
+                left -= tokens;
+                if left >= 0.0 {
+                    self.listed.lines.push(Line { group: Some(group), entry, text, tokens, shared: None });
+                    continue;
+                }
+            }
+            self.listed.unlisted.push(group);
+        }
+        left
+    }
+
+    /// Gives up calls that changed something, at least `tokens` of them or all there are, the oldest first: only their number is
+    /// said, and at last not even that.
+    pub fn give_up_lines(&mut self, selector: &Selector<'_>, mut tokens: f32) {
+        let listed = &mut self.listed;
+        let before = listed.lines.len();
+        listed.lines.retain(|line| {
+            let stays = tokens <= 0.0 || line.group.is_some_and(|group| selector.is_open(group));
+            if !stays {
+                tokens -= line.tokens;
+                listed.unlisted.extend(line.group);
+                listed.unlisted_earlier = listed.unlisted_earlier.saturating_add(usize::from(line.group.is_none()));
+            }
+            stays
+        });
+        if listed.lines.len() == before {
+            (listed.unlisted, listed.unlisted_earlier) = (Vec::new(), 0);
+        }
+    }
+}
