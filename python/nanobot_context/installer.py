@@ -38,14 +38,8 @@ from nanobot_context.host.messages import own_prompts, runtime_context_tag
 from nanobot_context.patches.declaration import Context, Part
 from nanobot_context.patches.patching import PatchSet
 from nanobot_context.patches.plan import Plan, make_plan
-from nanobot_context.settings import (
-    SETTINGS_FILE,
-    LoadedSettings,
-    Settings,
-    keep_off,
-    keep_settings,
-    load_usable_settings,
-)
+from nanobot_context.settings import SETTINGS_FILE, LoadedSettings, Settings, load_usable_settings
+from nanobot_context.settings.kept import keep_off, keep_settings
 
 __all__ = ["BlownFuse", "PatchPoint", "Status", "install", "status", "uninstall"]
 

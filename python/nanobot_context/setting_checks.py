@@ -9,13 +9,8 @@ from typing import Any
 
 from nanobot_context.errors import SettingsError
 from nanobot_context.guard.status import Status
-from nanobot_context.settings import (
-    NANOBOT_FIELDS,
-    SETTINGS_FILE,
-    Settings,
-    camel_case,
-    read_json_object,
-)
+from nanobot_context.settings import SETTINGS_FILE, Settings, read_json_object
+from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nanobot_context import Settings, count_tokens, detect_overflow
-from nanobot_context.settings import camel_case, env_name
+from nanobot_context.settings.names import camel_case, env_name
 
 from .blocks import DOCS, ROOT, Block, blocks_of
 

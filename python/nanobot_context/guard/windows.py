@@ -15,7 +15,8 @@ from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
 from nanobot_context.guard.told import Told
 from nanobot_context.recovery import in_steps
-from nanobot_context.settings import LoadedSettings, camel_case
+from nanobot_context.settings import LoadedSettings
+from nanobot_context.settings.names import camel_case
 
 # Of a model in no table, where nanobot has no number of its own: nanobot compression plan V3.1.
 UNKNOWN_MODEL_TOKENS = 128_000

@@ -14,7 +14,8 @@ import pytest
 from mounts import mounted
 from nanobot_context import activation, doctor, setting_checks
 from nanobot_context.guard.status import Status
-from nanobot_context.settings import NANOBOT_FIELDS, Settings, camel_case, load_settings
+from nanobot_context.settings import Settings, load_settings
+from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
 
 
 @pytest.fixture

@@ -10,16 +10,9 @@ from typing import Any
 import pytest
 
 from nanobot_context.errors import SettingsError
-from nanobot_context.settings import (
-    SETTINGS_FILE,
-    Settings,
-    camel_case,
-    env_name,
-    keep_off,
-    keep_settings,
-    load_settings,
-    load_usable_settings,
-)
+from nanobot_context.settings import SETTINGS_FILE, Settings, load_settings, load_usable_settings
+from nanobot_context.settings.kept import keep_off, keep_settings
+from nanobot_context.settings.names import camel_case, env_name
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ CHINESE: dict[str, str] = json.loads((PACKAGE / "zh.json").read_text(encoding="u
 # What they say is printed or logged.
 SPEAKING = (
     "__main__.py",
-    *("cli", "doctor.py", "installer.py", "conversations.py", "settings.py", "json_text.py"),
+    *("cli", "doctor.py", "installer.py", "conversations.py", "settings", "json_text.py"),
     *(
         "files.py",
         "archive.py",

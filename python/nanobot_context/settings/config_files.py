@@ -1,0 +1,53 @@
+"""The JSON files that settings stand in: nanobot's, and `nanobot-context.json` beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nanobot_context.errors import SettingsError
+from nanobot_context.settings.kinds import show
+
+SETTINGS_FILE = "nanobot-context.json"
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in `path`; empty when there is no such file.
+
+    Raises:
+        SettingsError: The file cannot be read or holds something else.
+    """
+    try:
+        # A byte order mark, as Windows editors write it, is no reason to refuse a file.
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(f"could not read `{path}`: {error.strerror}", path=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"`{path}` is not valid JSON: {error}", path=str(path)) from error
+    if not isinstance(data, dict):
+        raise SettingsError(f"`{path}` must hold a JSON object, got `{show(data)}`", path=str(path))
+    return data
+
+
+def model_presets_of(own: Mapping[str, Any]) -> dict[str, Any]:
+    presets = own.get("modelPresets", own.get("model_presets"))
+    return dict(presets) if isinstance(presets, dict) else {}
+
+
+def agent_defaults_of(own: Mapping[str, Any], config: Path) -> dict[str, Any]:
+    section: Any = own
+    path: list[str] = []
+    for key in ("agents", "defaults"):
+        path.append(key)
+        section = section.get(key, {})
+        if not isinstance(section, dict):
+            joined = ".".join(path)
+            raise SettingsError(
+                f"`{joined}` must be a JSON object, got `{show(section)}` (in `{config}`)",
+                path=joined,
+            )
+    return dict(section)

@@ -1,0 +1,164 @@
+"""What a setting accepts, how a text is read as it, and what is said of any other value."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from nanobot_context._core import (
+    MAX_WHOLE,
+    SummaryRun,
+    format_value,
+    mask_credentials,
+    without_credentials,
+)
+from nanobot_context.arguments import is_number
+from nanobot_context.errors import InvalidArgumentError, SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a setting accepts, and how to read it from an environment variable."""
+
+    expected: str
+    accepts: Callable[[Any], bool]
+    parse: Callable[[str], Any]
+
+
+def _is_name(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and value.strip() != "")
+
+
+def _is_store(value: Any) -> bool:
+    schemes = ("sqlite:///", "redis://", "rediss://")
+    if not isinstance(value, str):
+        return value is None
+    # In memory the sessions would end with the process.
+    return value.startswith(schemes) and value.partition("?")[0] != "sqlite:///:memory:"
+
+
+def _is_pattern(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _is_path(value: Any) -> bool:
+    return _is_name(value) and "\0" not in (value or "")
+
+
+_OFF = frozenset({"0", "false", "no", "off"})
+
+
+def parse_bool(text: str) -> bool:
+    word = text.strip().lower()
+    if word in {"1", "true", "yes", "on"}:
+        return True
+    if word in _OFF:
+        return False
+    raise ValueError(text)
+
+
+def _parse_name(text: str) -> str | None:
+    return None if text.strip().lower() in {"none", "null"} else text.strip()
+
+
+def _is_prompt(value: Any) -> bool:
+    if not isinstance(value, str):
+        return value is None
+    try:
+        SummaryRun([], prompt=value)
+    except InvalidArgumentError:
+        return False
+    return True
+
+
+def _is_whole(value: Any, lowest: int = 0) -> bool:
+    return isinstance(value, int) and is_number(value) and lowest <= value <= MAX_WHOLE
+
+
+SWITCH = Kind("`true` or `false`", lambda value: isinstance(value, bool), parse_bool)
+NAME = Kind("a model name or null", _is_name, _parse_name)
+COUNT = Kind("a non-negative integer up to 2^53", _is_whole, int)
+POSITIVE = Kind("a positive integer up to 2^53", lambda value: _is_whole(value, 1), int)
+WINDOW = Kind(
+    "a non-negative integer up to 2^53",
+    lambda value: value is None or _is_whole(value),
+    lambda text: None if _parse_name(text) is None else int(text),
+)
+WINDOWS = Kind(
+    "an object of models' names, or patterns of them, and windows in tokens",
+    lambda value: (
+        value is None
+        or (
+            isinstance(value, dict)
+            and all(isinstance(name, str) and _is_whole(size, 1) for name, size in value.items())
+        )
+    ),
+    lambda text: None if _parse_name(text) is None else json.loads(text),
+)
+NAMES = Kind(
+    "a list of file names or patterns of them",
+    lambda value: isinstance(value, list | tuple) and all(_is_pattern(name) for name in value),
+    lambda text: [name.strip() for name in text.split(",") if _parse_name(name)],
+)
+FORMAT = Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
+PROMPT = Kind(
+    "a text with `{conversation_text}` and no unknown name in braces, or null",
+    _is_prompt,
+    _parse_name,
+)
+SECONDS = Kind(
+    "a positive number of seconds", lambda value: is_number(value) and 0 < value < math.inf, float
+)
+SHARE = Kind(
+    "a number above 0 and at most 1", lambda value: is_number(value) and 0 < value <= 1, float
+)
+SHARE_OR_NONE = Kind(
+    "a number above 0 and at most 1, or null",
+    lambda value: value is None or SHARE.accepts(value),
+    lambda text: None if _parse_name(text) is None else float(text),
+)
+RESERVE = Kind(
+    "a number from 0 to below 1", lambda value: is_number(value) and 0 <= value < 1, float
+)
+STORE = Kind(
+    "null or a URL that begins with `sqlite:///`, `redis://` or `rediss://`, not in memory",
+    _is_store,
+    _parse_name,
+)
+PATH = Kind("a file's path or null", _is_path, _parse_name)
+
+
+def check(kind: Kind, value: Any, path: str, where: str = "") -> None:
+    """Raise `SettingsError` where a setting of this kind does not accept `value`."""
+    if not kind.accepts(value):
+        raise invalid(kind, value, path, where)
+
+
+def invalid(kind: Kind, value: Any, path: str, where: str) -> SettingsError:
+    """Return the error for a value that the setting at `path` does not accept."""
+    place = f" (in `{where}`)" if where else ""
+    shown = _show_store(value) if kind is STORE else show(value)
+    return SettingsError(f"`{path}` must be {kind.expected}, got `{shown}`{place}", path=path)
+
+
+def switches_off(value: Any) -> bool:
+    """Return whether a value switches something off: under a name that is wrong that is meant."""
+    return str(value).strip().lower() in _OFF
+
+
+def show(value: Any) -> str:
+    """Return a value as errors quote it: in short, and without what looks like a password."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=format_value)
+    except (TypeError, ValueError, RecursionError):
+        text = format_value(value)
+    text = mask_credentials(text)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _show_store(value: Any) -> str:
+    # Whatever stands there may be a password, or have one.
+    return without_credentials(value) if isinstance(value, str) else type(value).__name__
