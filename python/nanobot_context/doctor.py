@@ -21,7 +21,8 @@ from nanobot_context.conversations import store_file
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError, SettingsError
 from nanobot_context.guard.archives import DIRECTORY
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
-from nanobot_context.guard.record import RequestRecord, read_records
+from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.record_file import read_records
 from nanobot_context.guard.state_file import UNWRITTEN, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file

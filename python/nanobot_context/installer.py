@@ -28,7 +28,7 @@ from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.guard import Guard
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import record_file
+from nanobot_context.guard.record_file import record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver

@@ -53,7 +53,7 @@ def tells() -> Scenario:
         await stage.say(f"Please read this. GOAL-live\n{prose('paste', 20_000)}", BIG)
         stop()
         status = package.status()
-        records = import_module("nanobot_context.guard.record").read_records
+        records = import_module("nanobot_context.guard.record_file").read_records
         # Saves the counts, and the file is at its end.
         package.uninstall()
         written = (stage.home / ".nanobot" / FILE).read_text(encoding="utf-8").splitlines()

@@ -14,13 +14,8 @@ from nanobot_context.cli.output import note
 from nanobot_context.conversations import Conversation, configured, read_objects
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.guard.record import (
-    RequestRecord,
-    is_record,
-    read_records,
-    record_file,
-    records_in,
-)
+from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.record_file import is_record, read_records, record_file, records_in
 from nanobot_context.guard.shared import WAYS
 from nanobot_context.guard.state_file import OWN_REQUESTS
 from nanobot_context.guard.telemetry import events_file

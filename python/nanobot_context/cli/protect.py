@@ -139,7 +139,7 @@ def forget(as_json: Json = False) -> None:
     """
     from nanobot_context.guard.counters import counters_file
     from nanobot_context.guard.limits import learned_file
-    from nanobot_context.guard.record import record_file
+    from nanobot_context.guard.record_file import record_file
     from nanobot_context.guard.state_file import LEARNED, OWN_REQUESTS, REQUESTS, user_folder
     from nanobot_context.host.config import nanobot_config_path
 

@@ -2,8 +2,8 @@
 
 Each process counts for itself and adds what is new to two files beside nanobot's config, in a
 thread of its own, at most every few seconds, and when it ends. `counters.json` holds numbers and a
-date, `requests.jsonl` the newest requests: see `record`. What a request adds to the counts is made
-of the same notes as its record, in that thread.
+date, `requests.jsonl` the newest requests: see `record_file`. What a request adds to the counts is
+made of the same notes as its record, in that thread.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 
 from nanobot_context.forks import ThreadLock, begin_in_children
 from nanobot_context.guard import log
+from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.guard.record import Ended
 from nanobot_context.guard.state_file import COUNTERS, read_state, state_file, update_state
 
 _SAVE_SECONDS = 3.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from nanobot_context._core import count_tokens
 from nanobot_context.guard.fuse import fused
-from nanobot_context.guard.record import Trace
+from nanobot_context.guard.trace import Trace
 from nanobot_context.history import system_messages
 from nanobot_context.host.config import address_of
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import record_file
+from nanobot_context.guard.record_file import record_file
 from nanobot_context.guard.state_file import LEARNED, OWN_REQUESTS, user_folder
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.told import IN_CODE, Told

@@ -28,10 +28,10 @@ from nanobot_context.events import (
     subscribe,
 )
 from nanobot_context.guard.counters import Counters
+from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.guard.record import Ended
 from nanobot_context.overflow import Usage
 from nanobot_context.recovery import is_same
 

@@ -23,7 +23,7 @@ from nanobot_context import (
 )
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
-from nanobot_context.guard.record import read_records
+from nanobot_context.guard.record_file import read_records
 from nanobot_context.guard.state_file import OWN_REQUESTS
 
 MODEL = "gpt-4o"

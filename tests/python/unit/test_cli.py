@@ -37,13 +37,8 @@ from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import (
-    RequestRecord,
-    Sent,
-    SentCut,
-    read_records,
-    record_file,
-)
+from nanobot_context.guard.record import RequestRecord, Sent, SentCut
+from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.json_text import position_of

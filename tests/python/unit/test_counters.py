@@ -13,7 +13,7 @@ import pytest
 
 from nanobot_context import count_tokens, installer
 from nanobot_context.guard.counters import Counters, Counts, counters_file
-from nanobot_context.guard.record import read_records
+from nanobot_context.guard.record_file import read_records
 from nanobot_context.host.detect import NanobotClasses
 from shim_classes import (
     TOO_LONG,

@@ -11,7 +11,7 @@ import pytest
 
 from nanobot_context import message_texts
 from nanobot_context.guard.line_file import LineFile
-from nanobot_context.guard.record import _objects
+from nanobot_context.guard.record_file import _objects
 from nanobot_context.plugins.shared_session import read_file
 from nanobot_context.wire import exchange, forms, streams
 

@@ -16,7 +16,8 @@ from nanobot_context import count_tokens, installer
 from nanobot_context._core import loaded_vocabularies
 from nanobot_context.guard.counters import counters_file
 from nanobot_context.guard.guard import subagent
-from nanobot_context.guard.record import RequestRecord, read_records, record_file
+from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.message_texts import message_key, message_text
 from shim_classes import (
@@ -278,7 +279,7 @@ def test_a_failure_to_record_is_counted_and_costs_no_call(
         raise ZeroDivisionError("on purpose")
 
     install(classes)
-    monkeypatch.setattr("nanobot_context.guard.record.Ended.record", fail)
+    monkeypatch.setattr("nanobot_context.guard.ended.Ended.record", fail)
     assert (
         call(make_provider(classes, Script(answer(9))), messages=conversation(2, 100)).content
         == "fine"
@@ -333,7 +334,8 @@ WRITER = """
 import sys
 from pathlib import Path
 from nanobot_context.guard.guard import subagent
-from nanobot_context.guard.record import RequestRecord, record_file
+from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.record_file import record_file
 file = record_file(Path(sys.argv[1]))
 for number in range(400):
     name = f"{sys.argv[2]}-{number}"

@@ -18,7 +18,7 @@ import nanobot_context
 from model_server import WINDOW, ModelServer, serving
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
-from nanobot_context.guard.record import read_records
+from nanobot_context.guard.record_file import read_records
 from nanobot_context.guard.state_file import OWN_REQUESTS
 from talks import (
     ANTHROPIC,

@@ -1,0 +1,98 @@
+"""Where requests are recorded, and what is read of them.
+
+The newest requests of all processes that share nanobot's config are in one file of JSON lines
+beside it, which only its owner may read, and which does not grow beyond about 2 MB.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nanobot_context.guard.line_file import LineFile
+from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.state_file import REQUESTS, state_file
+
+_MAX_BYTES = 1 << 20
+_OLDER = 1
+
+
+def record_file(config: Path, name: str = REQUESTS) -> LineFile:
+    """Return where requests are recorded: beside nanobot's config file."""
+    file = state_file(config, name)
+    return LineFile(file, _MAX_BYTES, older=_OLDER, what="requests")
+
+
+def read_records(
+    config: Path, session: str | None = None, name: str = REQUESTS
+) -> list[RequestRecord]:
+    """Return the newest requests, oldest first: see `records_in`."""
+    return records_in(record_file(config, name), session)
+
+
+def is_record(path: Path) -> bool:
+    """Return whether `path` is a file of recorded requests, by its first line."""
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            RequestRecord.from_dict(json.loads(file.readline(_MAX_BYTES)))
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
+        return False
+    return True
+
+
+def records_in(file: LineFile, session: str | None = None) -> list[RequestRecord]:
+    """Return the requests in a file, oldest first; with `session` those of one session.
+
+    What is in every request has one number as long as it is the same: at one place each byte of it
+    is as many tokens as in the request of which it was the largest part, of those whose tokens were
+    reported where there are any.
+    """
+    found = []
+    for given in _objects(file):
+        try:
+            found.append(RequestRecord.from_dict(given))
+        except (KeyError, TypeError):
+            continue  # of another version
+    found.sort(key=lambda record: record.at)
+    surest: dict[str, RequestRecord] = {}
+    for record in found:
+        known = surest.setdefault(record.place, record)
+        if _sureness(record) > _sureness(known):
+            surest[record.place] = record
+    return [
+        _steady(record, surest[record.place])
+        for record in found
+        if session is None or record.session == session
+    ]
+
+
+def _sureness(record: RequestRecord) -> tuple[bool, bool, float]:
+    part = record.fixed_tokens / max(record.tokens_before, 1)
+    return record.fixed_bytes > 0, record.prompt_tokens is not None, part
+
+
+def _steady(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
+    """Return a record in which what is in every request has as many tokens a byte as in another."""
+    if not (record.fixed_bytes and record.fixed_tokens):
+        return record
+    fixed = round(surest.fixed_tokens * record.fixed_bytes / surest.fixed_bytes)
+    # Of one that nobody reported less may have been counted here.
+    fixed = min(fixed, record.tokens_before)
+    share = fixed / record.fixed_tokens
+    tools = tuple((name, round(tokens * share)) for name, tokens in record.tools)
+    return replace(record, fixed_tokens=fixed, tools=tools)
+
+
+def _objects(file: LineFile) -> Iterator[Mapping[str, Any]]:
+    for line in file.lines():
+        try:
+            given = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(given, dict):
+            yield given
