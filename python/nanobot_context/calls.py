@@ -32,7 +32,7 @@ from nanobot_context.settings import Settings
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
     from nanobot_context.types import Message
-    from nanobot_context.wire.forms import Form
+    from nanobot_context.wire.forms.form import Form
 
 Response = TypeVar("Response")
 

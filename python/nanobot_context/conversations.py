@@ -31,7 +31,7 @@ from nanobot_context.types import Message
 if TYPE_CHECKING:
     from nanobot_context.sessions.records import SessionSummary, StoredSession
     from nanobot_context.sessions.service import SessionService
-    from nanobot_context.wire.forms import Form
+    from nanobot_context.wire.forms.form import Form
 
 __all__ = [
     "Conversation",
@@ -469,7 +469,7 @@ def _read_as(form: Form | None, messages: list[Message]) -> list[Message]:
     """Return messages in OpenAI's form."""
     if form is None:
         return messages
-    from nanobot_context.wire.forms import without_places
+    from nanobot_context.wire.forms.form import without_places
 
     return without_places(form.messages)
 

@@ -18,7 +18,7 @@ from nanobot_context.errors import InvalidMessageError
 if TYPE_CHECKING:
     from nanobot_context._core import _Archive, _Settings
     from nanobot_context.types import Message
-    from nanobot_context.wire.forms import Form
+    from nanobot_context.wire.forms.form import Form
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -139,8 +139,10 @@ def in_own_places(receipt: Receipt) -> Receipt:
     """Return a receipt with the places of the list that its messages were read from."""
     if not receipt.cuts:
         return receipt
+    from nanobot_context.wire.forms.form import place_of
+
     restored, (tokens_before, tokens_after, source, cuts, before, after) = _parts(receipt)
-    places = [_forms().place_of(message) for message in before]
+    places = [place_of(message) for message in before]
     if all(place is None for place in places):
         return receipt
     own: list[Message] = []

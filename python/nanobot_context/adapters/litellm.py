@@ -23,7 +23,8 @@ from nanobot_context.recovery import Attempt, Refused
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.exchange import Protection
-from nanobot_context.wire.forms import Form, form_of
+from nanobot_context.wire.forms import form_of
+from nanobot_context.wire.forms.form import Form
 
 __all__ = ["FitContext", "acompletion", "completion", "fit_context"]
 

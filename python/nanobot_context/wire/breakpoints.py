@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from nanobot_context.history import SYSTEM_ROLES
-from nanobot_context.wire.forms import Form, Messages, Responses
+from nanobot_context.wire.forms.form import Form
+from nanobot_context.wire.forms.messages import Messages
+from nanobot_context.wire.forms.responses import Responses
 
 Json = dict[str, Any]
 

@@ -17,7 +17,8 @@ from nanobot_context.recovery import GaveUp, is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.breakpoints import with_breakpoints
-from nanobot_context.wire.forms import Form, endpoint_of, form_of
+from nanobot_context.wire.forms import endpoint_of, form_of
+from nanobot_context.wire.forms.form import Form
 from nanobot_context.wire.replies import Reply
 from nanobot_context.wire.streams import Json, failure, usage_of
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from nanobot_context import ContextOverflowError
 from nanobot_context.recovery import compress
 from nanobot_context.settings import Settings
-from nanobot_context.wire.forms import Form, form_of
+from nanobot_context.wire.forms import form_of
+from nanobot_context.wire.forms.form import Form
 
 CLAUDE = "claude-sonnet-4-6"
 Json = dict[str, Any]

@@ -13,7 +13,8 @@ from nanobot_context import message_texts
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.record_file import _objects
 from nanobot_context.plugins.shared_session import read_file
-from nanobot_context.wire import exchange, forms, streams
+from nanobot_context.wire import exchange, streams
+from nanobot_context.wire.forms import messages
 
 DEEP = "[" * 100_000
 CALL = {"id": "c", "function": {"name": "f", "arguments": DEEP}}
@@ -24,7 +25,7 @@ READERS: dict[str, tuple[Callable[[], Any], Any]] = {
         None,
     ),
     "an event of a stream": (lambda: streams._json(DEEP.encode()), None),
-    "arguments sent on to Anthropic": (lambda: forms._used(CALL, {})["input"], {}),
+    "arguments sent on to Anthropic": (lambda: messages._used(CALL, {})["input"], {}),
     "arguments of a call that is shown": (lambda: message_texts._arguments(CALL), {"": DEEP}),
     "a line of nanobot's session file": (
         lambda: read_file(f"{DEEP}\n{json.dumps({'role': 'user', 'content': 'x'})}")[0],

@@ -1,0 +1,124 @@
+"""What the bodies of all APIs have in common: messages of OpenAI's form, and a way back.
+
+What comes back untouched is the very part of the body that it was: blocks that are signed, marked
+for a cache, or of a kind that nobody here knows stay as they are. Only what was shortened is
+written anew, within the blocks and items that it was read from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nanobot_context.types import Message
+
+Json = dict[str, Any]
+
+# Where the part of the body was that a message was read from. Messages that are shortened keep keys
+# that nobody knows.
+PART = "nanobot_context.part"
+
+
+class Form:
+    """One API's body.
+
+    Attributes:
+        body: The body as it came.
+        messages_name: The key of the messages.
+        limit_name: The key of the limit for the answer.
+        messages: What it says, as messages.
+        shown_tools: Tool schemas that go out in place of the body's; `None` for these.
+    """
+
+    messages_name = "messages"
+
+    def __init__(self, body: Json) -> None:
+        self.body = body
+        self.limit_name = self._limit_name()
+        self.messages = self._read()
+        self.shown_tools: list[Json] | None = None
+
+    @property
+    def model(self) -> str | None:
+        """The model's name."""
+        model = self.body.get("model")
+        return model if isinstance(model, str) else None
+
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit for the answer."""
+        limit = self.body.get(self.limit_name)
+        return limit if isinstance(limit, int) and not isinstance(limit, bool) else None
+
+    @property
+    def tools(self) -> list[Json] | None:
+        """The tool schemas, as OpenAI's chat API has them."""
+        tools = self.given_tools if self.shown_tools is None else self.shown_tools
+        return [_schema(tool) for tool in tools] or None
+
+    @property
+    def given_tools(self) -> list[Json]:
+        """The tool schemas as they came."""
+        tools = self.body.get("tools")
+        return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether the answer is to come in pieces."""
+        return self.body.get("stream") is True
+
+    def replaced(self, messages: list[Message], max_tokens: int | None) -> Json:
+        """Return the body with other messages, and another limit for the answer."""
+        body = dict(self.body)
+        if messages is not self.messages:
+            body[self.messages_name] = self.written(messages)
+        if max_tokens != self.max_tokens:
+            body.update(self._limited(max_tokens))
+        if self.shown_tools is not None:
+            body["tools"] = self.shown_tools
+        return body
+
+    def written(self, messages: list[Message]) -> list[Json]:
+        """Return messages as the body has them: what is as it was read, as it came."""
+        raise NotImplementedError
+
+    def place(self, index: int) -> int:
+        """Return where the part of the body was that a message was read from; 0 for none."""
+        return place_of(self.messages[index]) or 0
+
+    def read_before(self, place: int) -> int:
+        """Return how many messages were read from before a place."""
+        return sum(self.place(index) < place for index in range(len(self.messages)))
+
+    def can_begin_at(self, place: int) -> bool:
+        """Return whether what stands there needs nothing before it but its call."""
+        return True
+
+    def _limit_name(self) -> str:
+        return "max_tokens"
+
+    def _read(self) -> list[Message]:
+        raise NotImplementedError
+
+    def _limited(self, max_tokens: int | None) -> Json:
+        return {} if max_tokens is None else {self.limit_name: max_tokens}
+
+
+def place_of(message: Message) -> int | None:
+    """Return where the part was that `message` was read from; `None` for none."""
+    place = message.get(PART)
+    return place if isinstance(place, int) else None
+
+
+def without_places(messages: list[Message]) -> list[Message]:
+    """Return messages that were read as if they were nobody's but the reader's."""
+    return [{name: one[name] for name in one if name != PART} for one in messages]
+
+
+def _schema(tool: Json) -> Json:
+    """Return a tool of any of the three APIs in the form that is counted."""
+    if "function" in tool or "name" not in tool:
+        return tool
+    parameters = tool.get("input_schema") or tool.get("parameters") or {}
+    description = tool.get("description") or ""
+    function = {"name": tool["name"], "description": description, "parameters": parameters}
+    return {"type": "function", "function": function}

@@ -1,0 +1,176 @@
+"""OpenAI's Responses: items as messages, and back, with the ids and thoughts that tie them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from nanobot_context.responses import from_response_items, to_response_items
+from nanobot_context.types import Message
+from nanobot_context.wire.forms.form import PART, Form, Json
+
+_CALLS = ("function_call", "custom_tool_call")
+# Characters of a call that is said as text. An image has more.
+_MAX_SAID_CHARS = 2_000
+
+
+class Responses(Form):
+    """OpenAI's Responses, where the request holds the whole conversation."""
+
+    messages_name = "input"
+
+    def _limit_name(self) -> str:
+        return "max_output_tokens"
+
+    def _read(self) -> list[Message]:
+        given = self.body["input"]
+        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        self._parts: dict[int, list[Json]] = {}
+        messages: list[Message] = []
+        if isinstance(self.body.get("instructions"), str):
+            messages.append({"role": "system", "content": self.body["instructions"]})
+        number = 0
+        for part in _turns(items):
+            self._parts[number] = part
+            read = from_response_items(part)
+            if not read:
+                # Of a kind that has no form as a message: it counts, and stays where it is.
+                read = [{"role": "assistant", "content": json.dumps(part, ensure_ascii=False)}]
+            thoughts = [item for item in part if item.get("type") == "reasoning"]
+            if thoughts and read[0].get("role") == "assistant":
+                read[0]["reasoning_details"] = thoughts
+            messages += [{**message, PART: number} for message in read]
+            number += len(part)
+        self._known = {id(message) for message in messages}
+        return messages
+
+    def written(self, messages: list[Message]) -> list[Json]:
+        items: list[Json] = []
+        for message in messages:
+            number = message.get(PART)
+            if id(message) in self._known:
+                items += [] if number is None else self._parts[number]
+                continue
+            edited = {key: value for key, value in message.items() if key != PART}
+            before = self._parts[number] if number is not None else []
+            if edited.get("role") == "assistant" and edited.get("reasoning_details"):
+                items += [item for item in before if item.get("type") == "reasoning"]
+            items += _items(edited, before)
+        given = [item for part in self._parts.values() for item in part]
+        loose = _loose_thoughts(items) - _loose_thoughts(given)
+        return _with_thoughts([item for item in items if id(item) not in loose], given)
+
+    def can_begin_at(self, place: int) -> bool:
+        """Return whether no thoughts led to what stands there: see `_with_thoughts`."""
+        for item in reversed(self.body["input"][:place]):
+            if item.get("type") == "reasoning":
+                return False
+            if _ends_thoughts(item):
+                return True
+        return True
+
+
+def _turns(items: list[Json]) -> Iterable[list[Json]]:
+    """Yield items that make one message: a model's thoughts, what it said, and its calls."""
+    turn: list[Json] = []
+    for item in items:
+        kind = item.get("type") or ("message" if "role" in item else None)
+        is_said = kind == "message" and item.get("role") == "assistant"
+        if kind == "reasoning" or is_said or kind in _CALLS:
+            last = (turn[-1].get("type") or "message") if turn else None
+            begins = last is not None and (
+                (kind == "reasoning" and last != "reasoning")
+                or (is_said and last not in ("reasoning", None))
+            )
+            if begins:
+                yield turn
+                turn = []
+            turn.append(item)
+            continue
+        if turn:
+            yield turn
+            turn = []
+        yield [item]
+    if turn:
+        yield turn
+
+
+def _items(message: Message, before: list[Json]) -> list[Json]:
+    """Return a message that was shortened as items, each with what else it had."""
+    calls = {item.get("call_id"): item for item in before if item.get("type") in _CALLS}
+    if message.get("role") == "tool":
+        # Alone it answers no call, and would be left out.
+        call = {"id": message.get("tool_call_id"), "type": "function", "function": {"name": "f"}}
+        if before and before[0].get("type") == "custom_tool_call_output":
+            call = {"id": call["id"], "type": "custom", "custom": {"name": "f"}}
+        pair = [{"role": "assistant", "content": None, "tool_calls": [call]}, message]
+        return to_response_items(pair)[1:]
+    results = [
+        {"role": "tool", "tool_call_id": call.get("id"), "content": ""}
+        for call in message.get("tool_calls") or ()
+    ]
+    written = []
+    for item in to_response_items([message, *results]):
+        if item.get("type") in _CALLS:
+            known = calls.get(item["call_id"], {})
+            # An id ties a call to thoughts that may be gone.
+            written.append({**{k: v for k, v in known.items() if k != "id"}, **item})
+        elif not str(item.get("type")).endswith("_output"):
+            written.append(item)
+    return written
+
+
+def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
+    """Return `items` without ids of what stood behind thoughts that are gone.
+
+    OpenAI refuses these: "Item 'ws_…' of type 'web_search_call' was provided without its required
+    'reasoning' item". What it ran itself cannot go without an id; what is short of that is said as
+    text.
+    """
+    kept, thoughts = {id(item) for item in items}, None
+    bare: set[int | str] = set()
+    for item in given:
+        kind = str(item.get("type") or "message")
+        if kind == "reasoning":
+            thoughts = id(item)
+        elif _ends_thoughts(item):
+            thoughts = None
+        elif thoughts is not None and thoughts not in kept and "id" in item:
+            bare.add(id(item))
+            if _is_hosted(item) and isinstance(item.get("call_id"), str):
+                # With its result.
+                bare.add(item["call_id"])
+    if not bare:
+        return items
+    whole: list[Json] = []
+    for item in items:
+        known = {key: value for key, value in item.items() if key != "id"}
+        if not bare & {id(item), str(item.get("call_id"))}:
+            whole.append(item)
+        elif not (_is_hosted(item) or str(item.get("type")).endswith("_output")):
+            whole.append(known)
+        elif len(text := json.dumps(known, ensure_ascii=False, default=str)) <= _MAX_SAID_CHARS:
+            whole.append({"role": "assistant", "content": text})
+    return whole
+
+
+def _loose_thoughts(items: list[Json]) -> set[int]:
+    """Return the thoughts that lead to nothing, which OpenAI refuses."""
+    loose: set[int] = set()
+    leads = False
+    for item in reversed(items):
+        if item.get("type") != "reasoning":
+            leads = not _ends_thoughts(item)
+        elif not leads:
+            loose.add(id(item))
+    return loose
+
+
+def _ends_thoughts(item: Json) -> bool:
+    role, kind = item.get("role", "assistant"), str(item.get("type"))
+    return role != "assistant" or kind.endswith("_output")
+
+
+def _is_hosted(item: Json) -> bool:
+    kind = str(item.get("type"))
+    return kind.endswith("_call") and kind not in _CALLS and "id" in item
