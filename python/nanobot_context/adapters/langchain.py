@@ -17,7 +17,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from nanobot_context._core import compress_messages, get_context_window
 from nanobot_context.adapters.converted import Converted, Recovery, text_in
 from nanobot_context.guard.exchange import Answer
-from nanobot_context.recovery import is_same
+from nanobot_context.identity import is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 

@@ -218,7 +218,7 @@ def _room(state: Status, last: RequestRecord) -> str:
     if window != last.window_tokens:
         from nanobot_context._core import answer_reserve
         from nanobot_context.host.config import max_answer, nanobot_config_path
-        from nanobot_context.recovery import kept_free
+        from nanobot_context.room import kept_free
         from nanobot_context.settings import Settings
 
         left = max(window - last.fixed_tokens, 0)

@@ -10,23 +10,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
+from nanobot_context.first_attempt import never_cut
 from nanobot_context.guard import log
 from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.guard.limits import LEAST_WINDOW
+from nanobot_context.identity import is_same
 from nanobot_context.message_texts import holds_media
 from nanobot_context.overflow import Usage, detect_overflow
-from nanobot_context.recovery import (
-    Attempt,
-    GaveUp,
-    Refused,
-    is_answer,
-    is_same,
-    never_cut,
-    recover,
-    says_nothing,
-    with_reasoning,
-)
+from nanobot_context.reasoning import with_reasoning
+from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
+from nanobot_context.silent import is_answer, says_nothing
 
 if TYPE_CHECKING:
     from nanobot_context.guard.fitting import Fitter

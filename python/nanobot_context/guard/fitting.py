@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import ESSENTIAL_TOKENS, count_tokens, fits, reduce_messages
 from nanobot_context.errors import ContextOverflowError
+from nanobot_context.first_attempt import compress, receipt_of
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.messages import (
     REFLECTION_TOKENS,
@@ -20,15 +21,10 @@ from nanobot_context.host.messages import (
     restore_reflections,
     shorten_consolidation,
 )
-from nanobot_context.recovery import (
-    Attempt,
-    Room,
-    compress,
-    is_same,
-    kept_free,
-    receipt_of,
-    with_reasoning,
-)
+from nanobot_context.identity import is_same
+from nanobot_context.reasoning import with_reasoning
+from nanobot_context.recovery import Attempt
+from nanobot_context.room import Room, kept_free
 from nanobot_context.tools import shorten_tools
 from nanobot_context.types import Message
 

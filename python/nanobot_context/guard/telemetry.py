@@ -32,8 +32,8 @@ from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.line_file import LineFile
+from nanobot_context.identity import is_same
 from nanobot_context.overflow import Usage
-from nanobot_context.recovery import is_same
 
 if TYPE_CHECKING:
     from nanobot_context._core import Overflow

@@ -14,7 +14,7 @@ from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard.counted import Counted
 from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
 from nanobot_context.guard.told import Told
-from nanobot_context.recovery import in_steps
+from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
 from nanobot_context.settings.names import camel_case
 

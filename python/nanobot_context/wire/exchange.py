@@ -13,7 +13,8 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
 from nanobot_context.guard.shared import shared_telemetry, shared_windows
 from nanobot_context.guard.telemetry import Telemetry
-from nanobot_context.recovery import GaveUp, is_same
+from nanobot_context.identity import is_same
+from nanobot_context.recovery import GaveUp
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.breakpoints import with_breakpoints

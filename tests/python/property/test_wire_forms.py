@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nanobot_context import ContextOverflowError
-from nanobot_context.recovery import compress
+from nanobot_context.first_attempt import compress
 from nanobot_context.settings import Settings
 from nanobot_context.wire.forms import form_of
 from nanobot_context.wire.forms.form import Form

@@ -1,0 +1,146 @@
+"""What is sent first: messages within the window, with what is essential beside what must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from nanobot_context._core import (
+    ESSENTIAL_TOKENS,
+    MIN_OUTPUT_TOKENS,
+    Compressor,
+    Receipt,
+    compress_messages,
+    count_tokens,
+    fit_messages,
+)
+from nanobot_context.errors import ContextOverflowError
+from nanobot_context.history import SYSTEM_ROLES
+from nanobot_context.identity import is_same
+from nanobot_context.room import kept_free
+
+if TYPE_CHECKING:
+    from nanobot_context.archive import Archive
+    from nanobot_context.settings import Settings
+    from nanobot_context.types import Message
+
+
+def never_cut(messages: list[Message]) -> list[Message]:
+    """Return those of `messages` that are never cut: of the system, and the last of the user."""
+    last = next((m for m in reversed(messages) if m.get("role") == "user"), None)
+    return [m for m in messages if m is last or m.get("role") in SYSTEM_ROLES]
+
+
+def compress(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    *,
+    tools: list[dict[str, Any]] | None,
+    max_output_tokens: int | None,
+    settings: Settings,
+    archive: Archive | None,
+) -> list[Message]:
+    """Return messages for a first attempt.
+
+    They may take from the reserve what must stay, and what is essential beside it.
+
+    Raises:
+        ContextOverflowError: What must stay is larger than the window.
+    """
+    shorten = partial(
+        compress_messages,
+        context_window=window_tokens,
+        model=model,
+        tools=tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=archive,
+    )
+    most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
+    overhead = settings.message_overhead_tokens
+    short, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
+    if budget is None:
+        return short
+    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
+    return fitted.messages
+
+
+def receipt_of(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    *,
+    tools: list[dict[str, Any]] | None,
+    max_output_tokens: int | None,
+    settings: Settings,
+    archive: Archive | None,
+) -> Receipt | None:
+    """Return what `compress` cuts, `None` for nothing.
+
+    Computed anew: what all stateless calls remember, by which `compress` is quick, has no receipt.
+    """
+    compressor = Compressor(
+        window_tokens,
+        model,
+        tools=tools,
+        max_output_tokens=max_output_tokens,
+        settings=settings,
+        archive=archive,
+    )
+    most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
+    overhead = settings.message_overhead_tokens
+    shorten = compressor.compress
+    _, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
+    if budget is None:
+        return compressor.receipt
+    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
+    return fitted.receipt
+
+
+def _enough(
+    shorten: Callable[[list[Message]], list[Message]],
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    tools: list[dict[str, Any]] | None,
+    most: int,
+    overhead_tokens: int,
+) -> tuple[list[Message], int | None]:
+    """Return what `shorten` makes of the messages, and the budget to fit them to in its place.
+
+    There is none where what is essential has room within `most` tokens.
+    """
+    try:
+        short = shorten(messages)
+    except ContextOverflowError as error:
+        return messages, _with_essential(error, window_tokens)
+    if is_same(short, messages):
+        return short, None
+    least = _essential(messages, window_tokens, model, tools, overhead_tokens)
+    return short, None if least <= most else least
+
+
+def _essential(
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    tools: list[dict[str, Any]] | None,
+    overhead_tokens: int,
+) -> int:
+    """Return the budget that has what is essential beside what is never cut, and a short answer."""
+    fixed = never_cut(messages)
+    needed = count_tokens(fixed, model, tools=tools) + overhead_tokens * len(fixed)
+    return needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)
+
+
+def _with_essential(error: ContextOverflowError, window_tokens: int) -> int:
+    """Return the budget where only room for the answer is missing.
+
+    The answer has half of what is left, or what is essential leaves of it.
+    """
+    left = window_tokens - error.needed_tokens
+    if left < 0:
+        raise error
+    return error.needed_tokens + max(left // 2, min(ESSENTIAL_TOKENS, left - MIN_OUTPUT_TOKENS))

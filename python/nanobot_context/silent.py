@@ -1,0 +1,31 @@
+"""What a reported prompt size says of a prompt that may have been cut in silence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nanobot_context._core import Overflow
+    from nanobot_context.overflow import Usage
+
+# A text has seldom fewer than three bytes a token, and a prompt that was cut has lost half of it:
+# see `detect_silent` of the core.
+_BYTES_READ = 6
+
+
+def says_nothing(read_tokens: int, bound: int | None, window_tokens: int) -> bool:
+    """Return whether a prompt of at most `bound` tokens, of which a provider read so many, fits.
+
+    Up to half the window it does, however the provider counts. `window_tokens` is 0 where that is
+    not known, and `bound` `None` where none decides.
+    """
+    most = read_tokens * _BYTES_READ
+    return bound is not None and bound <= min(most, window_tokens // 2 or most)
+
+
+def is_answer(usage: Usage, overflow: Overflow) -> bool:
+    """Return whether a silent overflow was answered with all of the prompt read.
+
+    Then the provider counts more than we do, or its window is larger than we think.
+    """
+    return bool(usage.output_tokens) and overflow.limit_tokens == usage.window_tokens
