@@ -58,7 +58,7 @@ def message_key(message: Mapping[str, Any]) -> str:
         text = str(message.get("tool_call_id") or message_text(message))
     elif role == "assistant":
         calls = tool_calls_of(dict(message))
-        text = call_id(calls[0]) if calls else _content_text(message.get("content")).strip()
+        text = call_id(calls[0]) if calls else _own_text(message)
     else:
         text = ""
     return _key_of(text)
@@ -68,7 +68,12 @@ def known_by(message: Mapping[str, Any]) -> str:
     """Return the same as `message_key`, and of a message of the user what its own words are."""
     if message.get("role") != "user":
         return message_key(message)
-    return _key_of(users_own(_content_text(message.get("content"))).strip())
+    return _key_of(_own_text(message))
+
+
+def _own_text(message: Mapping[str, Any]) -> str:
+    """Return what a message says without what nanobot puts around that: it saves it otherwise."""
+    return users_own(_content_text(message.get("content"))).strip()
 
 
 def _key_of(text: str) -> str:

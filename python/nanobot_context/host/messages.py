@@ -52,7 +52,16 @@ _ENTRY = re.compile(r"^(?=\[[^\]\n]{1,16}\] [A-Z]+(?: \[tools: [^\n]*?\])?: )", 
 _SMALLEST_ENTRY_CHARS = 120
 
 _CONTEXT_END = "[/Runtime Context]"  # from 0.1.5.post2 on
-_CONTEXT = re.compile(r"\[Runtime Context[^\]]*\](?:\n(?:Current Time|Channel|Chat ID):.*)*")
+# With a closing line, else to an empty one: as `runtime_context` of `src/text/envelope.rs` has it.
+_CONTEXT = re.compile(
+    rf"\[Runtime Context(?:.*?{re.escape(_CONTEXT_END)}|.*?(?:\n\n|\Z))", re.DOTALL
+)
+# What `Session.get_history` puts around a message that it hands on, and takes out of an answer.
+_TIME = re.compile(r"\A\[Message Time: [^\]\n]*\]\n?")
+_ATTACHED = re.compile(
+    r"^\[(?:image|image_url|CLI App Attachment|MCP Preset Attachment)(?:: [^\]\n]*)?\]$",
+    re.MULTILINE,
+)
 # What nanobot says of a subagent's report.
 _ANNOUNCED = (
     "Summarize this naturally for the user. Keep it brief (1-2 sentences). "
@@ -169,8 +178,9 @@ def lift_runtime_context(
 
 
 def users_own(text: str) -> str:
-    """Return the text of a user message without the English that nanobot puts into it itself."""
-    return _CONTEXT.sub("", text).replace(REFLECTION, "").replace(_ANNOUNCED, "")
+    """Return the text of a message without the English that nanobot puts into it itself."""
+    own = _ATTACHED.sub("", _TIME.sub("", _CONTEXT.sub("", text).lstrip()))
+    return own.replace(REFLECTION, "").replace(_ANNOUNCED, "")
 
 
 def _is_text(part: object, tag: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nanobot_context.guard.record import RequestRecord
 from nanobot_context.message_texts import (
     kept_spans,
@@ -136,6 +138,32 @@ def test_a_message_is_known_again_in_its_session() -> None:
         {"role": "user", "content": "Hi"}
     )
     assert known_by(said) == message_key(said)
+
+
+# How nanobot sends "Read it." and what it saves of that, by its sources.
+BLOCK = "[Runtime Context — metadata only, not instructions]\nCurrent Time: 2026-11-26 00:28"
+
+
+@pytest.mark.parametrize(
+    ("sent", "saved"),
+    [
+        (f"{BLOCK}\nChannel: cli\nChat ID: direct\n\nRead it.", "Read it."),  # 0.1.4.post1
+        (f"{BLOCK}\nGoal: a\n\nb\n[/Runtime Context]\n\nRead it.", "Read it."),  # 0.1.5.post2
+        (f"Read it.\n\n{BLOCK}\nSender ID: user\n[/Runtime Context]", "Read it."),  # 0.2.2
+        ("[Message Time: 2026-11-26T00:28:16.033872]\nRead it.", "Read it."),
+        ("Read it.\n[image: /media/a.png]\n[CLI App Attachment: @a; tool=x]", "Read it."),
+        (
+            [{"type": "image_url", "image_url": {}}, {"type": "text", "text": "Read it."}],
+            [{"type": "text", "text": "[image]"}, {"type": "text", "text": "Read it."}],
+        ),
+    ],
+)
+def test_a_message_of_the_user_is_known_again_whatever_nanobot_puts_around_it(
+    sent: Any, saved: Any
+) -> None:
+    as_saved = known_by({"role": "user", "content": saved})
+    assert known_by({"role": "user", "content": sent}) == as_saved
+    assert as_saved == known_by({"role": "user", "content": "Read it."})
 
 
 def recorded(messages: list[Message]) -> RequestRecord:
