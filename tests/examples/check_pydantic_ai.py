@@ -1,8 +1,12 @@
 """What the adapter makes of Pydantic AI's messages; run where that is."""
 
+import asyncio
 import warnings
+from collections.abc import AsyncIterator
+from typing import Any
 
 from pydantic_ai import (
+    Agent,
     BinaryContent,
     ModelMessage,
     ModelRequest,
@@ -15,8 +19,9 @@ from pydantic_ai import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models.function import FunctionModel
 
-from nanobot_context.adapters.pydantic_ai import history_processor
+from nanobot_context.adapters.pydantic_ai import FittingModel, history_processor
 
 LOG = "\n".join(f"line {at}: node-{at % 9} answered in {at} ms" for at in range(400))
 IMAGE = BinaryContent(b"\x89PNG", media_type="image/png")
@@ -110,3 +115,25 @@ def test_a_call_without_a_result_is_left_to_the_framework() -> None:
         ModelRequest([UserPromptPart("Well?")]),
     ]
     assert history_processor(128_000, "gpt-4o-mini")(history) == history
+
+
+def test_a_refusal_behind_the_beginning_of_a_stream_is_repaired() -> None:
+    sent: list[int] = []
+
+    async def stream(messages: list[ModelMessage], info: Any) -> AsyncIterator[str]:
+        sent.append(len(str(messages)))
+        # Some servers name the role before they have read the prompt.
+        yield ""
+        if len(sent) == 1:
+            raise ValueError("This model's maximum context length is 9000 tokens, got 20000 tokens")
+        yield "Do"
+        yield "ne."
+
+    async def run() -> str:
+        agent = Agent(FittingModel(FunctionModel(stream_function=stream)))
+        async with agent.run_stream("And?", message_history=conversation(6)) as result:
+            return str(await result.get_output())
+
+    assert asyncio.run(run()) == "Done."
+    assert len(sent) == 2
+    assert sent[1] < sent[0] / 2

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from smolagents.models import ChatMessage, MessageRole, Model
+from smolagents.models import ChatMessage, ChatMessageStreamDelta, MessageRole, Model
 
 from nanobot_context.adapters.smolagents import fitting
 from nanobot_context.errors import InvalidArgumentError
@@ -33,7 +33,9 @@ class House(Model):  # type: ignore[misc]
 
 class Streaming(House):
     def generate_stream(self, messages: list[ChatMessage], *_: Any, **options: Any) -> Any:
-        yield self.generate(messages)
+        # Some servers name the role before they have read the prompt.
+        yield ChatMessageStreamDelta(content="")
+        yield ChatMessageStreamDelta(content=self.generate(messages).content[0]["text"])
 
 
 def steps(number: int) -> list[ChatMessage]:
@@ -71,7 +73,7 @@ def test_a_refusal_is_repaired_in_a_stream_too() -> None:
         assert type(model).__name__ == type(house).__name__
         assert isinstance(model, type(house))
         if isinstance(house, Streaming):
-            assert [piece.content for piece in model.generate_stream(steps(8))]
+            assert [piece.content for piece in model.generate_stream(steps(8))] == ["", "Done."]
         else:
             assert model.generate(steps(8)).content
         assert len(house.sent) == 2

@@ -9,6 +9,7 @@ router_settings: {retry_policy: {BadRequestErrorRetries: 1}}
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NoReturn
 
 import litellm
@@ -18,13 +19,12 @@ from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
 from nanobot_context.guard.exchange import Exchange
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.request import Request
-from nanobot_context.overflow import detect_overflow
-from nanobot_context.recovery import Attempt, Refused
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.exchange import Protection
 from nanobot_context.wire.forms import form_of
 from nanobot_context.wire.forms.form import Form
+from nanobot_context.wire.streams import is_empty
 
 __all__ = ["FitContext", "acompletion", "completion", "fit_context"]
 
@@ -74,10 +74,8 @@ class FitContext(CustomLogger):  # type: ignore[misc]
 
         def learn() -> None:
             form = _form(dict(request_data), call_type)
-            overflow = detect_overflow(exception)
-            if form is not None and overflow is not None:
-                exchange, attempt = self._exchange(form)
-                exchange.refused(Refused(overflow, exception), attempt)
+            if form is not None:
+                self._exchange(form).failed(form.messages, form.max_tokens, exception)
 
         fused("learn from a refusal", learn, None)
 
@@ -89,14 +87,12 @@ class FitContext(CustomLogger):  # type: ignore[misc]
         def learn() -> None:
             form = _form(request_data, call_type)
             if form is not None:
-                exchange, attempt = self._exchange(form)
-                exchange.learn(attempt.messages, attempt.max_tokens, response)
+                self._exchange(form).learn(form.messages, form.max_tokens, response)
 
         fused("learn from an answer", learn, None)
 
-    def _exchange(self, form: Form) -> tuple[Exchange, Attempt]:
-        exchange = Exchange(self._protection.fitter, self._protection.telemetry, _request(form))
-        return exchange, Attempt(form.messages, form.max_tokens)
+    def _exchange(self, form: Form) -> Exchange:
+        return Exchange(self._protection.fitter, self._protection.telemetry, _request(form))
 
 
 fit_context = FitContext()
@@ -124,7 +120,14 @@ async def acompletion(
 
     async def send(given: list[Message], max_tokens: int | None) -> Any:
         limit = {} if max_tokens is None else {name: max_tokens}
-        return await litellm.acompletion(model=model, messages=given, **{**options, **limit})
+        answer = await litellm.acompletion(model=model, messages=given, **{**options, **limit})
+        if not options.get("stream"):
+            return answer
+        pieces = aiter(answer)
+        read: list[Any] = []
+        while not _has_begun(read):
+            read.append(await anext(pieces, None))
+        return _again(answer, read)
 
     return await call_with_recovery(
         send, messages, context_window=context_window, model=model, settings=settings, **known
@@ -144,11 +147,48 @@ def completion(
 
     def send(given: list[Message], max_tokens: int | None) -> Any:
         limit = {} if max_tokens is None else {name: max_tokens}
-        return litellm.completion(model=model, messages=given, **{**options, **limit})
+        answer = litellm.completion(model=model, messages=given, **{**options, **limit})
+        if not options.get("stream"):
+            return answer
+        pieces = iter(answer)
+        read: list[Any] = []
+        while not _has_begun(read):
+            read.append(next(pieces, None))
+        return _again(answer, read)
 
     return call_with_recovery_sync(
         send, messages, context_window=context_window, model=model, settings=settings, **known
     )
+
+
+def _has_begun(read: list[Any]) -> bool:
+    """Return whether the pieces of a stream, or its end, say that the request was not refused."""
+    return bool(read) and (read[-1] is None or not is_empty(read[-1].model_dump()["choices"]))
+
+
+def _again(stream: Any, read: list[Any]) -> Any:
+    """Return a stream of LiteLLM's that begins anew with what has been read of it."""
+    kind: Any = type(stream)
+    stream.__class__ = _begun_class(kind)
+    stream.nanobot_context_read = [piece for piece in reversed(read) if piece is not None]
+    return stream
+
+
+@cache
+def _begun_class(base: Any) -> Any:
+    class Begun(base):  # type: ignore[misc]
+        nanobot_context_read: list[Any]
+
+        def __next__(self) -> Any:
+            read = self.nanobot_context_read
+            return read.pop() if read else super().__next__()
+
+        async def __anext__(self) -> Any:
+            read = self.nanobot_context_read
+            return read.pop() if read else await super().__anext__()
+
+    Begun.__name__ = base.__name__
+    return Begun
 
 
 def _known(options: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -8,9 +8,10 @@ count. Of a response that is shortened stay thoughts, text and calls.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.messages import (
@@ -96,7 +97,7 @@ class FittingModel(WrapperModel):
                 begun = self.wrapped.request_stream(
                     given, settings, model_request_parameters, run_context
                 )
-                return Answer(await stack.enter_async_context(begun), "…")
+                return Answer(await _begun(await stack.enter_async_context(begun)), "…")
 
             yield await self._send(send, messages, model_settings, model_request_parameters)
 
@@ -129,6 +130,39 @@ class FittingModel(WrapperModel):
             max_output_tokens=limit,
             endpoint=text_in(self.wrapped, "base_url"),
         )
+
+
+async def _begun(response: StreamedResponse) -> StreamedResponse:
+    """Return a response that has begun to say something: a refusal may stand in its place."""
+    events = aiter(response)
+    read = []
+    async for event in events:
+        read.append(event)
+        part = getattr(event, "part", None)
+        if hasattr(event, "delta") or (part is not None and getattr(part, "content", None) != ""):
+            break
+
+    async def all_events() -> AsyncIterator[Any]:
+        for event in read:
+            yield event
+        async for event in events:
+            yield event
+
+    response.__class__ = _begun_class(type(response))
+    vars(response)["nanobot_context_events"] = all_events()
+    return response
+
+
+@cache
+def _begun_class(base: Any) -> Any:
+    class Begun(base):  # type: ignore[misc]
+        nanobot_context_events: AsyncIterator[Any]
+
+        def __aiter__(self) -> AsyncIterator[Any]:
+            return self.nanobot_context_events
+
+    Begun.__name__ = base.__name__
+    return Begun
 
 
 def history_processor(

@@ -111,9 +111,13 @@ class _FittingStream(_Fitting):
     def generate_stream(self, messages: list[Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
         def send(given: list[Any], options: dict[str, Any]) -> Answer:
             pieces = super(_FittingStream, self).generate_stream(given, *args, **options)  # type: ignore[misc]
-            # A refusal comes with the first piece.
-            first = next(pieces, None)
-            return Answer(pieces if first is None else chain([first], pieces), "…")
+            # A refusal comes in place of the first piece that says something.
+            read = []
+            for piece in pieces:
+                read.append(piece)
+                if piece.content or piece.tool_calls:
+                    break
+            return Answer(chain(read, pieces), "…")
 
         yield from self._send(send, messages, args, kwargs)
 

@@ -161,6 +161,12 @@ class Exchange:
             # More may have been accepted than it seemed when the first piece came.
             self._learn_from_answer(attempt)
 
+    def failed(self, messages: list[Message], max_tokens: int | None, error: Exception) -> None:
+        """Learn from a refusal that comes when it is too late to send the request again."""
+        overflow = self._read_error(error)
+        if overflow is not None:
+            self.refused(Refused(overflow, error), Attempt(messages, max_tokens))
+
     def _read_error(self, error: Exception) -> Overflow | None:
         return detect_overflow(error, provider=self.request.provider)
 

@@ -21,7 +21,7 @@ from nanobot_context.wire.breakpoints import with_breakpoints
 from nanobot_context.wire.forms import endpoint_of, form_of
 from nanobot_context.wire.forms.form import Form
 from nanobot_context.wire.replies import Reply
-from nanobot_context.wire.streams import Json, failure, usage_of
+from nanobot_context.wire.streams import EndReader, Json, failure, usage_of
 
 Send = Callable[[bytes | None], Awaitable[Reply]]
 """Sends a body, or the one that came where there is none."""
@@ -151,12 +151,10 @@ class _Wire:
             raise Fault(reply, reply.status, await reply.text())
         if not reply.is_stream:
             return _answer(reply, await reply.json())
-        event = await reply.beginning(lambda usage: self._learn(messages, max_tokens, usage))
+        event = await reply.beginning(lambda end: self._learn(messages, max_tokens, end))
         error = failure(event)
         if error is not None:
-            status = error.get("code") or error.get("status")
-            text = json.dumps(error, ensure_ascii=False)
-            raise Fault(reply, status if isinstance(status, int) else None, text)
+            raise _fault(reply, error)
         # Something has been shown, though nobody knows what.
         self.is_streaming = True
         return Answer(reply, content="…")
@@ -176,14 +174,25 @@ class _Wire:
         except UnicodeEncodeError:  # half a character, which JSON can only hold as an escape
             return json.dumps(body, separators=(",", ":")).encode()
 
-    def _learn(self, messages: list[Message], max_tokens: int | None, usage: Json) -> None:
+    def _learn(self, messages: list[Message], max_tokens: int | None, end: EndReader) -> None:
         if self._exchange is not None and self._last is not None:
-            answer = Answer(self._last, content="…", usage=usage)
-            if usage:
+            answer = Answer(self._last, content="…", usage=end.usage)
+            if end.failure is not None:
+                # Too late to be sent again, not to be known the next time.
+                fault = _fault(self._last, end.failure)
+                self._exchange.failed(messages, max_tokens, fault)
+            elif end.usage:
                 self._exchange.learn(messages, max_tokens, answer)
             telemetry = self._exchange.telemetry
             telemetry.answered(self.request, answer)
             telemetry.ended(self.request, self._exchange.fitter)
+
+
+def _fault(reply: Reply, error: Json) -> Fault:
+    """Return what a stream says of a request that failed."""
+    status = error.get("code") or error.get("status")
+    text = json.dumps(error, ensure_ascii=False)
+    return Fault(reply, status if isinstance(status, int) else None, text)
 
 
 def _answer(reply: Reply, body: Json) -> Answer:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
-from nanobot_context.wire.streams import Beginning, Json, Lines, UsageReader
+from nanobot_context.wire.streams import Beginning, EndReader, Json, Lines
 
 _EVENTS = "text/event-stream"
 
@@ -53,12 +53,12 @@ class Reply:
             return {}
         return body if isinstance(body, dict) else {}
 
-    async def beginning(self, use: Callable[[Json], None]) -> Json | None:
+    async def beginning(self, use: Callable[[EndReader], None]) -> Json | None:
         """Return the first event that says how the request went; the stream still has it.
 
         Args:
-            use: Called with the usage that was reported when the stream has been read to its end,
-                or is closed before that; with an empty one where none was.
+            use: Called with what was found when the stream has been read to its end, or is closed
+                before that.
         """
         given, encoding = self.response.stream, self.response.headers.get("content-encoding")
         pieces = given.__aiter__() if self._is_async else given.__iter__()
@@ -76,9 +76,9 @@ class Reply:
                 break
             read.append(piece)
             begun.feed(piece)
-        usage = UsageReader(Lines(encoding), use)
+        end = EndReader(Lines(encoding), use)
         again = _stream_class(type(self.response).__module__.partition(".")[0], self._is_async)
-        self.response.stream = again(given, read, pieces, failed, usage)
+        self.response.stream = again(given, read, pieces, failed, end)
         return begun.event
 
     async def close(self) -> None:
@@ -98,13 +98,13 @@ class _Again:
         read: list[bytes],
         pieces: Any,
         failed: Exception | None,
-        usage: UsageReader,
+        end: EndReader,
     ) -> None:
         self._given, self._read, self._pieces = given, read, pieces
-        self._failed, self._usage = failed, usage
+        self._failed, self._reader = failed, end
 
     def _seen(self, piece: bytes) -> bytes:
-        fused("read a stream", lambda: self._usage.feed(piece), None)
+        fused("read a stream", lambda: self._reader.feed(piece), None)
         return piece
 
     def _begin(self) -> Iterator[bytes]:
@@ -115,7 +115,7 @@ class _Again:
             raise self._failed
 
     def _end(self) -> None:
-        fused("learn from a stream", self._usage.end, None)
+        fused("learn from a stream", self._reader.end, None)
 
 
 class _Pieces(_Again):

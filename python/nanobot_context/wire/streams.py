@@ -1,8 +1,9 @@
-"""Server-sent events: what the first one says, and the usage that the last ones report."""
+"""Server-sent events: what the first one says, and the usage or the error that comes later."""
 
 from __future__ import annotations
 
 import json
+import time
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,11 @@ from typing import Any
 Json = dict[str, Any]
 
 # What a server says before it has begun to read the prompt.
-_BEFORE = ("response.created", "response.queued", "response.in_progress", "message_start")
+_BEFORE = ("response.created", "response.queued", "response.in_progress", "message_start", "ping")
+
+# How long that and comments, which keep a connection open, are waited through: nobody's client
+# gives up a request that early.
+_PATIENCE_SECONDS = 10.0
 
 
 class Lines:
@@ -50,6 +55,7 @@ class Beginning:
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
+        self._since = time.monotonic()
         self.is_over = not lines.can_read
         self.event: Json | None = None
 
@@ -58,14 +64,31 @@ class Beginning:
         for line in self._lines.feed(piece):
             if self.is_over:
                 return
-            if line.startswith(b":"):
-                # It keeps a connection open, which must not wait for more.
-                self.is_over = True
-            elif line.startswith(b"data:"):
+            if line.startswith(b"data:"):
                 event = _json(line[5:])
-                if event is None or event.get("type") not in _BEFORE:
+                if event is None or not _says_nothing(event):
                     self.is_over, self.event = True, event
-        self.is_over |= not self._lines.can_read
+        is_late = time.monotonic() - self._since > _PATIENCE_SECONDS
+        self.is_over |= is_late or not self._lines.can_read
+
+
+def _says_nothing(event: Json) -> bool:
+    """Return whether a server may say this and refuse the prompt after it."""
+    if "choices" not in event:
+        return event.get("type") in _BEFORE
+    return not event.get("error") and not event.get("usage") and is_empty(event["choices"])
+
+
+def is_empty(choices: Any) -> bool:
+    """Return whether the choices of a piece of an answer hold nothing but roles."""
+    for choice in choices if isinstance(choices, list) else ():
+        delta = choice.get("delta") if isinstance(choice, dict) else choice
+        said = delta.items() if isinstance(delta, dict) else ()
+        if not isinstance(delta, dict) or choice.get("finish_reason"):
+            return False
+        if any(value for key, value in said if key != "role"):
+            return False
+    return True
 
 
 def failure(event: Json | None) -> Json | None:
@@ -84,23 +107,31 @@ def failure(event: Json | None) -> Json | None:
     return event if event.get("type") == "error" else None
 
 
-class UsageReader:
-    """Reads from the pieces that pass what was used, and hands it on when the stream has ended."""
+class EndReader:
+    """Reads the usage, or the error, in what passes, and hands it on when the stream has ended.
 
-    def __init__(self, lines: Lines, use: Callable[[Json], None]) -> None:
+    Attributes:
+        usage: What was used; empty where nothing was reported.
+        failure: What was said of a request that failed after all.
+    """
+
+    def __init__(self, lines: Lines, use: Callable[[EndReader], None]) -> None:
         self._lines, self._use = lines, use
-        self._usage: Json = {}
+        self.usage: Json = {}
+        self.failure: Json | None = None
 
     def feed(self, piece: bytes) -> None:
         """Take in a piece that goes on to the client."""
         for line in self._lines.feed(piece):
-            if line.startswith(b"data:") and b'"usage"' in line:
-                self._usage |= usage_of(_json(line[5:]) or {})
+            if line.startswith(b"data:") and (b'"usage"' in line or b'"error"' in line):
+                event = _json(line[5:]) or {}
+                self.usage |= usage_of(event)
+                self.failure = failure(event) or self.failure
 
     def end(self) -> None:
         """Say what was found, once."""
         use, self._use = self._use, lambda _: None
-        use(self._usage)
+        use(self)
 
 
 def usage_of(event: Json) -> Json:

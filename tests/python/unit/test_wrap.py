@@ -20,6 +20,7 @@ from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
 from nanobot_context.guard.record_file import read_records
 from nanobot_context.guard.state_file import OWN_REQUESTS
+from nanobot_context.wire import streams
 from talks import (
     ANTHROPIC,
     CLAUDE,
@@ -38,6 +39,9 @@ from talks import (
     talk,
     talk_async,
 )
+
+ROLE = '{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}'
+"""What some servers say before they have read the prompt."""
 
 
 @pytest.fixture
@@ -244,10 +248,21 @@ def test_what_cannot_be_made_to_fit_raises_what_the_server_said(server: ModelSer
         'tokens > 16384 maximum"}}',
     ],
 )
-def test_a_refusal_inside_a_stream_is_repaired(server: ModelServer, event: str) -> None:
+@pytest.mark.parametrize(
+    "before",
+    [
+        [],
+        [": OPENROUTER PROCESSING"],
+        ['event: ping\ndata: {"type": "ping"}', ": working"],
+        ['data: {"choices": [], "prompt_filter_results": []}', f"data: {ROLE}"],
+    ],
+)
+def test_a_refusal_inside_a_stream_is_repaired(
+    server: ModelServer, before: list[str], event: str
+) -> None:
     def instead(handler: Any, asked: Any) -> bool:
         if len(server.asked) == 1:
-            handler.stream([f"{event}\n\n"])
+            handler.stream([f"{one}\n\n" for one in (*before, event)])
         return len(server.asked) == 1
 
     server.instead = instead
@@ -257,18 +272,40 @@ def test_a_refusal_inside_a_stream_is_repaired(server: ModelServer, event: str) 
     assert len(server.asked) == 2
 
 
-def test_a_stream_is_not_waited_for_once_the_server_has_begun(server: ModelServer) -> None:
-    """A comment keeps a connection open: who waits for it must get it."""
-    events = [": working\n\n", 'data: {"error": {"message": "broke"}}\n\n']
+def test_a_refusal_that_comes_too_late_is_learned_from(server: ModelServer) -> None:
+    said = ROLE.replace('"content": ""', '"content": "It"')
+    refusal = f'data: {{"error": {{"message": "maximum context length is {WINDOW} tokens"}}}}'
 
     def instead(handler: Any, asked: Any) -> bool:
-        handler.stream(events)
+        if len(server.asked) == 1:
+            handler.stream([f"data: {said}\n\n", f"{refusal}\n\n"])
+        return len(server.asked) == 1
+
+    server.instead = instead
+    with openai_client(server) as client:
+        wrapped = nanobot_context.wrap(client)
+        with pytest.raises(openai.APIError, match="maximum"):
+            list(chat_streamed(wrapped, TOO_LONG))
+        pieces = list(chat_streamed(wrapped, TOO_LONG))
+    assert "".join(map(piece, pieces)).startswith("It was OPS-")
+    assert server.refusals == 0
+
+
+def test_a_comment_is_not_held_back_for_long(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps a connection open: who waits for it must get it."""
+    monkeypatch.setattr(streams, "_PATIENCE_SECONDS", 0.0)
+    events = [": working\n\n", 'data: {"error": {"message": "context length exceeded"}}\n\n']
+
+    def instead(handler: Any, asked: Any) -> bool:
+        handler.stream(events, pause=0.05)
         return True
 
     server.instead = instead
-    with httpx.Client() as http, openai_client(server, http_client=http) as client:
+    with openai_client(server) as client:
         wrapped = nanobot_context.wrap(client)
-        with pytest.raises(openai.APIError, match="broke"):
+        with pytest.raises(openai.APIError, match="context length"):
             list(chat_streamed(wrapped, SHORT))
     assert len(server.asked) == 1
 
