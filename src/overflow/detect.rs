@@ -138,7 +138,8 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
         _ => None,
     };
     let limit_bytes = if kind == OverflowKind::RequestBytes { numbers::limit_bytes(&read.text) } else { None };
-    let limit_messages = if kind == OverflowKind::Messages { numbers::limit_messages(&read.text) } else { None };
+    // Without a number nothing says how many would be accepted.
+    let limit_messages = if kind == OverflowKind::Messages { Some(numbers::limit_messages(&read.text)?) } else { None };
     let used_is_prompt = used_tokens.is_some() && numbers::named_prompt(read.text.as_bytes()) == used_tokens;
     let numbers = Overflow::new(kind, limit_tokens, used_tokens);
     Some(Overflow { used_is_prompt, output_tokens, limit_bytes, limit_messages, ..numbers })

@@ -124,7 +124,12 @@ pub(super) fn states_excess(text: &str) -> bool {
 fn in_roles(text: &str) -> (Numbers, Vec<u8>) {
     let mut rest = text.as_bytes().to_vec();
     let limit = first(&LIMIT, &rest).map(|(value, range)| {
-        rest[range].fill(b' ');
+        // Wherever it stands: LiteLLM says what it was told twice.
+        let digits = rest[range].to_vec();
+        let numbers = NUMBER.find_iter(&rest).filter(|number| number.as_bytes() == digits);
+        for range in numbers.map(|number| number.range()).collect::<Vec<_>>() {
+            rest[range].fill(b' ');
+        }
         value
     });
     if let Some(sum) = SUM.captures(&rest).and_then(|found| found.get(1)).map(|digits| digits.range()) {
