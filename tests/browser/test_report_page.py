@@ -14,7 +14,7 @@ from nanobot_context import Archive, compress_messages
 from nanobot_context.guard.limits import ProviderLimits
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.host.stored_summary import mark_of
-from nanobot_context.message_texts import message_key, message_text
+from nanobot_context.message_texts import known_by, message_text
 from nanobot_context.replay import Replay, replay
 
 from .conftest import Opener
@@ -59,6 +59,12 @@ def open_message(page: Page, index: int) -> Locator:
 
 def shown_records() -> list[RequestRecord]:
     """Return records of `agent_messages(1, 2)`, whose request had a system message more."""
+    messages = agent_messages(1, 2)
+
+    def asking(count: int) -> dict[str, Any]:
+        some = messages[:count]
+        keys = tuple(map(known_by, some))
+        return {"messages": count, "roles": "".join(one["role"][0] for one in some), "keys": keys}
 
     def record(tokens_before: int, *attempts: Sent, **more: Any) -> RequestRecord:
         known: dict[str, Any] = {
@@ -71,22 +77,16 @@ def shown_records() -> list[RequestRecord]:
             "window_source": "the server said so",
             "fixed_tokens": 1_000,
             "answer_tokens": 4_000,
-            "messages": 2,
             "outcome": "answered",
-            "roles": "su",
+            **asking(2),
         }
         return RequestRecord(tokens_before=tokens_before, attempts=attempts, **known | more)
 
-    messages = agent_messages(1, 2)
     result = message_text(messages[3])
     cut = SentCut(4, "tool", "read_file", "budget", 200, 90, len(result), (0, 40))
-    behind_first = {"messages": 4, "roles": "suat", "anchor": 4}
-    behind_first["anchor_key"] = message_key(messages[3])
-    behind_last = {"messages": 6, "roles": "suatat", "anchor": 6}
-    behind_last["anchor_key"] = message_key(messages[5])
     return [
         record(3_000, Sent(3_000), prompt_tokens=3_000, cached_tokens=1_500),
-        record(3_400, Sent(3_400), prompt_tokens=3_400, cached_tokens=3_000, **behind_first),
+        record(3_400, Sent(3_400), prompt_tokens=3_400, cached_tokens=3_000, **asking(4)),
         record(
             35_015,
             Sent(35_015, refused="input", limit_tokens=16_000),
@@ -100,7 +100,7 @@ def shown_records() -> list[RequestRecord]:
             gone_from=(3,),
             gone_names=12,
             is_shortened=True,
-            **behind_last,
+            **asking(6),
         ),
         record(2_000, Sent(2_000), is_subagent=True),
     ]

@@ -6,11 +6,11 @@ the roles of all; nanobot adds messages to a request that it does not save, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context.message_texts import known_by, message_key
+from nanobot_context.message_texts import known_by
 
 if TYPE_CHECKING:
     from nanobot_context.guard.record import RequestRecord
@@ -47,63 +47,118 @@ class Places:
         return found
 
 
+# So many messages in a row may be in the session alone, or in the request alone, between others.
+_GAPS = range(1, 9)
+
+
 def places_of(
     records: Sequence[RequestRecord], messages: Sequence[Mapping[str, Any]]
 ) -> list[Places | None]:
-    """Return for each record, oldest first, where its messages are; `None` where they are not."""
-    roles = "".join(str(message.get("role"))[:1] for message in messages)
-    keys = list(map(known_by, messages))
-    known: dict[str, list[int]] = {}
-    for index, message in enumerate(messages):
-        if key := message_key(message):
-            known.setdefault(key, []).append(index)
+    """Return for each record, oldest first, where its messages are; `None` where they are not.
+
+    After `/new` an answer or a whole round may be the same as before it: a request is of this
+    session only where nothing that it had contradicts that.
+    """
+    session = _Session.of(messages)
     found: list[Places | None] = []
     newest = 0
     for record in records:
-        anchor, candidates = record.anchor, known.get(record.anchor_key, [])
-        if not record.anchor_key and not newest and "u" in roles:
-            # The first request of a session has nothing but what the user says.
-            anchor, candidates = record.messages, [roles.index("u")]
         best: Places | None = None
-        if not record.is_subagent:
-            for index in candidates:
-                if index >= newest:
-                    one = Places(_aligned(record, anchor, roles, index))
-                    if not _is_known(record, one, keys):
-                        continue
-                    # What was said twice is where more of the rest is there, too.
-                    if best is None or len(one.of) > len(best.of):
-                        best, newest_now = one, index
+        for one in () if record.is_subagent else _possible(record, session):
+            # What was said twice is where the requests before were, or later; and where more of
+            # the rest is there, too.
+            if best is None or (one.stop > newest, len(one.of)) > (
+                best.stop > newest,
+                len(best.of),
+            ):
+                best = one
         if best is not None:
-            newest = newest_now
+            newest = max(newest, best.stop - 1)
         found.append(best)
     return found
 
 
-def _is_known(record: RequestRecord, places: Places, keys: Sequence[str]) -> bool:
-    """Return whether the newest messages, three of four, are those at their places.
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """The messages of a session: their roles, their keys, and where each key is."""
 
-    After `/new`, or where another gateway went on with the session, the same was said elsewhere.
+    roles: str
+    keys: list[str]
+    known: dict[str, list[int]]
+
+    @classmethod
+    def of(cls, messages: Sequence[Mapping[str, Any]]) -> _Session:
+        keys = list(map(known_by, messages))
+        known: dict[str, list[int]] = {}
+        for index, key in enumerate(keys):
+            if key:
+                known.setdefault(key, []).append(index)
+        return cls("".join(str(message.get("role"))[:1] for message in messages), keys, known)
+
+
+def _possible(record: RequestRecord, session: _Session) -> Iterator[Places]:
+    """Yield every place that a request may have in a session."""
+    anchor, key = record.anchor, record.anchor_key
+    first = record.messages - len(record.keys) + 1
+    if key not in session.known:
+        # Also where nothing but the user has said something.
+        keyed = ((at, one) for at, one in enumerate(record.keys, first) if one in session.known)
+        anchor, key = max(keyed, default=(0, ""))
+    for index in session.known.get(key, ()):
+        of = _aligned(record, anchor, session, index)
+        if of is not None and _is_enough(record, of):
+            yield Places(of)
+
+
+def _is_enough(record: RequestRecord, of: Mapping[int, int]) -> bool:
+    """Return whether three of four messages that the request is known by are in the session.
+
+    One alone is enough where the session begins with it.
     """
     first = record.messages - len(record.keys) + 1
-    same = [
-        key == keys[places.of[at]]
-        for at, key in enumerate(record.keys, first)
-        if key and at in places.of
-    ]
-    return sum(same) * 4 >= len(same) * 3
+    keyed = [at for at, key in enumerate(record.keys, first) if key]
+    same = sum(at in of for at in keyed)
+    return same * 4 >= len(keyed) * 3 and (same != 1 or min(of.values()) == 0)
 
 
-def _aligned(record: RequestRecord, anchor: int, roles: str, index: int) -> dict[int, int]:
-    """Return places where the message at `anchor` of a request is that at `index`."""
+def _aligned(
+    record: RequestRecord, anchor: int, session: _Session, index: int
+) -> dict[int, int] | None:
+    """Return places where the message at `anchor` of a request is that at `index`.
+
+    `None` where both have something else at the same place before it.
+    """
+    roles, skipped = record.roles, record.messages - len(record.roles)
+    first = record.messages - len(record.keys) + 1
+    keys = dict(enumerate(record.keys, first))
+
+    def same(at: int, place: int) -> bool:
+        if at not in keys or not 0 <= place < len(session.roles) or at <= skipped:
+            return False
+        return roles[at - skipped - 1] == session.roles[place] and keys[at] == session.keys[place]
+
     of = {anchor: index}
-    skipped = record.messages - len(record.roles)
     for step in (-1, 1):
         at, place = anchor + step, index + step
-        while 0 <= at - 1 - skipped < len(record.roles) and 0 <= place < len(roles):
-            # What only the request has is skipped.
-            if record.roles[at - 1 - skipped] == roles[place]:
+        while at in keys and 0 <= place < len(session.roles):
+            if same(at, place):
                 of[at] = place
                 place += step
+            elif keys[at] and not any(same(at + gap * step, place) for gap in _GAPS):
+                # The request alone has nothing more here; the session alone may have.
+                gap = next((gap for gap in _GAPS if same(at, place + gap * step)), 0)
+                if not gap and step < 0:
+                    return None
+                if not gap:
+                    break  # nor does the session get all that stands at the end of a request
+                place += gap * step
+                continue
             at += step
+    # Of what is older only the roles are known: what only the request has is skipped.
+    at, place = min([anchor, *keys]) - 1, min(of.values()) - 1
+    while at > skipped and place >= 0:
+        if roles[at - skipped - 1] == session.roles[place]:
+            of[at] = place
+            place -= 1
+        at -= 1
     return of

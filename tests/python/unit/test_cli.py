@@ -42,7 +42,7 @@ from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
 from nanobot_context.json_text import position_of
-from nanobot_context.message_texts import message_key
+from nanobot_context.message_texts import known_by, message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings
@@ -1326,6 +1326,7 @@ def test_a_recorded_cut_says_why_where_the_session_has_the_message(
         roles="s" + "".join(message["role"][0] for message in messages),
         anchor=len(messages),
         anchor_key=message_key(messages[-2]),
+        keys=tuple(map(known_by, messages[-12:])),
         cuts=tuple(SentCut(at, "tool", "read_file", "budget", 1_445, 90) for at in (4, 8, 40)),
         cut_messages=3,
     )

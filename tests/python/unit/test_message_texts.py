@@ -175,19 +175,46 @@ def recorded(messages: list[Message]) -> RequestRecord:
         roles="".join(message["role"][0] for message in messages),
         anchor=anchor,
         anchor_key=message_key(messages[anchor - 1]) if anchor else "",
-        keys=tuple(map(known_by, messages)),
+        keys=tuple(map(known_by, messages[-12:])),
     )
 
 
-def test_a_request_of_before_the_session_was_cleared_is_not_in_the_session() -> None:
-    def talk(*said: str) -> list[Message]:
-        roles = ("user", "assistant")
-        return [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
+def talk(*said: str) -> list[Message]:
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": text} for n, text in enumerate(said)]
 
+
+def spans(asked: list[list[Message]], session: list[Message]) -> list[tuple[int, int] | None]:
+    """Return where requests with a system prompt and these messages are in a session."""
     system: Message = {"role": "system", "content": "You help."}
+    places = places_of([recorded([system, *messages]) for messages in asked], session)
+    return [(place.first, place.stop) if place else None for place in places]
+
+
+def test_a_request_of_before_the_session_was_cleared_is_not_in_the_session() -> None:
     old = talk("My salary is 12345", "Done.", "Send it to Bob")
     new = talk("The project is Zebra", "Fine.", "Read it.", "Done.", "Send it to Bob", "Sent.")
-    requests = [[system, *old[:1]], [system, *old], *([system, *new[:n]] for n in (1, 3, 5))]
-    places = places_of([recorded(request) for request in requests], new)
-    assert places[:2] == [None, None]
-    assert [place and (place.first, place.stop) for place in places[2:]] == [(0, 1), (0, 3), (0, 5)]
+    checkpoint = talk("Create a compact checkpoint.")
+    archived = [*old, *new[-1:], *checkpoint]
+    asked = [old[:1], old, archived, *(new[:n] for n in (1, 3, 5))]
+    assert spans(asked, new) == [None, None, None, (0, 1), (0, 3), (0, 5)]
+
+
+def test_a_request_is_in_the_session_with_what_only_one_of_them_has() -> None:
+    session = talk("One?", "1.", "/status", "Fine.", "Two?", "2.", "Three?", "3.", "Four?")
+    prompt: Message = {"role": "user", "content": "Continue."}
+    # nanobot sends no commands, and asks by itself; what is older is not in the history.
+    asked = [
+        [*session[:2], *session[4:7]],
+        [*session[4:6], prompt, *session[6:9]],
+        [*talk("Zero?", "0."), *session[:2], *session[4:9]],
+        [*talk("Zero?", "0."), *session[:1]],
+        session[4:5],
+    ]
+    assert spans(asked, session) == [(0, 7), (4, 9), (0, 9), None, None]
+    # The same things were said again and again.
+    again = talk(*["More?", "Yes."] * 20)
+    assert spans([again[:n] for n in (1, 3, 21, 39)], again) == [(0, 1), (0, 3), (0, 21), (0, 39)]
+    # Of many more messages than there are keys of.
+    long = talk(*map(str, range(99)))
+    assert spans([long, long[:51], long[20:71]], long) == [(0, 99), (0, 51), (20, 71)]
