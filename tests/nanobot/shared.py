@@ -412,7 +412,7 @@ def a_turn_whose_end_was_stored_is_not_taken_up_again(gateways: Gateways) -> Non
     # The process ends when the answer is stored, and that the turn is over is not.
     session.add_message("assistant", "answer")
     store = one._store
-    store._write_record = lambda *_: None
+    store._sessions.write_record = lambda *_: None
     one.save(session)
     again = gateways.start("one").get_or_create(KEY)
     assert said(again) == ["question", "theirs", "answer"]

@@ -37,6 +37,7 @@ SPEAKING = (
         "host/detect.py",
     ),
     *("patches", "plugins/meanwhile.py", "plugins/opened_store.py", "plugins/session_store.py"),
+    *("plugins/outage.py", "plugins/stored_sessions.py"),
     *("plugins/summaries.py", "sessions/nanobot_files.py"),
 )
 # Nobody reads these: names of styles and parts, patterns, commands, code, what the model reads.
