@@ -13,6 +13,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from nanobot_context.guard import log
 from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.line_file import LineFile
+from nanobot_context.guard.record import RequestRecord
+from nanobot_context.guard.record_file import alike, surer, surest_in
 from nanobot_context.guard.state_file import COUNTERS, read_state, state_file, update_state
 
 _SAVE_SECONDS = 3.0
@@ -94,6 +97,7 @@ class Counters:
     _since: str | None
     _new: dict[str, int]
     _ended: list[Ended]
+    _surest: dict[tuple[str, bool], RequestRecord] | None
     _timer: threading.Timer | None
 
     def __init__(self, file: Path | None = None, requests: LineFile | None = None) -> None:
@@ -102,6 +106,7 @@ class Counters:
         self._lock = ThreadLock()
         self._saving = ThreadLock()
         self._has_failed = False
+        self._surest = None
         self.begin_in_child()
         begin_in_children(self)
         if file is not None or requests is not None:
@@ -143,14 +148,23 @@ class Counters:
         """Count and record the requests that have ended. The lock for saving must be held."""
         with self._lock:
             ended, self._ended = self._ended, []
+        if ended and self._surest is None:
+            self._surest = surest_in(self.requests) if self.requests else {}
         for one in ended:
-            record = fused("record a request", one.record, None)
+            record = fused("record a request", partial(self._record, one), None)
             with self._lock:
                 self._count(record.numbers if record else {"requests": 1})
             # Without nanobot's folder there is no nanobot that the file is of.
             file = self.requests
             if record is not None and file is not None and file.path.parent.parent.is_dir():
                 file.write(record.to_dict())
+
+    def _record(self, ended: Ended) -> RequestRecord:
+        assert self._surest is not None
+        surest = self._surest.get((ended.place, ended.trace.is_subagent))
+        record = ended.record(surest)
+        self._surest[alike(record)] = surer(surest or record, record)
+        return record
 
     def total(self) -> Counts:
         """Return what all processes have counted, as far as they have saved it. Reads the file."""

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import count_tokens
+from nanobot_context.guard.ratios import RATIOS
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.guard.trace import Trace
 from nanobot_context.history import function_of, system_messages
 from nanobot_context.message_texts import holds_media, known_by, message_key, message_text
 
 if TYPE_CHECKING:
-    from nanobot_context._core import Lost
+    from nanobot_context._core import Lost, Overflow
     from nanobot_context.guard.windows import Window
     from nanobot_context.types import Message
 
@@ -27,6 +28,8 @@ _TOOLS_KEPT = 5
 _ROLES_KEPT = 2_000
 _KEYS_KEPT = 12
 _LEFT_OUT_CHARS = 2_000
+# A conversation that is less of a request than this says nothing of how it is counted.
+_LEAST_REST = 0.1
 
 # Keys as providers hand them out, and what looks like one: long, of small and large letters and of
 # digits.
@@ -34,6 +37,25 @@ _KEY = re.compile(
     r"\b(?:sk-|gh[oprsu]_|github_pat_|glpat-|xox[a-z]-|AKIA|ASIA|AIza|eyJ|hf_|npm_|pypi-)[\w-]{8,}"
     r"|\b(?=\w*[a-z])(?=\w*[A-Z])(?=\w*\d)\w{16,}"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """What our counts of a request are at its provider.
+
+    Attributes:
+        ratio: Its tokens for one of ours, of all but what is in every request.
+        ours: Our count of what is in every request.
+        fixed: The provider's; `None` where nothing was counted.
+    """
+
+    ratio: float
+    ours: int = 0
+    fixed: int | None = None
+
+    def theirs(self, count: int) -> int:
+        """Return what the provider counts where we count so many tokens of a request."""
+        return (self.fixed or 0) + round((count - self.ours) * self.ratio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +88,37 @@ class Ended:
     def _count(self, messages: list[Message]) -> int:
         return count_tokens(messages, self.model, tools=self.tools)
 
-    def record(self) -> RequestRecord:
-        """Return the record."""
+    def record(self, surest: RequestRecord | None = None) -> RequestRecord:
+        """Return the record.
+
+        `surest` is that of a request to the same place which tells best how large what is in every
+        request is.
+        """
         trace, tries = self.trace, self.trace.tries
         prompt, cached, completion = trace.usage
-        attempts, factor = self._attempts(prompt)
+        fixed_bytes, all_bytes = self._bytes()
+        known = None
+        if surest is not None and surest.prompt_tokens is not None and surest.fixed_bytes:
+            known = surest.fixed_tokens * fixed_bytes / surest.fixed_bytes
+        attempts, scale = self._attempts(prompt, known)
         sent_whole = [one.tokens for one, is_so in zip(attempts, self.whole, strict=True) if is_so]
-        before = sent_whole[0] if sent_whole else round(self._count(self.messages) * factor)
+        before = sent_whole[0] if sent_whole else scale.theirs(self._count(self.messages))
         cuts: list[SentCut] = []
         lost: list[tuple[int, Lost]] = []
         if not self.is_whole:
             sent = tries[-1].messages
             cuts, lost = trace.cuts(self.messages, sent)
-            cuts = cuts or self._changed(sent)
-            # Parts are to add up to what they are parts of.
-            shares = (
-                before / max(self._count(self.messages), 1),
-                attempts[-1].tokens / max(self._count(sent), 1),
-            )
-            cuts = [_in_theirs(cut, *shares) for cut in cuts]
+            cuts = [_in_theirs(cut, scale.ratio) for cut in cuts or self._changed(sent)]
         left_out = [cut.index for cut in cuts if not cut.tokens_after and cut.reason != "joined"]
         most = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
-        fixed, fixed_bytes, tools = self._fixed(before)
+        fixed = scale.fixed
+        if fixed is None:
+            # By bytes: to count would load a vocabulary. As in another one, of which it is more.
+            media = [one for one in self.messages if holds_media(one)]
+            texts = max(before - count_tokens(media, self.model), 0) if media else before
+            fixed = round(texts * fixed_bytes / max(all_bytes, 1))
+            if surest and known and fixed * surest.tokens_before < surest.fixed_tokens * before:
+                fixed = min(round(known), texts)
         anchor = next((place for place in range(len(self.messages), 0, -1) if self._key(place)), 0)
         return RequestRecord(
             at=trace.at,
@@ -117,7 +148,7 @@ class Ended:
             anchor=anchor,
             anchor_key=self._key(anchor) if anchor else "",
             keys=tuple(map(known_by, self.messages[-_KEYS_KEPT:])),
-            tools=tools,
+            tools=self._largest_tools(fixed / max(fixed_bytes, 1)),
             fixed_bytes=fixed_bytes,
         )
 
@@ -139,52 +170,63 @@ class Ended:
     def _key(self, place: int) -> str:
         return message_key(self.messages[place - 1])
 
-    def _attempts(self, prompt_tokens: int | None) -> tuple[list[Sent], float]:
-        """Return the attempts, and what one of our tokens is at the provider."""
-        tries, factor = self.trace.tries, self.ratio
+    def _attempts(self, prompt: int | None, known: float | None) -> tuple[list[Sent], _Scale]:
+        """Return the attempts, and what our counts of this request are at the provider."""
+        tries = self.trace.tries
         # An answer that stands may be to a prompt that was cut in silence.
-        read_tokens = prompt_tokens if tries and tries[-1].overflow is None else None
+        read_tokens = prompt if tries and tries[-1].overflow is None else None
         if self.is_whole and read_tokens is not None and len(tries) == 1:
-            return [Sent(read_tokens, tries[0].max_tokens)], factor
+            return [Sent(read_tokens, tries[0].max_tokens)], _Scale(self.ratio)
+        stated = [_stated(one.overflow) if one.overflow else read_tokens for one in tries]
         counts = [self._count(one.messages) for one in tries]
-        if read_tokens is not None and counts[-1]:
-            factor = read_tokens / counts[-1]
-        attempts = []
-        for one, count in zip(tries, counts, strict=True):
-            overflow = one.overflow
-            # A provider that cut a prompt in silence has not said how large it was.
-            stated = prompt_tokens
-            if overflow is not None:
-                stated = None if overflow.kind == "silent" else overflow.used_tokens
-            attempts.append(
-                Sent(
-                    stated or round(count * factor),
-                    one.max_tokens,
-                    overflow.kind if overflow else None,
-                    overflow.limit_tokens if overflow else None,
-                )
+        said = [pair for pair in zip(stated, counts, strict=True) if pair[0] and pair[1]]
+        scale = self._scale(*(said[-1] if said else (None, 0)), known)
+        attempts = [
+            Sent(
+                tokens or scale.theirs(count),
+                one.max_tokens,
+                one.overflow.kind if one.overflow else None,
+                one.overflow.limit_tokens if one.overflow else None,
             )
-        return attempts, factor
+            for one, tokens, count in zip(tries, stated, counts, strict=True)
+        ]
+        return attempts, scale
 
-    def _fixed(self, tokens: int) -> tuple[int, int, tuple[tuple[str, int], ...]]:
-        """Return the share of system messages and tool schemas in a request of `tokens`.
+    def _scale(self, tokens: int | None, count: int, known: float | None) -> _Scale:
+        """Return what our counts are at the provider, to which `count` of them were `tokens`.
 
-        By bytes: to count them would load a vocabulary. With it the bytes, and the largest tools.
+        What is in every request may be counted in another way, as tool schemas are, and is a large
+        part of what was sent and none of what was cut: where it is `known`, the rest is apart.
         """
-        media = [one for one in self.messages if holds_media(one)]
+        ours = count_tokens(system_messages(self.messages), self.model, tools=self.tools)
+        all_of_it = tokens / count if tokens else self.ratio
+        if known is None:
+            return _Scale(all_of_it, ours, round(ours * all_of_it))
+        rest = count - ours
+        ratio = (tokens - known) / rest if tokens and rest > count * _LEAST_REST else all_of_it
+        if not RATIOS[0] <= ratio <= RATIOS[1]:
+            return _Scale(all_of_it, ours, round(ours * all_of_it))
+        return _Scale(ratio, ours, round(known))
+
+    def _bytes(self) -> tuple[int, int]:
+        """Return how long system messages and tool schemas are, and all texts of the request."""
         texts = [one for one in self.messages if not holds_media(one)]
-        tools = [(_tool_name(tool), _bytes(json.dumps(tool))) for tool in self.tools or ()]
-        schemas = sum(size for _, size in tools)
+        schemas = sum(_bytes(json.dumps(tool)) for tool in self.tools or ())
         fixed, whole = (
             schemas + sum(_bytes(message_text(one)) for one in some)
             for some in (system_messages(texts), texts)
         )
-        if media:
-            tokens = max(tokens - count_tokens(media, self.model), 0)
-        per_byte = tokens / max(whole, 1)
+        return fixed, whole
+
+    def _largest_tools(self, per_byte: float) -> tuple[tuple[str, int], ...]:
+        tools = [(_tool_name(tool), _bytes(json.dumps(tool))) for tool in self.tools or ()]
         largest = sorted(tools, key=lambda one: -one[1])[:_TOOLS_KEPT]
-        shares = tuple((name, round(size * per_byte)) for name, size in largest)
-        return round(fixed * per_byte), fixed, shares
+        return tuple((name, round(size * per_byte)) for name, size in largest)
+
+
+def _stated(overflow: Overflow) -> int | None:
+    """Return what a refusal says of a prompt; one that was cut in silence is of unknown size."""
+    return None if overflow.kind == "silent" else overflow.used_tokens
 
 
 def _ranges(positions: Iterable[int]) -> str:
@@ -211,12 +253,10 @@ def _tool_name(tool: Mapping[str, Any]) -> str:
     return str(function_of(tool).get("name"))
 
 
-def _in_theirs(cut: SentCut, before: float, after: float) -> SentCut:
+def _in_theirs(cut: SentCut, ratio: float) -> SentCut:
     """Return a cut whose tokens are the provider's."""
-    # Texts differ in what the provider counts for them; what is left is never more than all of it.
-    left = round(cut.tokens_after * min(before, after))
     return replace(
         cut,
-        tokens_before=round(cut.tokens_before * before),
-        tokens_after=max(left, int(cut.tokens_after > 0)),
+        tokens_before=round(cut.tokens_before * ratio),
+        tokens_after=max(round(cut.tokens_after * ratio), int(cut.tokens_after > 0)),
     )

@@ -7,7 +7,7 @@ beside it, which only its owner may read, and which does not grow beyond about 2
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,27 +48,47 @@ def is_record(path: Path) -> bool:
 def records_in(file: LineFile, session: str | None = None) -> list[RequestRecord]:
     """Return the requests in a file, oldest first; with `session` those of one session.
 
-    What is in every request has one number as long as it is the same: at one place each byte of it
-    is as many tokens as in the request of which it was the largest part, of those whose tokens were
-    reported where there are any.
+    What is in every request has one number as long as it is the same: of those alike each byte of
+    it is as many tokens as in the request of which it was the largest part, of those whose tokens
+    were reported where there are any.
     """
-    found = []
-    for given in _objects(file):
-        try:
-            found.append(RequestRecord.from_dict(given))
-        except (KeyError, TypeError):
-            continue  # of another version
-    found.sort(key=lambda record: record.at)
-    surest: dict[str, RequestRecord] = {}
-    for record in found:
-        known = surest.setdefault(record.place, record)
-        if _sureness(record) > _sureness(known):
-            surest[record.place] = record
+    found = sorted(_all_in(file), key=lambda record: record.at)
+    surest = _surest_of(found)
     return [
-        _steady(record, surest[record.place])
+        _steady(record, surest[alike(record)])
         for record in found
         if session is None or record.session == session
     ]
+
+
+def _all_in(file: LineFile) -> Iterator[RequestRecord]:
+    for given in _objects(file):
+        try:
+            yield RequestRecord.from_dict(given)
+        except (KeyError, TypeError):
+            continue  # of another version
+
+
+def alike(record: RequestRecord) -> tuple[str, bool]:
+    """Return what requests have in common in which much is the same: a subagent has fewer tools."""
+    return record.place, record.is_subagent
+
+
+def surest_in(file: LineFile) -> dict[tuple[str, bool], RequestRecord]:
+    """Return of those alike the request that tells best how large what all of them have is."""
+    return _surest_of(_all_in(file))
+
+
+def _surest_of(records: Iterable[RequestRecord]) -> dict[tuple[str, bool], RequestRecord]:
+    surest: dict[tuple[str, bool], RequestRecord] = {}
+    for record in records:
+        surest[alike(record)] = surer(surest.get(alike(record), record), record)
+    return surest
+
+
+def surer(one: RequestRecord, other: RequestRecord) -> RequestRecord:
+    """Return which of two requests tells better how large what is in every request is."""
+    return other if _sureness(other) > _sureness(one) else one
 
 
 def _sureness(record: RequestRecord) -> tuple[bool, bool, float]:

@@ -95,6 +95,50 @@ def test_all_tokens_of_a_record_are_the_providers(
     assert counts.tokens_saved == record.tokens_before - record.tokens_after
 
 
+def test_what_was_cut_is_counted_as_the_provider_counts_the_rest(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    system = {"role": "system", "content": "You help with whatever is asked. " * 200}
+    fixed = count_tokens([system], "gpt-4o")
+
+    def theirs(messages: list[Any]) -> int:
+        # Twice as many of what is in each request, as of tool schemas in JSON, and less of text.
+        return 2 * fixed + round((count_tokens(messages, "gpt-4o") - fixed) * 0.75)
+
+    class Counting(Script):
+        def next(self, messages: list[Any], max_tokens: int) -> LLMResponse:
+            self.sent.append(messages)
+            return answer(theirs(messages))
+
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    said += conversation(20, 600)[1:]
+    asked = [[system, *said[:count]] for count in (1, 5, 43)]
+    for messages in asked:
+        # Each is of a process of its own.
+        install(classes, context_window_override=9_000)
+        call(make_provider(classes, Counting()), messages=messages)
+        installer.uninstall()
+    records = recorded(tmp_path)
+    assert [record.is_shortened for record in records] == [False, False, True]
+    for record, messages in zip(records, asked, strict=True):
+        assert record.tokens_before == pytest.approx(theirs(messages), rel=0.02)
+        assert record.fixed_tokens == pytest.approx(2 * fixed, rel=0.02)
+    cut = records[-1].cuts[0]
+    each = count_tokens([asked[-1][cut.index - 1]], "gpt-4o")
+    assert cut.tokens_before == pytest.approx(each * 0.75, rel=0.05)
+
+
+def test_a_subagent_has_its_own_number_of_what_is_in_each_request(tmp_path: Path) -> None:
+    def record(is_subagent: bool, fixed: int, size: int, before: int) -> dict[str, Any]:
+        known = ("m", "m at host", 9_000, "x", fixed, 2, 3, before, (), "answered", before)
+        return RequestRecord("2026-01-01", "cli:a", is_subagent, *known, fixed_bytes=size).to_dict()
+
+    file = record_file(tmp_path / "config.json")
+    for line in (record(False, 7_990, 32_000, 8_000), record(True, 4_900, 16_000, 5_000)):
+        file.write(line)
+    assert [one.fixed_tokens for one in read_records(tmp_path / "config.json")] == [7_990, 4_900]
+
+
 def test_what_is_in_each_request_has_one_number(
     tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:
