@@ -1,6 +1,6 @@
 """Conversations of Anthropic's and of OpenAI's Responses, made to fit: what a server insists on.
 
-Left out: servers' own tools, whose items come in pairs that only that server knows.
+Left out: servers' own tools of Anthropic, whose blocks stand beside each other in one message.
 """
 
 from __future__ import annotations
@@ -177,14 +177,18 @@ def response_bodies(draw: st.DrawFn) -> Json:
                 sealed = {"encrypted_content": f"e{number}", "summary": []}
                 items.append({"type": "reasoning", "id": f"rs{number}", **sealed})
             calls = [f"c{number}.{at}" for at in range(draw(st.integers(1, 3)))]
-            for call in calls:
+            kinds = {call: draw(st.sampled_from(["function", "shell"])) for call in calls}
+            for call, kind in kinds.items():
                 given = json.dumps({"path": f"/var/{number}", "text": draw(texts)})
-                ids = {"id": f"fc{call}", "call_id": call}
-                items.append({"type": "function_call", **ids, "name": "f", "arguments": given})
-            for call in calls:
-                items.append(
-                    {"type": "function_call_output", "call_id": call, "output": draw(texts)}
-                )
+                said: Json = {"name": "f", "arguments": given}
+                if kind == "shell":
+                    said = {"action": {"commands": [given]}}
+                items.append({"type": f"{kind}_call", "id": f"fc{call}", "call_id": call, **said})
+            for call, kind in kinds.items():
+                output: Any = draw(texts)
+                if kind == "shell":
+                    output = [{"stdout": output, "stderr": "", "outcome": {"type": "timeout"}}]
+                items.append({"type": f"{kind}_call_output", "call_id": call, "output": output})
         items.append({"type": "reasoning", "id": f"ra{number}", "summary": []})
         part = {"type": "output_text", "text": draw(texts), "annotations": []}
         items.append(
@@ -203,15 +207,16 @@ def test_items_of_responses_stay_as_its_server_wants_them(body: Json, window_tok
     assert json.dumps(body) == before
     assert sent["instructions"] is body["instructions"]
     items = sent["input"]
-    calls = [item["call_id"] for item in items if item.get("type") == "function_call"]
-    outputs = [item["call_id"] for item in items if item.get("type") == "function_call_output"]
-    assert calls == outputs
+    names = [(str(item.get("type")), item.get("call_id")) for item in items]
+    calls = [name for name in names if name[0].endswith("_call")]
+    outputs = [name for name in names if name[0].endswith("_output")]
+    assert [(f"{kind}_output", call) for kind, call in calls] == outputs
     for at, item in enumerate(items):
         if item.get("type") == "reasoning":
             # What it led to stands behind it.
             assert item in body["input"]
             following = items[at + 1]
-            assert following["type"] == "function_call" or following["role"] == "assistant"
+            assert following["type"].endswith("_call") or following["role"] == "assistant"
         elif "id" in item:
             # An id ties an item to the thoughts before it.
             original = body["input"].index(item)

@@ -79,6 +79,8 @@ def test_what_the_provider_ran_itself_goes_with_an_id_only_behind_its_thoughts(
     ]
     if "call_id" in hosted:
         given.insert(3, {"type": "local_shell_call_output", "call_id": "k", "output": "it is so"})
+        # Directly behind its thoughts it would be of one message with them.
+        given.insert(2, {"type": "web_search_call", "id": "ws_1", "status": "completed"})
     form = form_of("/responses", {"model": "gpt-5", "input": given})
     assert form is not None
     # The thoughts are a message of their own.

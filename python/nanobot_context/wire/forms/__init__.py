@@ -17,8 +17,9 @@ _KEPT_BY_SERVER = ("previous_response_id", "conversation", "prompt")
 # What the address of a provider ends with is not a part of it.
 _PATHS = ("/chat/completions", "/responses", "/messages")
 _CHAT_ROLES = ("tool", "function")
-_ITEMS = ("reasoning", "item_reference")
-_ITEM_ENDS = ("_call", "_output")
+# Types of items that are no messages, by how they begin and end.
+_ITEM_STARTS = ("reasoning", "compaction", "item_reference")
+_ITEM_ENDS = ("_call", "_output", "_request", "_response", "_list_tools")
 
 
 def form_of(path: str, body: Any) -> Form | None:
@@ -46,7 +47,7 @@ def form_of_messages(messages: list[Json], body: Json | None = None) -> Form | N
     if any(one.get("role") in _CHAT_ROLES or "tool_calls" in one for one in messages):
         return None
     kinds = {str(one.get("type")) for one in messages if "role" not in one}
-    if kinds and not any(kind in _ITEMS or kind.endswith(_ITEM_ENDS) for kind in kinds):
+    if kinds and not any(k.startswith(_ITEM_STARTS) or k.endswith(_ITEM_ENDS) for k in kinds):
         return None
     if kinds or "input" in body:
         return Responses({**body, "input": messages})

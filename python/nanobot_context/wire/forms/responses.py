@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.types import Message
+from nanobot_context.wire.forms import pairs
 from nanobot_context.wire.forms.form import PART, Form, Json
 
 _CALLS = ("function_call", "custom_tool_call")
@@ -29,23 +30,55 @@ class Responses(Form):
         messages: list[Message] = []
         if isinstance(self.body.get("instructions"), str):
             messages.append({"role": "system", "content": self.body["instructions"]})
-        number = 0
-        for part in _turns(items):
+        number, self._paired = 0, pairs.paired(items)
+        for part in _turns(items, self._paired):
             self._parts[number] = part
-            read = from_response_items(part)
+            read = self._from_pairs(number, part) or from_response_items(part)
             if not read:
                 # Of a kind that has no form as a message: it counts, and stays where it is.
                 read = [{"role": "assistant", "content": json.dumps(part, ensure_ascii=False)}]
             thoughts = [item for item in part if item.get("type") == "reasoning"]
-            if thoughts and read[0].get("role") == "assistant":
+            is_own = read[0].get("role") == "assistant" and not self._calls_in(number, part)
+            if thoughts and is_own:
                 read[0]["reasoning_details"] = thoughts
             messages += [{**message, PART: number} for message in read]
             number += len(part)
         self._known = {id(message) for message in messages}
         return messages
 
+    def _from_pairs(self, number: int, part: list[Json]) -> list[Message]:
+        """Return a turn with calls by their form, or the result of one, as a message."""
+        if number in self._paired and pairs.answers(part[0]) is not None:
+            return [pairs.as_result(part[0])]
+        calls = self._calls_in(number, part)
+        if not calls:
+            return []
+        read = from_response_items([item for item in part if id(item) not in calls])
+        message: Message = read[0] if read else {"role": "assistant", "content": None}
+        others = iter(message.get("tool_calls", ()))
+        # Calls are not written without the thoughts that led to them.
+        parts = [pairs.whole(item) for item in part if item.get("type") == "reasoning"]
+        content, made = message["content"], []
+        for item in part:
+            if id(item) in calls:
+                call, rest = pairs.as_call(item)
+                parts += rest
+                made.append(call)
+            elif item.get("type") in _CALLS:
+                made.append(next(others))
+        if parts:
+            said = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            message["content"] = [*(said or ()), *parts]
+        return [{**message, "tool_calls": made}]
+
+    def _calls_in(self, number: int, part: list[Json]) -> set[int]:
+        """Return the calls of a turn that are such by their form."""
+        places = enumerate(part, number)
+        return {id(item) for at, item in places if at in self._paired and pairs.asks(item)}
+
     def written(self, messages: list[Message]) -> list[Json]:
         items: list[Json] = []
+        said: set[str] = set()
         for message in messages:
             number = message.get(PART)
             if id(message) in self._known:
@@ -53,9 +86,20 @@ class Responses(Form):
                 continue
             edited = {key: value for key, value in message.items() if key != PART}
             before = self._parts[number] if number is not None else []
+            if number is not None and (calls := self._calls_in(number, before)):
+                items += _turn_items(edited, before, calls)
+                continue
+            if number in self._paired:
+                result = pairs.resulted(before[0], edited)
+                if result is None:
+                    said.add(edited["tool_call_id"])
+                    result = pairs.as_text(before[0], edited.get("content"))
+                items.append(result)
+                continue
             if edited.get("role") == "assistant" and edited.get("reasoning_details"):
                 items += [item for item in before if item.get("type") == "reasoning"]
             items += _items(edited, before)
+        items = [pairs.as_text(item) if pairs.asks(item) in said else item for item in items]
         given = [item for part in self._parts.values() for item in part]
         loose = _loose_thoughts(items) - _loose_thoughts(given)
         return _with_thoughts([item for item in items if id(item) not in loose], given)
@@ -70,13 +114,19 @@ class Responses(Form):
         return True
 
 
-def _turns(items: list[Json]) -> Iterable[list[Json]]:
-    """Yield items that make one message: a model's thoughts, what it said, and its calls."""
+def _turns(items: list[Json], paired: set[int]) -> Iterable[list[Json]]:
+    """Yield items that make one message: a model's thoughts, what it said, and its calls.
+
+    Args:
+        items: The items.
+        paired: The places of calls by their form, and of their results.
+    """
     turn: list[Json] = []
-    for item in items:
+    for place, item in enumerate(items):
         kind = item.get("type") or ("message" if "role" in item else None)
         is_said = kind == "message" and item.get("role") == "assistant"
-        if kind == "reasoning" or is_said or kind in _CALLS:
+        is_call = kind in _CALLS or (place in paired and pairs.asks(item) is not None)
+        if kind == "reasoning" or is_said or is_call:
             last = (turn[-1].get("type") or "message") if turn else None
             begins = last is not None and (
                 (kind == "reasoning" and last != "reasoning")
@@ -93,6 +143,28 @@ def _turns(items: list[Json]) -> Iterable[list[Json]]:
         yield [item]
     if turn:
         yield turn
+
+
+def _turn_items(message: Message, before: list[Json], own: set[int]) -> list[Json]:
+    """Return a message that was shortened as items, with calls that are such by their form."""
+    items = [item for item in before if item.get("type") == "reasoning"]
+    known = [item for item in before if id(item) in own]
+    content = message.get("content")
+    if isinstance(content, list):
+        content = [part for part in content if part.get("type") != "thinking"]
+    chat = {call.get("call_id") for call in before if call.get("type") in _CALLS}
+    calls = message.get("tool_calls") or ()
+    rest = {**message, "content": content, "tool_calls": [c for c in calls if c["id"] in chat]}
+    written = _items(rest, before)
+    items += [item for item in written if item.get("type") not in _CALLS]
+    for call in calls:
+        if call["id"] in chat:
+            items += [item for item in written if item.get("call_id") == call["id"]]
+            continue
+        item = next((one for one in known if pairs.asks(one) == call["id"]), known[0])
+        known.remove(item)
+        items.append(pairs.called(item, call["id"]))
+    return items
 
 
 def _items(message: Message, before: list[Json]) -> list[Json]:

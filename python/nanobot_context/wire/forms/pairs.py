@@ -1,0 +1,164 @@
+"""Items of Responses that are a call and its result by their form, whatever tool they are of.
+
+A `shell_call` and its `shell_call_output`, an `mcp_approval_request` and its response, and all that
+name each other in the same way: the server refuses one without the other. A call stays as it is,
+for nobody here knows what may be left out of it; of a result the texts can be shortened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from nanobot_context.types import Message
+from nanobot_context.wire.forms.form import Json
+
+# These have messages of their own.
+_CHAT = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+_NAMES = ("type", "id", "call_id", "approval_request_id", "status")
+# Characters of what a call says in its arguments: nothing is cut of so little.
+_MAX_SAID_CHARS = 200
+# Characters of the shortest text that can be shortened.
+_LEAST_TEXT_CHARS = 200
+
+Path = tuple[Any, ...]
+
+
+def asks(item: Json) -> str | None:
+    """Return the name that the result of a call goes by; `None` for what is no call."""
+    kind = str(item.get("type"))
+    if kind in _CHAT or kind.endswith("_output"):
+        return None
+    name = item.get("id" if kind.endswith("_request") else "call_id")
+    return name if isinstance(name, str) else None
+
+
+def answers(item: Json) -> str | None:
+    """Return the name of the call that an item answers; `None` for what is no result."""
+    kind = str(item.get("type"))
+    if kind in _CHAT or not kind.endswith(("_output", "_response")):
+        return None
+    name = item.get("call_id", item.get("approval_request_id"))
+    return name if isinstance(name, str) else None
+
+
+def paired(items: list[Json]) -> set[int]:
+    """Return the places of calls that have a result behind them, and of these results."""
+    found: set[int] = set()
+    waiting: dict[str, int] = {}
+    for place, item in enumerate(items):
+        name = asks(item)
+        if name is not None:
+            waiting[name] = place
+        name = answers(item)
+        if name in waiting:
+            found |= {waiting.pop(name), place}
+    return found
+
+
+def as_call(item: Json) -> tuple[Json, list[Json]]:
+    """Return an item as a call of a message, and as parts what does not stand in the call."""
+    said: Json = {}
+    for name, value in item.items():
+        if name not in _NAMES:
+            said.update(value if isinstance(value, dict) else {name: value})
+    short: Json = {}
+    for name, value in said.items():
+        if len(_json({**short, name: value})) <= _MAX_SAID_CHARS:
+            short[name] = value
+    long = {name: value for name, value in said.items() if name not in short}
+    kind = str(item["type"]).removesuffix("_call").removesuffix("_request")
+    function = {"name": kind, "arguments": _json(short)}
+    call = {"id": asks(item), "type": "function", "function": function}
+    return call, [whole(long)] if long else []
+
+
+def as_result(item: Json) -> Message:
+    """Return an item as the result of a call."""
+    said = _said(item)
+    content: Any = said["output"] if list(said) == ["output"] else None
+    if not isinstance(content, str):
+        leaves = dict(_leaves(said))
+        content = [*leaves.values(), whole(_with(said, dict.fromkeys(leaves, "")))]
+    return {"role": "tool", "tool_call_id": answers(item), "content": content}
+
+
+def called(item: Json, name: Any) -> Json:
+    """Return a call, or a result, by the name that it has now."""
+    if name in (asks(item), answers(item)):
+        return item
+    key = "id" if str(item["type"]).endswith("_request") else "call_id"
+    return {**item, key if key in item else "approval_request_id": name}
+
+
+def resulted(item: Json, message: Message) -> Json | None:
+    """Return a result with what `message` says; `None` where the item has no place for that."""
+    item = called(item, message.get("tool_call_id"))
+    now: Any = message.get("content")
+    was = as_result(item)["content"]
+    if now == was:
+        return item
+    if isinstance(was, str):
+        return {**item, "output": now if isinstance(now, str) else _texts(now)}
+    said = _said(item)
+    leaves = list(_leaves(said))
+    if isinstance(now, str):
+        now = [{"type": "text", "text": now}, *([{"type": "text", "text": ""}] * len(leaves))]
+    changed: dict[Path, str] = {}
+    for (path, before), part in zip(leaves, now, strict=False):
+        if part == before:
+            continue
+        if before["type"] != "text" or not isinstance(part.get("text"), str):
+            return None
+        changed[path] = part["text"]
+    return {**item, **_with(said, changed)} if changed else None
+
+
+def as_text(item: Json, content: Any = None) -> Json:
+    """Return an item as something that the model said, for where it cannot be what it was."""
+    if content is None:
+        content = _json({key: one for key, one in item.items() if key not in ("id", "call_id")})
+    text = content if isinstance(content, str) else _texts(content)
+    return {"role": "assistant", "content": text}
+
+
+def whole(said: Any) -> Json:
+    """Return a part that counts, and of which nothing is cut: as thoughts that are signed."""
+    return {"type": "thinking", "thinking": said}
+
+
+def _said(item: Json) -> Json:
+    return {name: value for name, value in item.items() if name not in _NAMES}
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """Yield what can be cut of a value, as parts, with where it stands: texts and images."""
+    if isinstance(value, dict | list):
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _leaves(inner, (*path, name))
+    elif isinstance(value, str):
+        if path[-1] == "image_url":
+            yield path, {"type": "image_url", "image_url": {"url": value}}
+        elif len(value) >= _LEAST_TEXT_CHARS and (not value.isascii() or len(value.split()) > 1):
+            yield path, {"type": "text", "text": value}
+
+
+def _with(value: Any, changed: dict[Path, str], path: Path = ()) -> Any:
+    """Return a value with other strings at some places."""
+    if path in changed:
+        return changed[path]
+    if isinstance(value, dict):
+        return {name: _with(inner, changed, (*path, name)) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with(inner, changed, (*path, at)) for at, inner in enumerate(value)]
+    return value
+
+
+def _texts(parts: Any) -> str:
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts or ())
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
