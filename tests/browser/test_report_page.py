@@ -699,10 +699,14 @@ def test_a_session_with_records_shows_what_was_sent(open_page: Opener, tmp_path:
 
     # A subagent's messages are not in the session.
     expect(page.locator("#none")).to_have_text("What this request had is not in the session.")
+    # Nobody reported how large it is.
+    assert "sent about 2,000" in readout(page)
+    assert "the largest request 6.9K, 35K uncompressed" in figures
     page.keyboard.press("Shift+ArrowLeft")
     assert "request 3 of 4" in readout(page)
     sentence = "Refused at 35,015 tokens: the server takes 16,000."
     assert f"{sentence}\nSent again with 6,897 tokens." in readout(page)
+    assert "before about 35,015\nsent 6,897" in readout(page)
     mark = page.locator("#sent .mark.refused")
     expect(mark).to_have_accessible_name(f"Request 3: {sentence}")
     expect(page.locator("#count")).to_have_text("5 messages")

@@ -110,8 +110,8 @@ def print_records(
         rows = [
             [
                 record.at[:19].replace("T", " "),
-                f"{record.tokens_before:,}",
-                f"{record.tokens_after:,}",
+                _about(record.tokens_before, record.is_before_reported),
+                _about(record.tokens_after, record.is_reported),
                 f"{record.cut_messages:,}" if record.cut_messages else "",
                 f"{record.window_tokens:,}",
                 _happened(record),
@@ -148,15 +148,22 @@ def print_records(
         output.line()
     labelled("recorded", f"{number_of(len(records), 'request')}; {conversation.name}")
     labelled("window", f"{last.window_tokens:,} tokens; {last.window_source}")
+    before = _about(last.tokens_before, last.is_before_reported)
+    after = _about(last.tokens_after, last.is_reported)
     labelled(
         "newest request",
-        f"{last.tokens_before:,} → {last.tokens_after:,} tokens; {last.cut_messages:,} of "
+        f"{before} → {after} tokens; {last.cut_messages:,} of "
         f"{number_of(last.messages, 'message')} cut",
     )
     if last.gone:
         more = shown(f" and {last.gone_names - len(last.gone):,} more")
         names = ", ".join(map(output.one_line, last.gone))
         labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
+
+
+def _about(tokens: int, is_reported: bool) -> str:
+    """Return a number of tokens, marked where nobody has reported it."""
+    return f"{tokens:,}" if is_reported else shown(f"about {tokens:,}")
 
 
 def _why_recorded(

@@ -61,8 +61,9 @@ class SentCut:
 class RequestRecord:
     """One request of nanobot's.
 
-    Every number of tokens is in the provider's, also a part of what it reports; where it reports
-    none, as this package counts, times what the provider is known to count for one of these.
+    Every number of tokens is in the provider's. Parts of what it reports, and what was cut, are as
+    this package counts, times what the provider counted for one of these in what was sent; where it
+    reports nothing, times what it is known to count.
 
     Attributes:
         at: When it began, in UTC, ISO 8601.
@@ -157,6 +158,17 @@ class RequestRecord:
     def tokens_after(self) -> int:
         """Tokens of what was sent last; 0 where nothing was."""
         return self.attempts[-1].tokens if self.attempts else 0
+
+    @property
+    def is_reported(self) -> bool:
+        """Whether the provider has said how large what was sent last is; else it is an estimate."""
+        is_taken = bool(self.attempts) and self.attempts[-1].refused is None
+        return self.prompt_tokens is not None and is_taken
+
+    @property
+    def is_before_reported(self) -> bool:
+        """The same of nanobot's request, of which what was cut was never counted."""
+        return self.is_reported and not self.is_shortened
 
     @property
     def refusals(self) -> tuple[Sent, ...]:

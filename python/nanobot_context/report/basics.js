@@ -9,11 +9,11 @@ const language = document.documentElement.lang;
 
 const requests = report.requests.map((columns, number) => {
   const [at, turn, first, stop, before, after, window, reused, answer, refusals, outcome, isSubagent, error, lost,
-    lostNames, cutMessages, restored, leftOut, isRetried] = columns;
+    lostNames, cutMessages, restored, leftOut, isRetried, isReported, isBeforeReported] = columns;
   return {
     number, at, turn, first, stop, before, after, window: window ?? report.window, reused, answer, refusals, outcome,
-    isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, isRetried, cuts: [],
-    tokensBefore: sum(before), tokensAfter: sum(after),
+    isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, isRetried, isReported, isBeforeReported,
+    cuts: [], tokensBefore: sum(before), tokensAfter: sum(after),
   };
 });
 
@@ -73,6 +73,11 @@ function parts(phrase, ...nodes) {
 /** Returns a number as it is read: 12,345. */
 function say(number) {
   return commas.format(number);
+}
+
+/** Returns a number of tokens of a request as it is read, marked where it is an estimate. */
+function about(number, isReported) {
+  return isReported ? say(number) : t("about {0}", say(number));
 }
 
 function plural(number, noun) {

@@ -135,7 +135,8 @@ function cutEntry(cut) {
 /** Returns the table of a request's tokens. */
 function tokensTable(request) {
   const cell = (value) => el("td", { class: "number" }, value);
-  const line = (name, before, after) => el("tr", {}, name, cell(say(before)), cell(request.error ? "–" : say(after)));
+  const line = (name, before, after) => el("tr", {}, name,
+    cell(about(before, request.isBeforeReported)), cell(request.error ? "–" : about(after, request.isReported)));
   const heads = [el("th", {}, t("Tokens")), el("th", { class: "number" }, t("before")), el("th", { class: "number" }, t("sent"))];
   const body = report.parts
     .map((part, n) => [part, request.before[n], request.after[n]])

@@ -33,8 +33,8 @@ function look(number) {
   byId("readout").replaceChildren(...[
     fact("request", t("{0} of {1}", say(request.number + 1), say(requests.length))),
     request.turn !== null && fact("turn", say(request.turn)),
-    fact("before", say(request.tokensBefore)),
-    request.error ? el("span", { class: "bad" }, t("cannot be sent")) : fact("sent", say(request.tokensAfter)),
+    fact("before", about(request.tokensBefore, request.isBeforeReported)),
+    request.error ? el("span", { class: "bad" }, t("cannot be sent")) : fact("sent", about(request.tokensAfter, request.isReported)),
     request.reused !== null && !request.error &&
       fact(report.isRecord ? "cached" : "cacheable", percent(request.reused, request.tokensAfter)),
     request.cutMessages > 0 && fact(report.isRecord ? "cut" : "newly cut", say(request.cutMessages)),
@@ -55,7 +55,8 @@ function figures() {
   const smaller = requests.filter((one) => one.tokensBefore > one.tokensAfter && !one.error).length;
   const refused = sum(requests.map((one) => one.refusals.length));
   const retried = requests.filter((one) => one.isRetried).length;
-  const most = (name) => compact.format(largest(requests.map((one) => one[name])));
+  const sure = requests.filter((one) => one.isReported);
+  const most = (name) => compact.format(largest((sure.length ? sure : requests).map((one) => one[name])));
   const unanswered = requests.filter((one) => one.error || ["gave up", "failed", "interrupted"].includes(one.outcome)).length;
   const over = requests.filter((one) => one.outcome === "over").length;
   return [
@@ -92,7 +93,7 @@ function showHead() {
     swatch("swatch-ghost", "Not sent"),
     ...(requests.some((one) => one.refusals.length) ? [swatch("swatch-refused", "Refused")] : []));
   byId("footer").append(
-    t(report.isRecord ? "What was sent is from the record of requests, in the provider's tokens. "
+    t(report.isRecord ? "What was sent is from the record of requests, in the provider's tokens; what it would have been, and each message, is an estimate. "
       : "A replay: what would be sent now, not what was sent. No model was called. "),
     ...(report.isRedacted ? [] : [quoted(report.source), " · "]), `nanobot-context ${report.version}. `,
     hasPrompt || !messages.length ? "" : t("What stands here has no system prompt: what nanobot adds to a request is not counted."),

@@ -87,7 +87,7 @@ def render(
             _recorded(record, place, redact) for record, place in zip(records, places, strict=True)
         ]
         sent_cuts = list(_sent_cuts(records, places, messages))
-        each = _recorded_tokens(messages, model, sent_cuts)
+        each = _recorded_tokens(messages, model, sent_cuts, records, places)
         cuts = [
             _recorded_cut(number, index, cut, messages, each) for number, index, cut in sent_cuts
         ]
@@ -131,17 +131,23 @@ def _recorded_tokens(
     messages: Sequence[Mapping[str, Any]],
     model: str | None,
     cuts: Sequence[tuple[int, int, SentCut]],
+    records: Sequence[RequestRecord],
+    places: Sequence[Places | None],
 ) -> list[int]:
     """Return the tokens of each message, uncut, as the newest request says that cut it.
 
-    Of the others as counted here, times what the provider counts for one of these where it is known
-    of those that were cut.
+    Of the others as counted here, times what the provider counts for one of these: of those that
+    were cut, or else of all that the newest request had of them.
     """
     start = count_tokens([], model)
     ours = [count_tokens([message], model) - start for message in messages]
     newest = {index: cut for _, index, cut in cuts}
     same = [at for at, cut in newest.items() if cut.chars == len(message_text(messages[at]))]
     ratio = sum(newest[at].tokens_before for at in same) / max(sum(ours[at] for at in same), 1)
+    for record, place in zip(records, places, strict=True):
+        if not same and place is not None and record.prompt_tokens is not None:
+            conversation = sum(ours[at] for at in place.of.values())
+            ratio = (record.tokens_before - record.fixed_tokens) / max(conversation, 1)
     return [
         newest[at].tokens_before if at in newest else round(own * (ratio or 1.0))
         for at, own in enumerate(ours)
@@ -169,6 +175,8 @@ def _request(request: Request, redact: bool) -> list[Any]:
         request.restored,
         [],
         False,
+        True,
+        True,
     ]
 
 
@@ -197,6 +205,8 @@ def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> lis
         [],
         [] if places is None else places.runs(record.left_out),
         record.is_retried,
+        record.is_reported,
+        record.is_before_reported,
     ]
 
 

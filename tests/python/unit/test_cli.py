@@ -1316,6 +1316,24 @@ def test_a_request_that_was_sent_again_says_so(
         assert capsys.readouterr().out.splitlines()[1].partition("65,536")[2].strip() == expected
 
 
+def test_a_number_that_nobody_has_reported_is_said_to_be_about(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reported = replace(LAST, tokens_before=50_000, prompt_tokens=50_000)
+    cut = replace(LAST, prompt_tokens=50_000, is_shortened=True)
+    stopped = replace(LAST, tokens_before=50_000, outcome="interrupted")
+    conversation = Conversation("cli:direct", [], {}, "a file")
+    for language, about in (("en", "about"), ("zh", "约")):
+        monkeypatch.setattr("nanobot_context.words._chosen", language)
+        print_records(conversation, [reported, cut, stopped], only_cuts=False)
+        rows = capsys.readouterr().out.splitlines()[1:4]
+        assert [row[19:].partition("65,536")[0].split() for row in rows] == [
+            ["50,000", "50,000"],
+            [about, "60,000", "50,000"],
+            [about, "50,000", about, "50,000"],
+        ]
+
+
 def test_a_recorded_cut_says_why_where_the_session_has_the_message(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

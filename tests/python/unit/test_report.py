@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from nanobot_context import Archive, InvalidArgumentError, compress_messages, ev
 from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.host.stored_summary import mark_of
-from nanobot_context.message_texts import message_key
+from nanobot_context.message_texts import known_by, message_key
 from nanobot_context.replay import replay
 from nanobot_context.report import report_page, write_report
 from nanobot_context.report.render import render
@@ -216,6 +217,26 @@ def test_a_message_has_one_count_in_all_recorded_requests_and_all_are_the_provid
     found = Elements(report_page(a_conversation(messages), None, records=records).decode())
     assert [row[3] for row in found.data["messages"]] == [own * 2 for own in ours]
     assert [row[3] for row in found.data["cuts"]] == [790, 300]
+
+
+def test_the_messages_of_a_request_are_as_large_as_the_provider_says_they_are_together() -> None:
+    messages = two_turns("word " * 400)
+    system = {"role": "system", "content": "You help."}
+    keys = tuple(known_by(message) for message in (system, *messages))
+    roles = "s" + "".join(message["role"][0] for message in messages)
+    record = RequestRecord(
+        *("2026-01-01", "cli:direct", False, "gpt-4o", "gpt-4o", 8_000, "x", 50, 2, len(roles)),
+        *(650, (Sent(650),), "answered", 650),
+        roles=roles,
+        keys=keys,
+    )
+    # Nobody has reported one that was stopped before its answer.
+    stopped = replace(record, prompt_tokens=None, outcome="interrupted")
+    cut = replace(record, is_shortened=True)
+    page = report_page(a_conversation(messages), None, records=[record, cut, stopped])
+    data = Elements(page.decode()).data
+    assert sum(row[3] for row in data["messages"]) == pytest.approx(600, abs=len(messages))
+    assert [row[-2:] for row in data["requests"]] == [[True, True], [True, False], [False, False]]
 
 
 def test_what_was_kept_is_counted_as_a_browser_counts() -> None:
