@@ -85,7 +85,7 @@ def _may_be_other(messages: Any) -> bool:
 
 def _is_call(part: Any) -> bool:
     kind = part.get("type") if type(part) is dict else None
-    return type(kind) is str and kind.endswith(("tool_use", "tool_result"))
+    return type(kind) is str and kind.endswith(("tool_use", "tool_result", "compaction"))
 
 
 def _unreadable(given: list[Any]) -> InvalidMessageError:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nanobot_context.history import SYSTEM_ROLES
+from nanobot_context.identity import is_same
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import PART, Form, Json
 
@@ -14,6 +15,8 @@ _CALL = ("tool_use", "tool_result")
 _THOUGHTS = ("thinking", "redacted_thinking")
 # Source: Anthropic, "Extended thinking": `budget_tokens` is at least 1,024.
 _LEAST_THINKING = 1_024
+# A compaction is a message of the system's here.
+_MODELS = ("assistant", *SYSTEM_ROLES)
 
 
 class Messages(Form):
@@ -25,7 +28,10 @@ class Messages(Form):
         system = self.body.get("system")
         if system:
             messages.append({"role": "system", "content": _contents(system)})
-        for number, part in enumerate(self._parts):
+        # Source: Anthropic, "Compaction": the server ignores all content before such a block.
+        compacted = (at for at, part in enumerate(self._parts) if _compactions(part))
+        for number in range(max(compacted, default=0), len(self._parts)):
+            part = self._parts[number]
             messages += [{**message, PART: number} for message in _from_blocks(part)]
         self._known = {id(message) for message in messages}
         self._whole: dict[int, int] = {}
@@ -35,19 +41,21 @@ class Messages(Form):
         return messages
 
     def written(self, messages: list[Message]) -> list[Json]:
+        if is_same(messages, self.messages):
+            return list(self._parts)
         written: list[Json] = []
         for turn in _by_turn(m for m in messages if PART in m or m.get("role") not in SYSTEM_ROLES):
             number = turn[0].get(PART)
             part = {} if number is None else self._parts[number]
-            is_same = all(id(one) in self._known for one in turn)
-            if is_same and number is not None and len(turn) == self._whole[number]:
+            is_known = all(id(one) in self._known for one in turn)
+            if is_known and number is not None and len(turn) == self._whole[number]:
                 written.append(part)
                 continue
-            role = "assistant" if turn[0].get("role") == "assistant" else "user"
+            role = "assistant" if turn[0].get("role") in _MODELS else "user"
             blocks = _to_blocks(turn, part.get("content"))
             if blocks:
                 written.append({**part, "role": role, "content": blocks})
-        return written
+        return _behind_compaction(written)
 
     def _limited(self, max_tokens: int | None) -> Json:
         limited = super()._limited(max_tokens)
@@ -67,7 +75,13 @@ def _from_blocks(part: Json) -> Iterable[Message]:
         yield {"role": role, "content": content}
         return
     if role == "assistant":
-        yield _said(content)
+        compactions = _compactions(part)
+        if compactions:
+            # It is all that the model knows of what came before, and is never cut.
+            yield {"role": "system", "content": compactions}
+        rest = [block for block in content if block not in compactions]
+        if rest or not compactions:
+            yield _said(rest)
         return
     rest = []
     for block in content:
@@ -81,6 +95,26 @@ def _from_blocks(part: Json) -> Iterable[Message]:
             rest.append(block)
     if rest:
         yield {"role": role, "content": _contents(rest)}
+
+
+def _compactions(part: Json) -> list[Json]:
+    """Return the blocks of a message that say what came before it; one that failed says nothing."""
+    content = part.get("content")
+    blocks = content if part.get("role") == "assistant" and isinstance(content, list) else []
+    return [one for one in blocks if one.get("type") == "compaction" and one.get("content")]
+
+
+def _behind_compaction(parts: list[Json]) -> list[Json]:
+    """Return messages without a second one of the model where a compaction is all of the first."""
+    first = parts[:2]
+    if [part.get("role") for part in first] != ["assistant"] * 2 or not _compactions(first[0]):
+        return parts
+    compaction, said = first
+    return [{**said, "content": [*compaction["content"], *_blocks(said["content"])]}, *parts[2:]]
+
+
+def _blocks(content: Any) -> list[Json]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 def _said(blocks: list[Json]) -> Message:
@@ -137,6 +171,8 @@ def _is_same_turn(turn: list[Message], message: Message) -> bool:
     # A result that somebody else has put in answers the calls before it.
     is_result = message.get("role") == "tool"
     last = turn[-1]
+    if last.get("role") in SYSTEM_ROLES:
+        return message.get(PART) == last.get(PART)
     if message.get("role") == "assistant" or last.get("role") == "assistant":
         return False
     if is_result and last.get("role") == "tool":
@@ -147,8 +183,8 @@ def _is_same_turn(turn: list[Message], message: Message) -> bool:
 def _to_blocks(turn: list[Message], content: Any) -> list[Json]:
     """Return messages of one turn as blocks, made of those that they were read from."""
     before: list[Json] = content if isinstance(content, list) else []
-    if turn[0].get("role") == "assistant":
-        return _said_blocks(turn[0], before)
+    if turn[0].get("role") in _MODELS:
+        return _said_blocks(turn[-1], before)
     results = {b.get("tool_use_id"): b for b in before if b.get("type") == "tool_result"}
     rest = [block for block in before if block.get("type") != "tool_result"]
     blocks: list[Json] = []
@@ -167,11 +203,17 @@ def _to_blocks(turn: list[Message], content: Any) -> list[Json]:
 
 def _said_blocks(message: Message, before: list[Json]) -> list[Json]:
     calls = {call.get("id"): call for call in message.get("tool_calls") or ()}
-    texts = [b for b in before if b.get("type") not in ("tool_use", *_THOUGHTS)]
-    said = iter(_texts(message.get("content"), texts))
+    compactions = _compactions({"role": "assistant", "content": before})
+    apart = [b for b in before if b.get("type") in ("tool_use", *_THOUGHTS) or b in compactions]
+    texts = [block for block in before if block not in apart]
+    # Alone, a compaction is the message.
+    content = message.get("content") if message.get("role") == "assistant" else []
+    said = iter(_texts(content, texts))
     blocks: list[Json] = []
     for block in before:
-        if block.get("type") in _THOUGHTS:
+        if block in compactions:
+            blocks.append(block)
+        elif block.get("type") in _THOUGHTS:
             blocks += [block] if message.get("thinking_blocks") else []
         elif block.get("type") == "tool_use":
             if block.get("id") in calls:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from nanobot_context.identity import is_same
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.types import Message
 from nanobot_context.wire.forms import pairs
@@ -26,14 +27,22 @@ class Responses(Form):
     def _read(self) -> list[Message]:
         given = self.body["input"]
         items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        self._given: list[Json] = items
         self._parts: dict[int, list[Json]] = {}
         messages: list[Message] = []
         if isinstance(self.body.get("instructions"), str):
             messages.append({"role": "system", "content": self.body["instructions"]})
         number, self._paired = 0, pairs.paired(items)
+        compacted = max((at for at, item in enumerate(items) if _is_compaction(item)), default=0)
         for part in _turns(items, self._paired):
+            if number < compacted and _is_compacted(part):
+                number += len(part)
+                continue
             self._parts[number] = part
             read = self._from_pairs(number, part) or from_response_items(part)
+            if _is_compaction(part[0]):
+                # It is all that the model knows of what came before, and is never cut.
+                read = [{"role": "system", "content": part}]
             if not read:
                 # Of a kind that has no form as a message: it counts, and stays where it is.
                 read = [{"role": "assistant", "content": json.dumps(part, ensure_ascii=False)}]
@@ -77,6 +86,8 @@ class Responses(Form):
         return {id(item) for at, item in places if at in self._paired and pairs.asks(item)}
 
     def written(self, messages: list[Message]) -> list[Json]:
+        if is_same(messages, self.messages):
+            return list(self._given)
         items: list[Json] = []
         said: set[str] = set()
         for message in messages:
@@ -100,9 +111,8 @@ class Responses(Form):
                 items += [item for item in before if item.get("type") == "reasoning"]
             items += _items(edited, before)
         items = [pairs.as_text(item) if pairs.asks(item) in said else item for item in items]
-        given = [item for part in self._parts.values() for item in part]
-        loose = _loose_thoughts(items) - _loose_thoughts(given)
-        return _with_thoughts([item for item in items if id(item) not in loose], given)
+        loose = _loose_thoughts(items) - _loose_thoughts(self._given)
+        return _with_thoughts([item for item in items if id(item) not in loose], self._given)
 
     def can_begin_at(self, place: int) -> bool:
         """Return whether no thoughts led to what stands there: see `_with_thoughts`."""
@@ -241,6 +251,21 @@ def _loose_thoughts(items: list[Json]) -> set[int]:
 def _ends_thoughts(item: Json) -> bool:
     role, kind = item.get("role", "assistant"), str(item.get("type"))
     return role != "assistant" or kind.endswith("_output")
+
+
+def _is_compaction(item: Json) -> bool:
+    return str(item.get("type")).startswith("compaction") and bool(item.get("encrypted_content"))
+
+
+def _is_compacted(part: list[Json]) -> bool:
+    """Return whether a turn before a compaction is in there, so that the server leaves it out.
+
+    What the user said may not be: `/responses/compact` returns it in front of the compaction.
+
+    Source: OpenAI, "Compaction": "you can drop items that came before the most recent compaction
+    item".
+    """
+    return all(item.get("role", "assistant") == "assistant" for item in part)
 
 
 def _is_hosted(item: Json) -> bool:
