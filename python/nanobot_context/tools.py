@@ -58,9 +58,7 @@ def shorten_tools(
     """
     check_mappings("tools", tools)
     check_whole("max_tokens", max_tokens)
-    needed = {""} | _called(check_messages("messages", messages))
-    if isinstance(choice, Mapping):
-        needed.add(_name(choice))
+    needed = {""} | _called(check_messages("messages", messages)) | _chosen(choice)
     shown: list[Any] = list(tools)
 
     def fits(some: list[Any]) -> bool:
@@ -85,6 +83,16 @@ def shorten_tools(
 def _name(tool: Tool) -> str:
     function = tool.get("function")
     return str((function if isinstance(function, Mapping) else tool).get("name") or "")
+
+
+def _chosen(choice: Any) -> set[str]:
+    """Return the tools that a `tool_choice` names: one, or those that are allowed."""
+    if not isinstance(choice, Mapping):
+        return set()
+    allowed = choice.get("allowed_tools", choice)
+    tools = allowed.get("tools") if isinstance(allowed, Mapping) else None
+    named = tools if isinstance(tools, list) else []
+    return {_name(one) for one in [choice, *named] if isinstance(one, Mapping)}
 
 
 def _called(messages: Sequence[Mapping[str, Any]]) -> set[str]:

@@ -90,3 +90,28 @@ def test_what_a_request_names_and_what_has_no_name_stays() -> None:
     shown = shorten_tools(tools, 1, MODEL, choice=chosen)
     assert [one.get("function", one).get("name") for one in shown] == [None, "chosen"]
     assert shorten_tools(tools, 1, MODEL, choice="auto") == [{"type": "web_search"}]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "last"}]},
+        {
+            "type": "allowed_tools",
+            "allowed_tools": {
+                "mode": "required",
+                "tools": [{"type": "function", "function": {"name": "last"}}],
+            },
+        },
+    ],
+    ids=["Responses", "chat"],
+)
+def test_tools_that_a_request_allows_stay(choice: dict[str, Any]) -> None:
+    shown = shorten_tools([*TOOLS, tool("last")], 1, MODEL, choice=choice)
+    assert [one["function"]["name"] for one in shown] == ["last"]
+
+
+@pytest.mark.parametrize("tools", [None, "all", [5], {"tools": 5}])
+def test_what_a_request_allows_may_be_of_any_shape(tools: Any) -> None:
+    for choice in ({"type": "allowed_tools", "tools": tools}, {"allowed_tools": tools}):
+        assert shorten_tools(TOOLS, 1, MODEL, choice=choice) == []
