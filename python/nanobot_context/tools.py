@@ -15,6 +15,8 @@ Tool = Mapping[str, Any]
 
 # What stands under these is data of the tool's.
 _DATA = ("const", "default", "enum", "example", "examples")
+# Anthropic caches what stands before it.
+_MARK = "cache_control"
 _FIRST = re.compile(r"\s*(.*?[.!?](?=\s|$)|.*?[。！？]|[^\n]*)", re.DOTALL)
 
 
@@ -43,7 +45,8 @@ def shorten_tools(
     out, from the last on, but for those that `messages` call, that `choice` names, and that are the
     provider's own and have no name. Names and types of parameters stay. The same tools give the
     same schemas in each request of a conversation, so that the provider's cache holds; those that
-    fit come back as the same objects.
+    fit come back as the same objects. A `cache_control` of a tool that is left out moves to the one
+    before it that stays.
 
     Args:
         tools: Schemas as chat completions, Responses or Anthropic have them.
@@ -72,17 +75,33 @@ def shorten_tools(
         if fits(shown):
             return shown
         shown = [_described(tool, step) for tool in tools]
-    for tool in reversed(shown):
+    described = shown
+    for tool in reversed(described):
         if fits(shown):
             break
         if _name(tool) not in needed:
             shown = [one for one in shown if one is not tool]
-    return shown
+    return shown if len(shown) == len(described) else _marked(described, shown)
 
 
 def _name(tool: Tool) -> str:
     function = tool.get("function")
     return str((function if isinstance(function, Mapping) else tool).get("name") or "")
+
+
+def _marked(tools: list[Any], shown: list[Any]) -> list[Any]:
+    """Return `shown` with the cache marks of those of `tools` that are left out."""
+    kept = {id(tool) for tool in shown}
+    marked: list[Any] = []
+    mark = None
+    for tool in reversed(tools):
+        own = tool.get(_MARK)
+        if id(tool) not in kept:
+            mark = mark or own
+            continue
+        marked.append({**tool, _MARK: mark} if mark and not own else tool)
+        mark = None
+    return marked[::-1]
 
 
 def _chosen(choice: Any) -> set[str]:

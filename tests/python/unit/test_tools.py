@@ -115,3 +115,17 @@ def test_tools_that_a_request_allows_stay(choice: dict[str, Any]) -> None:
 def test_what_a_request_allows_may_be_of_any_shape(tools: Any) -> None:
     for choice in ({"type": "allowed_tools", "tools": tools}, {"allowed_tools": tools}):
         assert shorten_tools(TOOLS, 1, MODEL, choice=choice) == []
+
+
+def test_a_cache_mark_of_what_is_left_out_moves_to_the_tool_before_it_that_stays() -> None:
+    hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+    mark = {"cache_control": {"type": "ephemeral"}}
+    a, b, c, d, e = ({"name": name, "input_schema": {"type": "object"}} for name in "abcde")
+    call = {"id": "c", "type": "function", "function": {"name": "d", "arguments": "{}"}}
+    messages = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    tools = [a, {**b, **hour}, c, d, {**e, **mark}]
+    shown = shorten_tools(tools, size([a, d]), MODEL, messages=messages)
+    assert shown == [{**a, **hour}, {**d, **mark}]
+    # What has a mark keeps it, and what has nothing before it has nowhere to go.
+    tools = [{**a, **mark}, b, c, {**d, **hour}, {**e, **mark}]
+    assert shorten_tools(tools, 0, MODEL, messages=messages) == [{**d, **hour}]
