@@ -24,14 +24,17 @@ _BEARING = ("text", "input_text", "image", "image_url", "tool_result", "document
 
 
 def with_breakpoints(form: Form, body: Json) -> Json:
-    """Return `body`, of the API of `form`, with breakpoints; as it is where it has some."""
+    """Return `body`, of the API of `form`, with breakpoints; as it is where its user has set some.
+
+    Anthropic refuses more than four.
+    """
+    if _has_marks(form.body):
+        return body
     is_claude = isinstance(form, Messages) or "claude" in (form.model or "").lower()
     name, mark = _CLAUDE if is_claude else _OPENAI
     key, kind = ("input", "input_text") if isinstance(form, Responses) else ("messages", "text")
     turns = body[key]
     turns = [{"role": "user", "content": turns}] if isinstance(turns, str) else list(turns)
-    if any(name in block for block in _blocks([*turns, {"content": body.get("system")}])):
-        return body
 
     def marked(content: Any) -> Any:
         blocks = [{"type": kind, "text": content}] if isinstance(content, str) else content
@@ -67,6 +70,18 @@ def _is_models(turn: Json) -> bool:
     kind = turn.get("type") or "message"
     own = kind == "message" or str(kind).endswith("_output")
     return turn.get("role") == "assistant" or not own
+
+
+def _has_marks(body: Json) -> bool:
+    """Return whether anything is marked: the request, a tool, a message, or a part of one."""
+    turns = body.get("messages", body.get("input"))
+    turns = turns if isinstance(turns, list) else []
+    tools = body.get("tools")
+    tools = [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    functions = [tool["function"] for tool in tools if isinstance(tool.get("function"), dict)]
+    blocks = _blocks([*turns, {"content": body.get("system")}])
+    marked = (body, *tools, *functions, *turns, *blocks)
+    return any(name in one for name, _ in (_CLAUDE, _OPENAI) for one in marked)
 
 
 def _blocks(turns: list[Json]) -> Iterator[Json]:

@@ -97,6 +97,45 @@ def test_a_body_that_has_breakpoints_keeps_its_own(messages: list[Any]) -> None:
     assert marked("/v1/messages", body) is body
 
 
+TOOL: dict[str, Any] = {"name": "f", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        CONTROL,
+        {"tools": [TOOL, {**TOOL, **CONTROL}]},
+        {"tools": [{"type": "function", "function": {**TOOL, **CONTROL}}]},
+        {"system": [{"type": "text", "text": "Be brief.", **CONTROL}]},
+        {"messages": [{"role": "user", "content": "Go.", **CONTROL}]},
+    ],
+    ids=["the request", "a tool", "a function", "the system prompt", "a message"],
+)
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions"])
+def test_a_request_that_is_marked_anywhere_keeps_its_own_marks(
+    path: str, marks: dict[str, Any]
+) -> None:
+    body = {"model": "claude", "messages": CLAUDE_TURNS[:1], "system": "Be brief.", **marks}
+    assert marked(path, body) is body
+
+
+def test_marks_that_were_cut_with_what_they_stood_on_are_still_the_users() -> None:
+    text = {"type": "text", "text": "Go.", **CONTROL}
+    body = {"model": "c", "messages": [{"role": "user", "content": [text]}, *CLAUDE_TURNS]}
+    form = form_of("/v1/messages", body)
+    assert form is not None
+    short = form.replaced(form.messages[1:], None)
+    assert "cache_control" not in json.dumps(short)
+    assert with_breakpoints(form, short) is short
+
+
+def test_a_schema_that_names_a_mark_has_none() -> None:
+    properties = {"cache_control": {"type": "string"}}
+    tool = {"name": "f", "input_schema": {"type": "object", "properties": properties}}
+    made = marked("/v1/messages", {"model": "c", "messages": CLAUDE_TURNS[:1], "tools": [tool]})
+    assert made["messages"][0]["content"] == [{"type": "text", "text": "Go.", **CONTROL}]
+
+
 def test_what_bears_no_mark_stays_as_it_is() -> None:
     thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
     odd: list[Any] = [{"role": "user", "content": ""}, {"role": "user", "content": [thought]}]
