@@ -227,6 +227,10 @@ def _room(state: Status, last: RequestRecord) -> str:
     fixed = f"{last.fixed_tokens:,} system and tools"
     prompt = window - answer
     parts = f"{window:,} - {fixed} - {answer:,} answer"
+    asked = last.attempts[-1].max_tokens if last.attempts else None
+    if asked and asked < answer:
+        why = f"{answer / window:.0%} of the window; {asked:,} are asked for"
+        parts += f" ({why})"
     if state.prompt_tokens is not None and state.prompt_tokens < prompt:
         prompt, parts = (
             state.prompt_tokens,

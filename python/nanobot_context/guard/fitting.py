@@ -74,7 +74,7 @@ class Fitter:
             return Attempt(self._wanted(request, request.messages), max_tokens), 0
         room = self._room(request, window, max_tokens)
         reserve = room.reserve()
-        request.trace.answer_tokens = kept_free(window.tokens, reserve, self.settings)
+        request.trace.answer_tokens = self._kept_free(request, window, reserve)
         messages, budget = self.compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
@@ -300,8 +300,16 @@ class Fitter:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return 0
-        room = self._room(request, window, max_tokens)
-        return kept_free(window.tokens, room.reserve(), self.settings)
+        reserve = self._room(request, window, max_tokens).reserve()
+        return self._kept_free(request, window, reserve)
+
+    def _kept_free(self, request: Request, window: Window, reserve: int | None) -> int:
+        """Return what is kept free for the answer, in the provider's tokens, as its limit is."""
+        theirs = self.windows.smallest(request.models, request.endpoint, request.asked).tokens
+        limit = self.output_limit(request)
+        if reserve is not None and limit is not None and reserve < limit:
+            reserve = min(round(reserve * theirs / window.tokens), limit)
+        return kept_free(theirs, reserve, self.settings)
 
     def output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""

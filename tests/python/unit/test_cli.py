@@ -1223,6 +1223,16 @@ def test_the_room_is_that_of_the_window_in_force(
     assert f"room             {room}" in capsys.readouterr().out.splitlines()
 
 
+def test_the_room_says_what_the_answer_may_have_of_what_is_kept_free(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    last = replace(LAST, answer_tokens=9_830, attempts=(Sent(50_000, 8_192),))
+    status = Status(installed=True, nanobot_version="0.3.5", window_tokens=65_536)
+    _print_status(Report({}, ("/env/hook.pth",), ("/home/config.json",), status, (), last=last))
+    (room,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("room")]
+    assert room.endswith("- 9,830 answer (15% of the window; 8,192 are asked for)")
+
+
 def test_a_setting_that_cannot_be_used_stops_no_command(home: Path) -> None:
     (home / ".nanobot").mkdir(exist_ok=True)
     settings = {"contextWindowOveride": 9_000, "contextWindowOverride": 20_000}

@@ -128,6 +128,26 @@ def test_what_was_cut_is_counted_as_the_provider_counts_the_rest(
     assert cut.tokens_before == pytest.approx(each * 0.75, rel=0.05)
 
 
+def test_what_is_kept_free_for_the_answer_is_in_the_tokens_of_the_provider(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=40_000)
+    messages = conversation(20, 600)
+    theirs = round(count_tokens(messages, "gpt-4o") * 1.3)
+    for _ in range(6):
+        script = Script(answer(theirs))
+        call(make_provider(classes, script), messages=messages, model="gpt-4o")
+    call(
+        make_provider(classes, Script(answer(theirs))),
+        messages=messages,
+        model="gpt-4o",
+        max_tokens=8_192,
+    )
+    records = recorded(tmp_path)
+    assert [record.answer_tokens for record in records] == [6_000] * 6 + [8_192]
+    assert script.limits == [4_096]
+
+
 def test_a_subagent_has_its_own_number_of_what_is_in_each_request(tmp_path: Path) -> None:
     def record(is_subagent: bool, fixed: int, size: int, before: int) -> dict[str, Any]:
         known = ("m", "m at host", 9_000, "x", fixed, 2, 3, before, (), "answered", before)
