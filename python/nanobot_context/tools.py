@@ -115,7 +115,8 @@ def _chosen(choice: Any) -> set[str]:
 
 
 def _called(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    calls = (call for message in messages for call in message.get("tool_calls") or ())
+    calls = [call for message in messages for call in message.get("tool_calls") or ()]
+    calls += [message.get("function_call") for message in messages]
     return {_name(call) for call in calls if isinstance(call, Mapping)}
 
 

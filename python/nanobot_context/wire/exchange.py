@@ -133,8 +133,7 @@ class _Wire:
 
     def _shorten_tools(self, fitter: Fitter) -> None:
         form = self._form
-        choice = form.body.get("tool_choice")
-        form.shown_tools = fitter.shown_tools(self.request, form.given_tools, choice)
+        form.shown_tools = fitter.shown_tools(self.request, form.given_tools, form.tool_choice)
         if form.shown_tools is not None:
             self.request = replace(self.request, tools=form.tools)
 

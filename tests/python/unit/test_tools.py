@@ -69,6 +69,8 @@ def test_then_those_of_parameters_go_then_tools_but_for_those_called() -> None:
     messages = [{"role": "assistant", "content": None, "tool_calls": [call]}]
     shown = shorten_tools(TOOLS, size(bare) - 1, MODEL, messages=messages)
     assert [one["function"]["name"] for one in shown] == ["read", "write", "list"]
+    old = [{"role": "assistant", "content": None, "function_call": call["function"]}]
+    assert shorten_tools(TOOLS, size(bare) - 1, MODEL, messages=old) == shown
     only = shorten_tools(TOOLS, 0, MODEL, messages=messages)
     assert [one["function"]["name"] for one in only] == ["list"]
 

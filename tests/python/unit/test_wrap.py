@@ -361,7 +361,7 @@ def test_requests_of_a_wrapped_client_are_recorded_beside_nanobots(
 # Tool schemas ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "messages"])
+@pytest.mark.parametrize("api", ["chat", "functions", "responses", "messages"])
 def test_tool_schemas_stay_within_their_share_where_that_is_set(
     server: ModelServer, api: str
 ) -> None:
@@ -385,6 +385,9 @@ def test_tool_schemas_stay_within_their_share_where_that_is_set(
                     {"type": "function", "function": function(n, "parameters")} for n in names
                 ]
                 ours.chat.completions.create(model=MODEL, messages=said, tools=tools)
+            elif api == "functions":
+                tools = [function(n, "parameters") for n in names]
+                ours.chat.completions.create(model=MODEL, messages=said, functions=tools)
             elif api == "responses":
                 tools = [{"type": "function", **function(n, "parameters")} for n in names]
                 ours.responses.create(model=MODEL, input=said, tools=tools)
@@ -392,7 +395,8 @@ def test_tool_schemas_stay_within_their_share_where_that_is_set(
                 tools = [function(n, "input_schema") for n in names]
                 wrapped: Any = nanobot_context.wrap(other, **options)
                 wrapped.messages.create(model=CLAUDE, messages=said, max_tokens=9, tools=tools)
-    shown, whole = (asked.body["tools"] for asked in server.asked)
+    name = "functions" if api == "functions" else "tools"
+    shown, whole = (asked.body[name] for asked in server.asked)
     assert [one.get("function", one)["description"] for one in shown] == ["Do it."] * 2
     assert [one.get("function", one)["name"] for one in shown] == ["one", "two"]
     assert whole == tools

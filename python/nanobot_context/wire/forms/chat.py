@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import Form, Json
 
 
 class Chat(Form):
     """OpenAI's chat completions."""
+
+    def __init__(self, body: Json) -> None:
+        if body.get("functions") and not body.get("tools"):
+            # As OpenAI had them before.
+            self.tools_name = "functions"
+        super().__init__(body)
+
+    @property
+    def tool_choice(self) -> Any:
+        return self.body.get("function_call" if self.tools_name == "functions" else "tool_choice")
 
     def _limit_name(self) -> str:
         return "max_completion_tokens" if "max_completion_tokens" in self.body else "max_tokens"

@@ -24,12 +24,14 @@ class Form:
     Attributes:
         body: The body as it came.
         messages_name: The key of the messages.
+        tools_name: The key of the tool schemas.
         limit_name: The key of the limit for the answer.
         messages: What it says, as messages.
         shown_tools: Tool schemas that go out in place of the body's; `None` for these.
     """
 
     messages_name = "messages"
+    tools_name = "tools"
 
     def __init__(self, body: Json) -> None:
         self.body = body
@@ -58,8 +60,13 @@ class Form:
     @property
     def given_tools(self) -> list[Json]:
         """The tool schemas as they came."""
-        tools = self.body.get("tools")
+        tools = self.body.get(self.tools_name)
         return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+
+    @property
+    def tool_choice(self) -> Any:
+        """Which tools the model is to call."""
+        return self.body.get("tool_choice")
 
     @property
     def is_streamed(self) -> bool:
@@ -74,7 +81,7 @@ class Form:
         if max_tokens != self.max_tokens:
             body.update(self._limited(max_tokens))
         if self.shown_tools is not None:
-            body["tools"] = self.shown_tools
+            body[self.tools_name] = self.shown_tools
         return body
 
     def written(self, messages: list[Message]) -> list[Json]:
