@@ -24,7 +24,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.types import Receive, Scope, Send
 
+from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.wire.exchange import Protection
+from nanobot_context.wire.forms import endpoint_of
 from nanobot_context.wire.wrapped import protected_client
 
 TOKEN_HEADER = "x-nanobot-context-token"
@@ -61,7 +63,18 @@ def make_app(upstream: str, protection: Protection, *, token: str | None = None)
         upstream: The address of the model's server: `https://api.openai.com/v1`.
         token: What clients must send in the header `x-nanobot-context-token`, or as the first part
             of the path. Without one, only requests to this machine's own names are answered.
+
+    Raises:
+        InvalidArgumentError: `upstream` is the address of one call, which clients add themselves.
     """
+    bare = upstream.partition("?")[0].rstrip("/")
+    call = bare.removeprefix(endpoint_of(upstream))
+    if call:
+        raise InvalidArgumentError(
+            f"`upstream` ends with `{call}`, which clients add themselves\n"
+            f"hint: give the address without `{call}`",
+            argument="upstream",
+        )
     relay = Relay(upstream, protection, token)
 
     @asynccontextmanager

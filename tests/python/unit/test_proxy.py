@@ -19,7 +19,11 @@ import openai
 import pytest
 
 from model_server import WINDOW, ModelServer, serving
+from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.events import subscribe
+from nanobot_context.settings import Settings
+from nanobot_context.wire.exchange import Protection
+from nanobot_context.wire.proxy import make_app
 from proxying import proxying
 from talks import (
     ANTHROPIC,
@@ -369,3 +373,11 @@ def test_what_cannot_be_served_is_said(options: list[str], problem: str) -> None
     assert done.returncode == 2
     assert problem in done.stderr
     assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize("call", ["/chat/completions", "/responses/", "/messages"])
+def test_an_address_of_one_call_is_refused_with_what_to_leave_out(call: str) -> None:
+    protection = Protection.by(Settings(), None, told="--window")
+    with pytest.raises(InvalidArgumentError, match=f"without `{call.rstrip('/')}`") as error:
+        make_app(f"http://127.0.0.1:1/v1{call}", protection)
+    assert error.value.argument == "upstream"
