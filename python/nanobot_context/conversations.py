@@ -151,7 +151,7 @@ def find_conversation(
         files = nanobot_session_files(workspace)
         if session in files:
             return read_conversation(files[session][0])
-        looked.append(f"{len(files):,} sessions of nanobot's")
+        looked.append(f"nanobot's sessions ({len(files):,})")
         close = difflib.get_close_matches(session, files, n=1)
         if close:
             looked[-1] += f"\nhint: did you mean `{close[0]}`?"

@@ -52,6 +52,9 @@ _FAILING_LITELLM = ((1, 102, 4), (1, 110))
 # A disk with less than this counts as full: the log of a session store takes 4 MB.
 _ROOM_BYTES = 5 * 1024 * 1024
 
+# Of a workspace; in a larger one a file may be anywhere.
+_FOLDERS_SEEN = 5_000
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -65,6 +68,7 @@ class Report:
         findings: The problems, most important first.
         session_store: What is wrong with the store of nanobot's sessions; empty where nothing is.
         last: The newest request to the configured model, `None` where none is recorded.
+        newest: The newest request to any model.
     """
 
     versions: dict[str, str | None]
@@ -74,6 +78,7 @@ class Report:
     findings: tuple[Finding, ...]
     session_store: str = ""
     last: RequestRecord | None = None
+    newest: RequestRecord | None = None
 
     @property
     def protected(self) -> bool:
@@ -105,7 +110,8 @@ def examine(*, ask_server: bool = False) -> Report:
     hook_files = activation.hook_files()
     state = _configured(config, install())
     findings: list[Finding] = []
-    store, last = _check_store(config, state), _last_request(config, state)
+    store, records = _check_store(config, state), read_records(config)
+    last = _last_request(records, state)
     checks: tuple[Callable[[], list[Finding]], ...] = (
         lambda: _check_installed(state),
         lambda: _check_calls(state),
@@ -116,12 +122,13 @@ def examine(*, ask_server: bool = False) -> Report:
         lambda: misplaced(config),
         lambda: without_effect(state),
         lambda: _check_window(state),
-        lambda: _check_model(state),
+        lambda: _check_model(state, is_asked=ask_server),
         lambda: _check_server(config, state) if ask_server else [],
         lambda: _check_room(last, config),
         lambda: store,
         lambda: _check_files(config, state),
         lambda: _check_events(config, state),
+        lambda: _check_pins(config, state),
         lambda: _check_disks(config, state),
         lambda: _check_fuses(state),
     )
@@ -141,6 +148,7 @@ def examine(*, ask_server: bool = False) -> Report:
         findings=tuple(findings),
         session_store="; ".join(finding.problem for finding in store),
         last=last,
+        newest=records[-1] if records else None,
     )
 
 
@@ -256,16 +264,17 @@ def _check_window(state: Status) -> list[Finding]:
     ]
 
 
-def _check_model(state: Status) -> list[Finding]:
+def _check_model(state: Status, *, is_asked: bool = False) -> list[Finding]:
     """Look for a model whose window nobody has said."""
     if not state.installed or not state.window_source.startswith("assumed"):
         return []
+    fix = f"set `contextWindowOverride` in `{SETTINGS_FILE}` to the model's window"
+    ask = "`nanobot-context doctor --ask-server` asks a local server for it"
     return [
         Finding(
             f"`{state.model}` is in no table: a window of {state.window_tokens:,} tokens is "
             "assumed until a refusal says otherwise",
-            f"set `contextWindowOverride` in `{SETTINGS_FILE}` to the model's window; "
-            "`nanobot-context doctor --ask-server` asks a local server for it",
+            fix if is_asked else f"{fix}; {ask}",
         )
     ]
 
@@ -282,7 +291,7 @@ def _check_server(config: Path, state: Status) -> list[Finding]:
                 Finding(
                     f"the server at {name_of(state.model, address).partition(' at ')[2]} has a "
                     f"window of {found[0]:,} tokens ({found[1]}), and "
-                    f"{state.window_tokens or 0:,} are used: {state.window_source}",
+                    f"{state.window_tokens or 0:,} are used ({state.window_source})",
                     f"set `contextWindowOverride` to {found[0]} in `{SETTINGS_FILE}`",
                 )
             ]
@@ -293,7 +302,7 @@ def _check_server(config: Path, state: Status) -> list[Finding]:
 _RECORDS_SEEN = 50
 
 
-def _last_request(config: Path, state: Status) -> RequestRecord | None:
+def _last_request(records: list[RequestRecord], state: Status) -> RequestRecord | None:
     """Return the newest request to the configured model that had a window and was a turn's.
 
     Not a subagent's, and none that nanobot makes for itself, of its memory or a title: in these
@@ -301,7 +310,7 @@ def _last_request(config: Path, state: Status) -> RequestRecord | None:
     """
     records = [
         record
-        for record in read_records(config)
+        for record in records
         if record.window_tokens and not record.is_subagent and record.model == state.model
     ][-_RECORDS_SEEN:]
     least = max((record.fixed_tokens for record in records), default=0) // 2
@@ -375,6 +384,33 @@ def _check_events(config: Path, state: Status) -> list[Finding]:
         return []
     problem = f"events cannot be written to `{file}`: `{obstacle}` is in the way"
     return [Finding(problem, "correct `events`, or make that file or folder writable")]
+
+
+def _check_pins(config: Path, state: Status) -> list[Finding]:
+    """Look for a pinned file that is nowhere in the workspace; a pattern may name one to come."""
+    if not state.installed or state.settings is None:
+        return []
+    names = {name for name in state.settings.pinned if not set(name) & set("*?")}
+    missing = {name for name in names if not Path(name).expanduser().is_absolute()}
+    missing |= {name for name in names - missing if not Path(name).expanduser().exists()}
+    workspace = Path(workspace_of(load_usable_settings(config))).expanduser()
+    folders = os.walk(workspace) if missing else iter(())
+    for number, (folder, _, files) in enumerate(folders):
+        if number == _FOLDERS_SEEN:
+            return []
+        paths = [f"{folder}/{file}" for file in files]
+        missing -= {
+            name
+            for name in missing
+            if any(path.endswith(f"/{name.removeprefix('./')}") for path in paths)
+        }
+    return [
+        Finding(
+            f"`pinned` names `{name}`, which is not in `{workspace}`",
+            "correct the name: by it, or by the end of the path, a file is known when it is read",
+        )
+        for name in sorted(missing)
+    ]
 
 
 def _check_files(config: Path, state: Status) -> list[Finding]:

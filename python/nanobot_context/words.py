@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
@@ -68,6 +69,11 @@ def shown(text: str, spoken: Language | None = None) -> str:
     if (spoken or language()) == "en":
         return text
     return "\n".join(_line(line, 0) for line in text.split("\n"))
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Return English texts of the package's as a list that people read, as `shown` has each."""
+    return ("，" if language() == "zh" else ", ").join(map(shown, parts))
 
 
 def _line(line: str, depth: int) -> str:

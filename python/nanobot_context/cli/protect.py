@@ -14,7 +14,7 @@ from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
 from nanobot_context.cli.output import labelled, line, number_of
 from nanobot_context.installer import kept_settings, settings_file
-from nanobot_context.words import shown
+from nanobot_context.words import listed, shown
 
 if TYPE_CHECKING:
     from nanobot_context.doctor import Report
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from nanobot_context.guard.record import RequestRecord
     from nanobot_context.guard.status import Status
 
+# What most of a prompt is in, by the core's name for it.
+_SCRIPTS = {
+    "western": "of Western text",
+    "east_asian": "of East Asian text",
+    "mixed": "of mixed text",
+}
 _STYLES = {"patched": "green", "patchable": "dim", "changed": "yellow", "missing": "red"}
 
 
@@ -175,7 +181,7 @@ def _print_status(report: Report, *, verbose: bool = False) -> None:
     for calls in state.unguarded:
         labelled("not protected", calls, "bold red")
     labelled("window", f"{_window(state.window_tokens)} ({state.window_source})")
-    labelled("room", "known after the first request" if last is None else _room(state, last))
+    labelled("room", _unknown_room(report) if last is None else _room(state, last))
     for label, text in _counted(state.counters, verbose=verbose):
         labelled(label, text)
     if verbose:
@@ -203,10 +209,17 @@ def _next(report: Report) -> str:
         return "nanobot-context enable"
     if not report.protected or state.problems or state.fuses or report.session_store:
         return "nanobot-context doctor"
+    last = last or report.newest
     if last is None:
         return "talk to nanobot, then look here again"
     session = "SESSION" if last.session is None else shlex.quote(last.session)
     return f"nanobot-context inspect {session} shows each request; all of this: status -v"
+
+
+def _unknown_room(report: Report) -> str:
+    if report.newest is None:
+        return "known after the first request"
+    return f"known after the first request to `{report.status.model}`"
 
 
 def _room(state: Status, last: RequestRecord) -> str:
@@ -242,22 +255,20 @@ def _room(state: Status, last: RequestRecord) -> str:
 def _print_all(report: Report) -> None:
     """Print what else is known."""
     state = report.status
-    known = [f"generation {state.generation}"] if state.generation else []
-    if not state.is_tested:
-        known.append("a release that this version was not tested with")
-    about = f" ({'; '.join(known)})" if known else ""
+    untested = "a release that this version was not tested with"
+    about = "" if state.is_tested else f" ({untested})"
     if state.model:
         labelled("model", state.model)
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
     labelled("nanobot", f"{state.nanobot_version or 'not found'}{about}")
     labelled("config", ", ".join(report.config_files) or f"no files; `{settings_file()}` would be")
     if report.last is not None and report.last.tools:
-        sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in report.last.tools)
+        sizes = listed(f"{name} {tokens:,}" for name, tokens in report.last.tools)
         labelled("largest tools", f"{sizes} (about, of {report.last.fixed_tokens:,} tokens)")
     for name, source in (state.sources or {}).items():
         labelled("set", f"{name}: {source}")
     for name, lesson in (state.learned or {}).items():
-        if said := ", ".join(_known(lesson)):
+        if said := listed(_known(lesson)):
             labelled("learned", f"{name}: {said}")
     # Which module they are in is in the JSON.
     names = [".".join(point.name.rsplit(".", 2)[-2:]) for point in state.points]
@@ -290,7 +301,9 @@ def _known(lesson: dict[str, Any]) -> Iterator[str]:
     if tokens := lesson.get("fixed_tokens"):
         yield f"{tokens:,} tokens more for each request"
     for script, ratio in lesson["ratios"].items():
-        yield f"counts {ratio:.2f} times as many tokens of {script}"
+        if f"{ratio:.2f}" != "1.00":
+            text = _SCRIPTS.get(script, script)
+            yield f"{ratio:.2f} tokens for one that is counted here ({text})"
 
 
 def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.message_texts import message_text, replaced_by
 from nanobot_context.replay import Replay
 from nanobot_context.report.places import Places, places_of
-from nanobot_context.words import shown
+from nanobot_context.words import listed, shown
 
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
@@ -157,7 +157,7 @@ def print_records(
     )
     if last.gone:
         more = shown(f" and {last.gone_names - len(last.gone):,} more")
-        names = ", ".join(map(output.one_line, last.gone))
+        names = listed(map(output.one_line, last.gone))
         labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
 
 
@@ -229,7 +229,7 @@ def _happened(record: RequestRecord) -> str:
         said.append(_OUTCOMES.get(record.outcome, record.outcome))
     if record.is_subagent:
         said.append("subagent")
-    return ", ".join(map(shown, said))
+    return listed(said)
 
 
 def _refusal(attempt: Sent) -> str:

@@ -129,12 +129,12 @@ class Counters:
             return
         with self._lock:
             self._ended.append(ended)
-            self._begin()
+            self._begin(datetime.fromisoformat(ended.trace.at))
 
-    def _begin(self) -> None:
-        """Have what is new saved before long. The lock must be held."""
-        if self._since is None:
-            self._since = datetime.now(UTC).isoformat(timespec="seconds")
+    def _begin(self, since: datetime | None = None) -> None:
+        """Have what is new, or began then, saved before long. The lock must be held."""
+        began = (since or datetime.now(UTC)).isoformat(timespec="seconds")
+        self._since = min(self._since or began, began)
         if (self.file is None and self.requests is None) or self._timer is not None:
             return
         self._timer = threading.Timer(_SAVE_SECONDS, self.save)

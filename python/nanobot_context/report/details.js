@@ -149,7 +149,7 @@ function tokensTable(request) {
 /** Returns what a request no longer says, each name as a link to the message that it stood in. */
 function lostNames({ lost, lostNames: count }) {
   const names = lost.flatMap(([index, name], n) => [
-    n ? ", " : "",
+    n ? t(", ") : "",
     index === null || !messages[index] ? quoted(name) : plainButton(quoted(name), () => openMessage(messages[index])),
   ]);
   const more = count > lost.length && t(lost.length ? " and {0} more" : "{0}", say(count - lost.length));

@@ -126,7 +126,7 @@ function row(one, place) {
 function turnRow({ turn, members }, attributes) {
   const cut = members.filter((message) => fateOf(message).state !== "kept").length;
   const isFolded = list.folded.has(turn);
-  const facts = [plural(members.length, "message"), cut > 0 && t("{0} cut", say(cut))].filter(Boolean).join(", ");
+  const facts = [plural(members.length, "message"), cut > 0 && t("{0} cut", say(cut))].filter(Boolean).join(t(", "));
   return el("div", { ...attributes, class: "row turn", "aria-expanded": String(!isFolded) },
     el("span", { class: "number" }, isFolded ? "▸" : "▾"),
     el("b", {}, turn ? t("Turn {0}", say(turn)) : t("Before the first turn")),

@@ -44,7 +44,7 @@ function look(number) {
 
 function aboutRequest(request) {
   const sent = request.error ? t("cannot be sent") : t("{0} sent", plural(request.tokensAfter, "token"));
-  const cuts = request.cutMessages ? `, ${t("{0} cut", plural(request.cutMessages, "message"))}` : "";
+  const cuts = request.cutMessages ? `${t(", ")}${t("{0} cut", plural(request.cutMessages, "message"))}` : "";
   const name = t("Request {0} of {1}", request.number + 1, requests.length);
   return `${name}: ${t("{0} before", say(request.tokensBefore))}, ${sent}${cuts}. ${attemptsOf(request).join(" ")}`.trim();
 }
@@ -81,7 +81,7 @@ function showHead() {
     report.isRedacted ? "" : fragment(report.model === null ? t("no model named") : quoted(report.model), " · "),
     `${t("window {0}", say(report.window))} · ${t(counts)}`, report.windowSource ? fragment(" · ", quoted(report.windowSource)) : "",
     report.isRecord ? "" : ` · ${t("a replay, not what was sent")}`,
-    report.tools.length ? ` · ${t("largest tools: {0}", report.tools.map(([name, tokens]) => `${name} ${say(tokens)}`).join(", "))}` : "",
+    report.tools.length ? ` · ${t("largest tools: {0}", report.tools.map(([name, tokens]) => `${name} ${say(tokens)}`).join(t(", ")))}` : "",
   );
   byId("figures").append(...figures().map(([name, number, note, kind]) => el("div", { class: kind },
     el("dt", {}, t(name)), el("dd", { class: "big" }, number), el("dd", { class: "small" }, note))));

@@ -1085,7 +1085,7 @@ def test_status_shows_what_was_patched_learned_and_counted(
             "qwen at host": {
                 "window_tokens": 32_768,
                 "output_tokens": 4_096,
-                "ratios": {"han": 1.25},
+                "ratios": {"western": 1.25, "mixed": 1.0},
             },
             "only asked": {"window_tokens": None, "output_tokens": None, "ratios": {}},
         },
@@ -1129,12 +1129,22 @@ def test_status_shows_what_was_patched_learned_and_counted(
         "reported         40,000,000 prompt tokens in 1,200 answers, "
         "75% of them from the provider's cache",
         "start-up hook    /env/hook.pth",
-        "nanobot          0.3.5 (generation safe-chat)",
+        "nanobot          0.3.5",
         "config           /home/config.json",
         "learned          qwen at host: window 32,768 tokens, answers of at most 4,096 tokens, "
-        "counts 1.25 times as many tokens of han",
+        "1.25 tokens for one that is counted here (of Western text)",
         "patched          LLMProvider._safe_chat  calls",
     ]
+
+
+def test_status_of_another_model_than_was_asked_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status = Status(installed=True, nanobot_version="0.3.5", window_tokens=65_536, model="other")
+    _print_status(Report({}, ("/env/hook.pth",), (), status, (), newest=LAST))
+    out = capsys.readouterr().out
+    assert "room             known after the first request to `other`\n" in out
+    assert "next             nanobot-context inspect cli:direct shows each request" in out
 
 
 def test_status_says_what_is_not_protected_not_as_expected_and_failed(
@@ -1157,7 +1167,7 @@ def test_status_says_what_is_not_protected_not_as_expected_and_failed(
         "protected        in part",
         "not protected    streamed answers: `LLMProvider._safe_chat_stream` does not exist",
     ]
-    about = "generation safe-chat; a release that this version was not tested with"
+    about = "a release that this version was not tested with"
     assert f"nanobot          9.1 ({about})" in out
     assert "changed          SubagentManager._run_subagent  is not `async`" in out
     assert "failed           could not compress a request: KeyError, 2 times" in out
@@ -1293,19 +1303,19 @@ def test_two_long_columns_share_a_narrow_terminal(
             (Sent(70_000, refused="input"), Sent(50_000)),
             "answered",
             "refused at about 70,000, sent again, answered",
-            "约 70,000 时被拒绝, 已重发, 已回答",
+            "约 70,000 时被拒绝，已重发，已回答",
         ),
         (
             (Sent(9_000, refused="reasoning"), Sent(9_100)),
             "interrupted",
             "refused without the model's reasoning, sent again, stopped before the answer",
-            "因缺少模型的思考内容被拒绝, 已重发, 在回答之前中止",
+            "因缺少模型的思考内容被拒绝，已重发，在回答之前中止",
         ),
         (
             (Sent(9_000, refused="silent", limit_tokens=4_000),),
             "answered",
             "cut in silence at 4,000, answered",
-            "在 4,000 处被悄悄截断, 已回答",
+            "在 4,000 处被悄悄截断，已回答",
         ),
         ((Sent(50_000),), "answered", "", ""),
     ],

@@ -199,6 +199,18 @@ def test_a_window_above_the_tables_or_assumed_is_a_problem() -> None:
     assumed = replace(known, model="mine", window_tokens=65_536, window_source="assumed for all")
     assert "`mine` is in no table" in doctor._check_model(assumed)[0].problem
     assert doctor._check_window(assumed) == doctor._check_model(known) == []
+    for is_asked in (False, True):
+        (finding,) = doctor._check_model(assumed, is_asked=is_asked)
+        assert ("--ask-server" in finding.fix) is not is_asked
+
+
+def test_a_pinned_file_that_is_not_there_is_a_problem(home: Path, config: Path) -> None:
+    (home / "workspace" / "docs").mkdir()
+    (home / "workspace" / "docs" / "a.md").write_text("A")
+    here = ("a.md", "docs/a.md", "./docs/a.md", str(config), "*.md", "later/*")
+    state = Status(True, settings=Settings(pinned=[*here, "b.md", "other/a.md", "/no/a.md"]))
+    found = [finding.problem.split("`")[3] for finding in doctor._check_pins(config, state)]
+    assert found == ["/no/a.md", "b.md", "other/a.md"]
 
 
 def test_a_nanobot_of_another_environment_is_a_problem(

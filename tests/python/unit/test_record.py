@@ -6,6 +6,7 @@ import asyncio
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -333,6 +334,22 @@ def test_the_record_holds_names_and_numbers_and_no_text(
     assert str(messages[-1]["content"])[:40] not in text
 
 
+def test_counting_begins_with_the_first_request_not_with_its_answer(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    class Slow(Script):
+        def next(self, messages: list[Any], max_tokens: int) -> Any:
+            time.sleep(1.1)
+            return super().next(messages, max_tokens)
+
+    install(classes)
+    call(make_provider(classes, Slow(answer(900))), messages=conversation(2, 100))
+    counts = installer.status().counters
+    (record,) = recorded(tmp_path)
+    assert counts is not None
+    assert counts.since == f"{record.at[:19]}+00:00"
+
+
 def test_a_failure_to_record_is_counted_and_costs_no_call(
     tmp_path: Path,
     classes: NanobotClasses,
@@ -396,6 +413,7 @@ def test_a_line_that_is_torn_or_of_another_version_hides_no_other(tmp_path: Path
 
 WRITER = """
 import sys
+import time
 from pathlib import Path
 from nanobot_context.guard.guard import subagent
 from nanobot_context.guard.record import RequestRecord

@@ -67,8 +67,8 @@ OF_OTHERS = {
     *("same as #{0}", "asked again in #{0}", "file written in #{0}"),
     *("the server said so", "the server took no more"),
     *("the server at {0} said so", "the server at {0} took no more"),
-    "{0} sessions of nanobot's and those in `{1}`",
-    "those in `{0}` and {1} sessions of nanobot's",
+    "nanobot's sessions ({0}) and those in `{1}`",
+    "those in `{0}` and nanobot's sessions ({1})",
 }
 # Said to the user in the language of the conversation: see `guard.friendly`.
 OTHERWISE = ("guard/friendly.py",)
