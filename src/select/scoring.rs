@@ -7,6 +7,7 @@
 //! ranked by its relevance (BM25) to the last message of the user, together with its neighbours.
 
 mod relevance;
+mod repeats;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -111,6 +112,8 @@ pub struct Scoring {
     covered: Vec<Covered>,
     /// By message: relevance of what was said, from 0 to 1.
     said: Vec<f32>,
+    /// By document: whether it is a reply that is made again and again.
+    repeats: Vec<bool>,
     messages: usize,
     /// What a term counts that something which stays names already.
     named_again: f32,
@@ -136,6 +139,7 @@ impl Scoring {
             facts: Vec::with_capacity(total / 4),
             owners: Vec::with_capacity(parts),
             uptakes: Vec::with_capacity(documents.len()),
+            repeats: repeats::repeats(&documents),
             conversation: Conversation::default(),
             documents,
             bearings: Vec::new(),
@@ -310,6 +314,11 @@ impl Scoring {
         self.said[message]
     }
 
+    /// Returns whether a message in words says next to nothing: "OK.", "Got it, thanks.", and what the model says again and again.
+    pub fn says_little(&self, document: usize) -> bool {
+        self.documents[document].analysis.terms.len() <= CURT || self.repeats[document]
+    }
+
     /// Returns the names that nothing which stays has, each where it was mentioned last. O(mentions).
     pub fn lost(&self, min_worth: f32) -> Vec<LostName> {
         let mut seen = vec![false; self.facts.len()];
@@ -413,6 +422,9 @@ fn mentioned<'n>(numbers: &'n [u32], ends: &[u32], part: usize) -> &'n [u32] {
 
 /// A term that no more messages name tells whom the model has it from.
 const RARE: u16 = 3;
+
+/// Terms of a message that says next to nothing, whatever they are.
+const CURT: usize = 2;
 
 /// What a term counts that something which stays names already.
 const NAMED_AGAIN: f32 = 0.15;

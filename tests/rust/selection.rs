@@ -367,6 +367,24 @@ fn gaps_near_each_other_share_a_note_and_short_replies_make_room() {
 }
 
 #[test]
+fn a_reply_that_is_said_again_and_again_makes_room_however_long_it_is() {
+    let said = |i: usize| Kind::Prose.text(60, i as u64);
+    let same = |_: usize| "Okay, I have noted that down for you.".to_owned();
+    let numbered = |i: usize| format!("已保存，编号{}。", 17 * i);
+    let varied =
+        |i: usize| ["Alright, I wrote it down.", "Good, that is saved now.", "明白了，我会注意的。"][i % 3].to_owned();
+    let replies: [&dyn Fn(usize) -> String; 3] = [&same, &numbered, &varied];
+    for reply in replies {
+        let turn = |i| [Owned::new(Role::User, said(i)), Owned::new(Role::Assistant, reply(i))];
+        let mut messages: Vec<Owned> = (0..300).flat_map(turn).collect();
+        messages.push(Owned::new(Role::User, "And now?"));
+        let short = text(&fit(&messages, 50));
+        let kept = (0..300).filter(|&i| short.contains(said(i).trim())).count();
+        assert!(kept > 180, "{kept} of 300 beside {:?}", reply(1));
+    }
+}
+
+#[test]
 fn what_the_user_typed_comes_before_long_answers_and_results() {
     let fact = |i: usize| format!("The order of customer {} goes to hall {}.", i * 7, i % 5);
     for is_call in [false, true] {

@@ -24,8 +24,7 @@ impl Rating {
         let is_pasted = author == Author::User
             && matches!(analysis.kind(), Some(Kind::Log | Kind::Json | Kind::Table | Kind::Search));
         if matches!(author, Author::User | Author::Assistant) && !is_pasted {
-            let is_curt = analysis.terms.len() <= CURT;
-            let factor = if is_curt { QUIET_TALK } else { 1.0 };
+            let factor = if scoring.says_little(document) { QUIET_TALK } else { 1.0 };
             return Self { named: NAMED_IN_TALK, otherwise: factor * (SAID * scoring.said(message) + ANY_TALK) };
         }
         let (class, factor) = match class {
@@ -61,8 +60,7 @@ const RELEVANCE: f32 = 0.2;
 const SAID: f32 = 3.0;
 const NAMED_IN_TALK: f32 = 0.001;
 const ANY_TALK: f32 = 0.1;
-/// Terms of a message that says next to nothing ("OK.", "Got it, thanks."), and what that is multiplied with.
-const CURT: usize = 2;
+/// What a message is multiplied with that says next to nothing.
 const QUIET_TALK: f32 = 0.1;
 /// What repeats and noise are multiplied with.
 const QUIET: f32 = 0.5;
