@@ -16,6 +16,7 @@ from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.host.stored_summary import mark_of
 from nanobot_context.message_texts import known_by, message_text
 from nanobot_context.replay import Replay, replay
+from nanobot_context.types import Message
 
 from .conftest import Opener
 from .pages import MODEL, WINDOW, agent_messages, written
@@ -683,6 +684,31 @@ def test_conversations_of_next_to_nothing_have_a_page(
     assert ("no system prompt" in page.locator("#footer").inner_text()) == bool(messages)
     for key in ("Home", "End", "ArrowRight", "Shift+ArrowLeft", "Enter", "Escape"):
         page.keyboard.press(key)
+
+
+def test_what_stands_in_a_result_that_was_cut_itself_is_no_reason(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    result = "a line\n" * 40
+    messages: list[Message] = [{"role": "user", "content": "Go."}]
+    for name in ("a", "b"):
+        call = {"id": name, "function": {"name": "exec", "arguments": f'{{"c": "{name}"}}'}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": name, "content": result})
+    cuts = [SentCut(at, "tool", "exec", "large_result", 200, 90) for at in (3, 5)]
+    known = replace(
+        shown_records()[1],
+        messages=5,
+        roles="uatat",
+        keys=tuple(map(known_by, messages)),
+        is_shortened=True,
+    )
+    records = [replace(known, cuts=tuple(cuts[:n]), cut_messages=n) for n in (1, 2)]
+    page = open_page(written(tmp_path / "page.html", messages, records=records))
+    said = "() => fill(el('p'), [why(messages[2], fateOf(messages[2]), 0)]).textContent"
+    assert page.evaluate(said) == "one tool result above its share of the window"
+    page.keyboard.press("Shift+ArrowLeft")
+    assert page.evaluate(said) == "the same stands in #5"
 
 
 def test_a_session_with_records_shows_what_was_sent(open_page: Opener, tmp_path: Path) -> None:

@@ -306,8 +306,12 @@ def report(
     if out != output.STDOUT and path.exists() and not path.is_file():
         output.fail(f"`{path}` is not a regular file")
     records = [] if window is not None or model is not None else known.records(conversation)
-    replayed = None
-    if not records:
+    replayed, learned = None, known.learned
+    if records:
+        # The model may be another one now.
+        places = {record.place for record in records}
+        learned = {name: one for name, one in known.lessons.items() if name in places}
+    else:
         with output.progress("replaying") as on_request:
             replayed = replayed_for_page(
                 conversation,
@@ -320,7 +324,7 @@ def report(
         conversation,
         replayed,
         events=happened,
-        learned=known.learned,
+        learned=learned,
         records=records,
         language=language(),
         redact=redact,

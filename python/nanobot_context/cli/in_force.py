@@ -34,6 +34,7 @@ class InForce:
         window_source: Where that number comes from.
         settings: The settings.
         learned: What providers taught of the model where its requests go, as JSON values.
+        lessons: What they taught of every model.
     """
 
     model: str | None
@@ -41,6 +42,7 @@ class InForce:
     window_source: str
     settings: Settings
     learned: dict[str, dict[str, Any]]
+    lessons: dict[str, dict[str, Any]]
     _loaded: LoadedSettings
 
     def records(self, conversation: Conversation) -> list[RequestRecord]:
@@ -103,11 +105,13 @@ def in_force(conversation: Conversation, model: str | None, window: int | None) 
         known = windows.configured(model, addresses)
         if not known.tokens:
             known = Window(get_context_window(model), f"not used by nanobot: {known.source} is 0")
+    lessons = learned.to_dict()
     return InForce(
         model=model,
         window_tokens=known.tokens,
         window_source=known.source,
         settings=loaded.settings,
-        learned={name: one for name, one in learned.to_dict().items() if name in names},
+        learned={name: one for name, one in lessons.items() if name in names},
+        lessons=lessons,
         _loaded=loaded,
     )

@@ -75,7 +75,9 @@ def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) 
     ]
     columns.append(Column("text", style="dim", flexible=True))
     why = _whys(
-        conversation.messages, {fate.index for fate in played.messages if fate.state == "left out"}
+        conversation.messages,
+        {fate.index for fate in played.messages if fate.state == "left out"},
+        {fate.index for fate in played.messages if fate.state != "kept"},
     )
     rows = []
     for fate in played.messages:
@@ -178,7 +180,8 @@ def _why_recorded(
     left_out = {
         index for first, last in places.runs(record.left_out) for index in range(first, last + 1)
     }
-    why = _whys(messages[: places.stop], left_out)
+    cut_at = {places.of[cut.index] for cut in record.cuts if cut.index in places.of}
+    why = _whys(messages[: places.stop], left_out, cut_at | left_out)
     return lambda cut: (
         why(places.of[cut.index], cut.reason) if cut.index in places.of else _reason(cut.reason)
     )
@@ -187,6 +190,7 @@ def _why_recorded(
 def _whys(
     messages: Sequence[Message],
     left_out: Collection[int],
+    cut: Collection[int],
     place: Callable[[int], int] = lambda index: index,
 ) -> Callable[[int, str | None], str]:
     """Return what says why a message was cut, by its index and the reason that the core gives.
@@ -194,6 +198,7 @@ def _whys(
     Args:
         messages: The messages of the request.
         left_out: Indexes of those that were left out.
+        cut: Indexes of those that were not sent whole.
         place: Returns where another message is shown to be, by its index.
     """
     later, turns = replaced_by(messages), turns_of(messages)
@@ -207,8 +212,9 @@ def _whys(
     )
 
     def why(index: int, reason: str | None) -> str:
-        if index in later:
-            kind, by = later[index]
+        kind, by = later.get(index, ("", 0))
+        # What stands in one that was cut itself is nothing to go by.
+        if kind and not (kind == "repeated" and by in cut):
             return f"{_LATER[kind]} #{place(by) + 1:,}"
         if reason != "budget":
             return _reason(reason)
@@ -293,7 +299,8 @@ def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
         note("nothing was cut")
         return
     left_out = {cut.index for cut in made.cuts if not cut.tokens_after}
-    why = _whys(conversation.messages, left_out, conversation.place)
+    cut_at = {cut.index for cut in made.cuts}
+    why = _whys(conversation.messages, left_out, cut_at, conversation.place)
     for cut in made.cuts:
         role = conversation.messages[cut.index]["role"]
         place = conversation.place(cut.index) + 1

@@ -189,7 +189,9 @@ function fates(number) {
 /** Returns why a message is not sent whole: what stands for it, or what else decided. */
 function why(message, fate, oldest) {
   const later = replaced.get(message.index);
-  if (later && later.later < (requests[page.selected]?.stop ?? Infinity)) {
+  // What stands in one that was cut itself is nothing to go by.
+  const isGone = later?.why === "repeated" && list.fates.of.has(later.later);
+  if (later && !isGone && later.later < (requests[page.selected]?.stop ?? Infinity)) {
     const link = plainButton(`#${say(later.later + 1)}`, () => openMessage(messages[later.later]));
     const said = {
       repeated: "the same stands in {0}", again: "the same call was made again: {0}", changed: "the file was written since: {0}",

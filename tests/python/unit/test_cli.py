@@ -992,6 +992,22 @@ def test_forget_removes_what_was_learned_counted_and_recorded(home: Path) -> Non
     assert run(home, "forget")[0] == "nothing to forget\n"
 
 
+def test_a_report_keeps_the_lessons_of_its_requests_when_the_model_is_another_one(
+    home: Path,
+) -> None:
+    config = home / ".nanobot/config.json"
+    learned = ProviderLimits(learned_file(config))
+    learned.window(LAST.place, 32_768)
+    learned.window("gpt-4o", 64_000)
+    config.write_text('{"agents": {"defaults": {"model": "gpt-4o"}}}')
+    record_file(config).write(LAST.to_dict())
+    session_file(config.parent / "workspace/sessions", "cli:direct", MESSAGES)
+    run(home, "report", "cli:direct", "-o", "page.html")
+    page = (home / "page.html").read_text()
+    assert f'"model":"{LAST.place}"' in page
+    assert '"value":64000' not in page
+
+
 def test_every_command_looks_at_the_config_that_it_is_given(home: Path) -> None:
     usual, other = home / ".nanobot/config.json", home / "srv/config.json"
     for config, window in ((usual, 8_000), (other, 9_000)):
@@ -1352,6 +1368,30 @@ def test_a_number_that_nobody_has_reported_is_said_to_be_about(
             [about, "60,000", "50,000"],
             [about, "50,000", about, "50,000"],
         ]
+
+
+def test_what_stands_in_a_result_that_was_cut_itself_is_no_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    result, (asked, *_) = "a line\n" * 40, conversation(1)[1:]
+    messages: list[dict[str, Any]] = [asked]
+    for name in ("a", "b", "c"):
+        call = {"id": name, "function": {"name": "exec", "arguments": json.dumps({"c": name})}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": name, "content": result})
+    record = replace(
+        LAST,
+        messages=len(messages),
+        roles="".join(message["role"][0] for message in messages),
+        keys=tuple(map(known_by, messages)),
+        cuts=(SentCut(3, "tool", "exec", "budget", 200, 0),),
+        left_out="3",
+        cut_messages=1,
+    )
+    cuts = (*record.cuts, SentCut(7, "tool", "exec", "large_result", 200, 90))
+    for one, said in ((record, "same as #7"), (replace(record, cuts=cuts), "of the round under")):
+        print_records(Conversation("cli:direct", messages, {}, "a file"), [one], only_cuts=True)
+        assert said in capsys.readouterr().out.splitlines()[1]
 
 
 def test_a_recorded_cut_says_why_where_the_session_has_the_message(
