@@ -25,7 +25,7 @@ _REASONING = {"reasoning_content", "reasoning", "reasoning_details", "thinking_b
 
 
 @dataclass(frozen=True, slots=True)
-class _Prompt:
+class Prompt:
     """A prompt as it was sent, what its texts are known by, our count of it, and the provider's."""
 
     messages: list[Any]
@@ -45,7 +45,7 @@ class Counted:
 
     reports_the_rest: bool = False
     _read_on: int = 0
-    _last: _Prompt | None = None
+    _last: Prompt | None = None
     _seen: set[int] = field(default_factory=set)
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
@@ -57,7 +57,7 @@ class Counted:
             self._read_on = 0 if is_less else self._read_on + 1
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
-        self._last = _Prompt(list(messages), hashes, ours, theirs)
+        self._last = Prompt(list(messages), hashes, ours, theirs)
         if self.reports_the_rest and theirs < ours:
             return False
         if len(self._seen) > _MOST_SEEN:
@@ -69,6 +69,11 @@ class Counted:
     def reports_all(self) -> bool:
         """Whether it has lately reported all of each prompt."""
         return self._read_on >= _READ_ON
+
+    def goes_on_from(self, messages: list[Any]) -> Prompt | None:
+        """Return the last prompt, if `messages` begin with it and all of it was reported."""
+        is_known = self.reports_all and not self.reports_the_rest
+        return self._before(messages) if is_known else None
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that have not been counted."""
@@ -118,7 +123,7 @@ class Counted:
         known = before.hashes if before else []
         return [*known, *map(_hash, messages[len(known) :])]
 
-    def _before(self, messages: list[Any]) -> _Prompt | None:
+    def _before(self, messages: list[Any]) -> Prompt | None:
         """Return the last prompt, if `messages` begin with it."""
         last = self._last
         if last is None or not 0 < len(last.messages) <= len(messages) or last.ours <= 0:

@@ -84,20 +84,14 @@ class _Unnumbered(NamedTuple):
     prompt_tokens: int
 
 
-def _window_between(accepted_tokens: int, refused_tokens: int, *, halfway: bool) -> int:
+def _window_between(accepted_tokens: int, refused_tokens: int) -> int:
     """Return the window of a model that accepted so much and refused so much.
 
-    Nobody knows, but most are a power of two. Where none is between, the next request is to be no
-    larger than what was accepted, or than `halfway` to what was refused.
+    Nobody knows, but most are a power of two. Where none is between, no request is to be larger
+    than what was accepted: it might be refused, too.
     """
     usual = 1 << max(refused_tokens - 1, 1).bit_length() - 1
-    if usual >= accepted_tokens:
-        return usual
-    if not halfway:
-        return min(accepted_tokens, refused_tokens)
-    middle = (accepted_tokens + refused_tokens) // 2
-    in_thousands = middle // 1_000 * 1_000
-    return in_thousands if in_thousands > accepted_tokens else middle
+    return usual if usual >= accepted_tokens else min(accepted_tokens, refused_tokens)
 
 
 @dataclass(slots=True)
@@ -312,7 +306,7 @@ class Exchange:
             if answers:
                 # A shorter answer was all that it took: prompt and answer are counted together.
                 least, most = theirs + (attempt.max_tokens or 0), theirs + min(answers)
-            window = _window_between(least, most, halfway=bool(answers))
+            window = _window_between(least, most)
             windows.assume(request.model, window, request.endpoint, in_place_of=assumed)
 
     def _was_cut(self, attempt: Attempt, ours: int, theirs: int) -> bool:

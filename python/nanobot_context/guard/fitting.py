@@ -78,8 +78,18 @@ class Fitter:
         messages, budget = self.compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
-            max_tokens = room.limit(messages)
+            max_tokens = self._limit(request, room, messages)
         return Attempt(messages, max_tokens), budget
+
+    def _limit(self, request: Request, room: Room, sent: list[Message]) -> int | None:
+        """Return the limit for the answer, lowered to what `sent` leaves as the provider counts."""
+        asked, limit = room.max_output_tokens, room.limit(sent)
+        if asked is None or limit == asked:
+            return limit
+        ours = count_tokens(sent, request.model, tools=request.tools)
+        most = self.windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
+        window = self.windows.smallest(request.models, request.endpoint, request.asked)
+        return max(limit or 0, min(asked, window.tokens - most))
 
     def shown_tools(self, request: Request, tools: list[Any], choice: Any) -> list[Any] | None:
         """Return what `tools` become within their share of the window; `None` where they stay."""

@@ -78,6 +78,12 @@ class Ratio:
         self.used, before = wanted, self.used
         return wanted != before
 
+    @property
+    def at_most(self) -> float:
+        """What it may be at most of a prompt like those before: what is used moves in steps."""
+        is_known = self.counts >= _EVIDENCE_BELOW
+        return min(self.most + _MARGIN, self.used) if is_known else self.used
+
     def _wanted(self) -> float:
         if self.counts < _EVIDENCE:
             return self.used

@@ -33,6 +33,8 @@ _NEW_STEPS = 16
 _GROWS = 1.15
 _REMEMBERED = 512
 _FIRST_CHARS = 256
+# By so much more than its ratio says a provider may count a text that is new to it.
+_NEW_TEXT = 1.15
 # What is read of a prompt that was cut, as a share of the longest, of a provider that reports all
 # that it reads, and of another one.
 _CUT_TO, _CUT_TO_AT_LEAST = 0.4, 0.6
@@ -235,6 +237,24 @@ class WindowResolver:
         lesson = self.learned.of(name_of(model, endpoint))
         beside = lesson.framing_tokens * len(messages) + lesson.fixed_tokens
         return int(tokens * self.ratio(model, messages, endpoint)) + beside
+
+    def at_most_in_theirs(
+        self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
+    ) -> int:
+        """Return what the provider counts at most where we count `tokens` of `messages`.
+
+        Of a prompt that goes on from the last one most is known, which no ratio says so well.
+        """
+        name = name_of(model, endpoint)
+        lesson = self.learned.of(name)
+        known = self._counted[name].goes_on_from(messages)
+        if known is not None:
+            new = max(tokens - known.ours, 0) * max(self.ratio(model, messages, endpoint), 1.0)
+            framing = lesson.framing_tokens * (len(messages) - len(known.messages))
+            return known.theirs + int(new * _NEW_TEXT) + framing
+        ratio = lesson.ratios.get(prevailing_script(messages))
+        most = self.ratio(model, messages, endpoint) if ratio is None else ratio.at_most
+        return int(tokens * most) + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
 
     @alone
     def counted(
