@@ -1,7 +1,12 @@
 //! What is known of tools by their names, their arguments and what they answer: nothing else tells a file that was read
 //! from a payment that was made.
 
+mod command_line;
+
 use serde_json::Value;
+
+use command_line::files_shown_by;
+pub use command_line::only_looks;
 
 /// What a call of a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +42,7 @@ impl Effect {
             Self::WritesFile
         } else if has(&EDITING) && (has(&FILES) || is_all(&[&EDITING, &BESIDE_EDITING])) {
             Self::EditsFile
-        } else if has(&READING) && (has(&FILES) || is_all(&[&READING])) && !changes {
+        } else if !changes && (reads(&words) || (has(&READING) && has(&FILES))) {
             Self::ReadsFile
         } else if has(&SEARCHING) && is_all(&[&READING, &SEARCHING, &FILES, &SEARCHED]) {
             Self::LooksUp
@@ -59,24 +64,42 @@ impl Effect {
     }
 }
 
-/// Programs of a command line that look and change nothing, and what makes one of them change something all the same.
-const LOOKING: [&str; 18] = [
-    "ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "file", "stat", "pwd", "which", "du", "df", "diff",
-    "tree", "sort", "uniq",
-];
-const CHANGED_BY: [&str; 7] = [">", "-delete", "-exec", "-ok", "$(", "`", " -o "];
+/// What one call of a tool does.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Action {
+    /// What it does, which its arguments may say where the tool's name does not.
+    pub effect: Effect,
+    /// The files that it names, without a leading `./`.
+    pub files: Vec<String>,
+}
 
-/// Returns whether a command line surely changes nothing: each of its programs only looks.
-pub fn only_looks(command: &str) -> bool {
-    let command = command.replace("2>&1", "").replace("2>/dev/null", "").replace("2> /dev/null", "");
-    let mut programs =
-        command.split(['|', ';', '&', '\n']).filter_map(|part| part.split_whitespace().next()).peekable();
-    programs.peek().is_some()
-        && !CHANGED_BY.iter().any(|word| command.contains(word))
-        && programs.all(|program| LOOKING.contains(&program))
+impl Action {
+    /// Returns what a call of `tool` with `arguments` does: one tool for files may read and write, and a shell may print one.
+    pub fn of(tool: &str, arguments: &Value) -> Self {
+        let named = Effect::of(tool);
+        if named == Effect::RunsCommand {
+            let files: Vec<String> = files_shown_by(arguments).iter().map(|file| bare(file).to_owned()).collect();
+            let effect = if files.is_empty() { named } else { Effect::ReadsFile };
+            return Self { effect, files };
+        }
+        let files: Vec<String> = files_in(arguments).into_iter().map(str::to_owned).collect();
+        let command = arguments.get("command").and_then(Value::as_str).filter(|_| !files.is_empty());
+        // Source: Anthropic, "Text editor tool" and "Memory tool".
+        let effect = match command {
+            Some("view") => Effect::ReadsFile,
+            Some("create" | "delete") => Effect::WritesFile,
+            Some("str_replace" | "insert" | "undo_edit") => Effect::EditsFile,
+            _ => named,
+        };
+        Self { effect, files }
+    }
 }
 
 const READING: [&str; 5] = ["read", "view", "open", "cat", "show"];
+/// What is read of a file, and what it is read from.
+const CONTENTS: [&str; 6] = ["content", "contents", "text", "lines", "raw", "fs"];
+/// Verbs that read where a file is what they are for.
+const GETTING: [&str; 3] = ["get", "fetch", "load"];
 const FILES: [&str; 4] = ["file", "files", "notebook", "document"];
 const WRITING: [&str; 6] = ["write", "create", "overwrite", "save", "delete", "remove"];
 const EDITING: [&str; 6] = ["edit", "append", "insert", "replace", "patch", "modify"];
@@ -118,6 +141,15 @@ const ASKING: [&str; 16] = [
     "calculate",
 ];
 
+/// Returns whether a name says that a file is read in words that say so only together: `get_file_contents`, `fs_read`.
+fn reads(words: &[String]) -> bool {
+    let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let is_content = |word: &String| CONTENTS.contains(&word.as_str());
+    let ends = words.last().is_some_and(|word| word == "file" || is_content(word));
+    let is_got = has(&GETTING) && has(&["file"]) && ends;
+    is_got || (has(&READING) && words.iter().all(|word| is_content(word) || READING.contains(&word.as_str())))
+}
+
 fn changes(words: &[String]) -> bool {
     let mut asks = false;
     for word in words.iter().map(String::as_str) {
@@ -151,13 +183,13 @@ fn words(name: &str) -> Vec<String> {
 }
 
 /// Arguments that name a file, the usual ones first.
-pub const PATH_KEYS: &[&str] = SUBJECT_KEYS.split_at(9).0;
+pub const PATH_KEYS: &[&str] = SUBJECT_KEYS.split_at(10).0;
 
 /// Arguments whose values say nothing when they are cut: a file, an address, a command line.
-pub const LOCATOR_KEYS: &[&str] = SUBJECT_KEYS.split_at(11).0;
+pub const LOCATOR_KEYS: &[&str] = SUBJECT_KEYS.split_at(12).0;
 
 /// Arguments that say what a call is about: [`LOCATOR_KEYS`]; `name` and `input`, all that some have.
-pub const SUBJECT_KEYS: [&str; 13] = [
+pub const SUBJECT_KEYS: [&str; 14] = [
     "path",
     "file_path",
     "filepath",
@@ -167,6 +199,7 @@ pub const SUBJECT_KEYS: [&str; 13] = [
     "target_file",
     "absolute_path",
     "notebook_path",
+    "relative_workspace_path",
     "url",
     "command",
     "name",
@@ -175,8 +208,23 @@ pub const SUBJECT_KEYS: [&str; 13] = [
 
 /// Returns the file that the arguments of a call name, without a leading `./`.
 pub fn path_in(arguments: &Value) -> Option<&str> {
-    let path = PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str());
-    path.map(|path| path.trim_start_matches("./"))
+    PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str()).map(bare)
+}
+
+/// Arguments that name several files: paths, or objects that have one each.
+const PATHS_KEYS: [&str; 5] = ["paths", "files", "file_paths", "filenames", "operations"];
+
+/// Returns all files that the arguments of a call name.
+fn files_in(arguments: &Value) -> Vec<&str> {
+    if let Some(path) = path_in(arguments) {
+        return vec![path];
+    }
+    let listed = PATHS_KEYS.iter().find_map(|key| arguments.get(*key)?.as_array());
+    listed.into_iter().flatten().filter_map(|one| one.as_str().map(bare).or_else(|| path_in(one))).collect()
+}
+
+fn bare(path: &str) -> &str {
+    path.trim_start_matches("./")
 }
 
 /// Returns whether a result says that the call failed: at its start, or anywhere in a line that is all of it.
@@ -291,35 +339,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_line_that_only_looks_has_no_other_program_and_writes_nothing() {
-        for command in
-            ["ls -la", "cat /etc/hostname | sort | uniq -c", "grep -rn TODO src 2>/dev/null", "find . -name a"]
-        {
-            assert!(only_looks(command), "{command}");
-        }
-        for command in [
-            "",
-            " | ",
-            "ls && rm -rf x",
-            "cat > f <<E",
-            "ls | xargs rm",
-            "find . -delete",
-            "find . -exec rm {} ;",
-            "cat $(pay)",
-            "sort -o a a",
-            "pay 5",
-            "echo paid",
-            "python pay.py",
-        ] {
-            assert!(!only_looks(command), "{command}");
-        }
-    }
-
-    #[test]
     fn a_name_says_what_a_tool_does_in_whatever_case() {
         use Effect::{Changes, EditsFile, LooksUp, ReadsFile, RunsCommand, Unknown, WritesFile};
         let cases = [
             (ReadsFile, "read_file readFile ReadFile Read view_file open_file cat_file mcp_filesystem_read_file"),
+            (ReadsFile, "get_file_contents fetch_file getFileContent mcp__github__get_file_contents fs_read read_text"),
+            (Unknown, "get_file_info get_text load_contents get_or_load_text"),
             (WritesFile, "write_file createFile Write mcp-fs-delete-file"),
             (EditsFile, "edit_file append_file apply_patch str_replace Edit MultiEdit NotebookEdit search_replace"),
             (RunsCommand, "exec shell bash Bash execute_shell run_shell run_command runCommand run_terminal_cmd"),
@@ -340,6 +365,30 @@ mod tests {
                 assert_eq!(Effect::of(tool), effect, "{tool}");
             }
         }
+    }
+
+    #[test]
+    fn what_a_call_does_is_said_by_its_arguments_too() {
+        let cases = [
+            ("str_replace_based_edit_tool", r#"{"command": "view", "path": "./a.md"}"#, Effect::ReadsFile),
+            ("str_replace_editor", r#"{"command": "create", "path": "a.md", "file_text": "x"}"#, Effect::WritesFile),
+            ("memory", r#"{"command": "str_replace", "path": "a.md"}"#, Effect::EditsFile),
+            ("read_many_files", r#"{"paths": ["a.md"]}"#, Effect::ReadsFile),
+            ("read_file", r#"{"files": [{"path": "a.md", "line_ranges": ["1-9"]}]}"#, Effect::ReadsFile),
+            ("fs_read", r#"{"operations": [{"mode": "Line", "path": "a.md"}]}"#, Effect::ReadsFile),
+            ("readFile", r#"{"relative_workspace_path": "a.md"}"#, Effect::ReadsFile),
+            ("write_file", r#"{"path": "a.md", "content": "view"}"#, Effect::WritesFile),
+            ("Bash", r#"{"command": "cat ./a.md"}"#, Effect::ReadsFile),
+            ("local_shell", r#"{"type": "exec", "command": ["cat", "a.md"]}"#, Effect::ReadsFile),
+        ];
+        for (tool, arguments, effect) in cases {
+            let action = Action::of(tool, &serde_json::from_str(arguments).unwrap_or_default());
+            assert_eq!(action, Action { effect, files: vec!["a.md".to_owned()] }, "{tool}");
+        }
+        let pays = Action::of("bash", &serde_json::json!({ "command": "pay 5" }));
+        assert_eq!(pays, Action { effect: Effect::RunsCommand, files: Vec::new() });
+        let looks = Action::of("camera", &serde_json::json!({ "command": "view" }));
+        assert_eq!(looks, Action { effect: Effect::Unknown, files: Vec::new() });
     }
 
     #[test]

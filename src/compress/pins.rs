@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::conversation::is_note;
 use crate::message::{Content, Message, Part, Role, Text, ToolCall};
 use crate::text::rules::is_pinned;
-use crate::tools::{Effect, has_failed, path_in};
+use crate::tools::{Action, Effect, has_failed};
 
 /// What is pinned in a conversation that is seen message by message. It follows from the messages so far alone.
 pub struct Pins<'p, 'v> {
@@ -47,19 +47,20 @@ impl<'p, 'v> Pins<'p, 'v> {
         let id = message.tool_call_id.as_ref().map(Text::as_str);
         let Some(call) = self.calls.iter().find(|call| call.id.as_ref().map(Text::as_str) == id) else { return };
         let (Some(name), Some(arguments)) = (&call.name, &call.arguments) else { return };
-        let effect = Effect::of(name.as_str());
-        if !effect.is_of_file() || matches!(&message.content, Content::Text(text) if has_failed(text.as_str())) {
+        if matches!(&message.content, Content::Text(text) if has_failed(text.as_str())) {
             return;
         }
-        let values: Option<Value> = serde_json::from_str(arguments.as_str()).ok();
-        let Some(path) = values.as_ref().and_then(path_in) else { return };
-        match effect {
-            Effect::ReadsFile if self.patterns.iter().any(|pattern| is_named(path, pattern)) => {
-                self.reads.insert((path.to_owned(), arguments.as_str()), index);
+        let values: Value = serde_json::from_str(arguments.as_str()).unwrap_or_default();
+        let Action { effect, files } = Action::of(name.as_str(), &values);
+        for file in files {
+            match effect {
+                Effect::ReadsFile if self.patterns.iter().any(|pattern| is_named(&file, pattern)) => {
+                    self.reads.insert((file, arguments.as_str()), index);
+                }
+                // What was read says nothing of the file any more.
+                Effect::WritesFile => self.reads.retain(|(read, _), _| *read != file),
+                _ => {}
             }
-            // What was read says nothing of the file any more.
-            Effect::WritesFile => self.reads.retain(|(read, _), _| read != path),
-            _ => {}
         }
     }
 

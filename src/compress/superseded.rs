@@ -6,7 +6,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::message::{Content, Message, Role, Text};
-use crate::tools::{Effect, has_failed, path_in};
+use crate::tools::{Action, Effect, has_failed};
 
 use super::draft::Draft;
 
@@ -58,14 +58,13 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         let Some(name) = call.name.as_ref().map(Text::as_str) else { continue };
         let arguments = call.arguments.as_ref().map_or("", Text::as_str);
         let values: Option<Value> = serde_json::from_str(arguments).ok();
-        let path = values.as_ref().and_then(path_in).map(str::to_owned);
+        let Action { effect, files } = Action::of(name, values.as_ref().unwrap_or(&Value::Null));
         let failed = has_failed(text);
-        let effect = Effect::of(name);
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
             Some(Superseded::Repeated(later))
-        } else if effect == Effect::ReadsFile && path.as_ref().is_some_and(|path| written.contains(path)) {
+        } else if effect == Effect::ReadsFile && files.iter().any(|file| written.contains(file)) {
             Some(Superseded::Stale)
         } else if later_calls.contains(&call) {
             Some(Superseded::AskedAgain)
@@ -75,8 +74,8 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         if !failed {
             later_calls.insert(call);
             // An edit says what it changed, and the rest of what was read still holds.
-            if let Some(path) = path.filter(|_| effect == Effect::WritesFile) {
-                written.insert(path);
+            if effect == Effect::WritesFile {
+                written.extend(files);
             }
         }
     }

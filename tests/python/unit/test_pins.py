@@ -86,6 +86,47 @@ def test_the_last_read_of_a_pinned_file_stays_whole() -> None:
         assert count_tokens(shown, MODEL) <= WINDOW * 0.85
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("str_replace_based_edit_tool", {"command": "view", "path": "/work/AGENTS.md"}),
+        ("str_replace_editor", {"command": "view", "path": "/work/AGENTS.md"}),
+        ("get_file_contents", {"path": "AGENTS.md"}),
+        ("fs_read", {"operations": [{"mode": "Line", "path": "AGENTS.md"}]}),
+        ("read_text", {"path": "AGENTS.md"}),
+        ("fetch_file", {"path": "AGENTS.md"}),
+        ("read_many_files", {"paths": ["README.md", "/work/AGENTS.md"]}),
+        ("read_file", {"paths": ["AGENTS.md"]}),
+        ("readFile", {"relative_workspace_path": "AGENTS.md"}),
+        ("Bash", {"command": "cd /work && cat AGENTS.md"}),
+        ("shell", {"command": ["bash", "-lc", "sed -n '1,200p' AGENTS.md"]}),
+        ("exec", {"command": "head -n 100 AGENTS.md"}),
+    ],
+)
+def test_a_pinned_file_is_read_by_any_tool(tool: str, arguments: dict[str, Any]) -> None:
+    call = {"name": tool, "arguments": json.dumps(arguments)}
+    messages = worked()
+    messages[4]["tool_calls"][0]["function"] = call
+    shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
+    assert RULES_FILE in contents(shown)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("str_replace_based_edit_tool", {"command": "create", "path": "/work/AGENTS.md"}),
+        ("get_file_info", {"path": "AGENTS.md"}),
+        ("Bash", {"command": "cat > AGENTS.md"}),
+        ("Bash", {"command": "python lint.py AGENTS.md"}),
+    ],
+)
+def test_what_does_not_read_a_file_is_not_pinned(tool: str, arguments: dict[str, Any]) -> None:
+    messages = worked()
+    messages[4]["tool_calls"][0]["function"] = {"name": tool, "arguments": json.dumps(arguments)}
+    shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
+    assert RULES_FILE not in contents(shown)
+
+
 def test_a_pinned_result_is_not_cut_for_its_size() -> None:
     large = text(900, 7)
     messages = [said("user", "Look."), *read("docs/a.md", large, 1), *talk(20), said("user", "Go.")]

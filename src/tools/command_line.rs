@@ -1,0 +1,185 @@
+//! What a command line of a shell does: whether it only looks, and which files it shows.
+
+use serde_json::Value;
+
+/// Programs of a command line that look and change nothing, and what makes one of them change something all the same.
+const LOOKING: [&str; 18] = [
+    "ls", "cat", "head", "tail", "grep", "rg", "find", "wc", "file", "stat", "pwd", "which", "du", "df", "diff",
+    "tree", "sort", "uniq",
+];
+const CHANGED_BY: [&str; 7] = [">", "-delete", "-exec", "-ok", "$(", "`", " -o "];
+
+/// Programs that print the files that they are given, or lines of these.
+const SHOWING: [&str; 9] = ["cat", "head", "tail", "sed", "nl", "bat", "batcat", "less", "more"];
+
+const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
+
+/// Returns whether a command line surely changes nothing: each of its programs only looks.
+pub fn only_looks(command: &str) -> bool {
+    let command = without_errors(command);
+    let mut programs =
+        command.split(['|', ';', '&', '\n']).filter_map(|part| part.split_whitespace().next()).peekable();
+    programs.peek().is_some()
+        && !CHANGED_BY.iter().any(|word| command.contains(word))
+        && programs.all(|program| LOOKING.contains(&program))
+}
+
+/// Returns the files that a call of a shell shows, as its arguments have them: a command line, words of one, or several.
+/// Empty where it does anything beside that.
+pub fn files_shown_by(arguments: &Value) -> Vec<String> {
+    let word = |value: &Value| value.as_str().map(|word| Some(word.to_owned()));
+    let lines = |value: &Value| match value {
+        Value::String(line) => files_shown(line),
+        Value::Array(words) => shown(&words.iter().map(word).collect::<Option<Vec<_>>>().unwrap_or_default()),
+        _ => Vec::new(),
+    };
+    if let Some(command) = ["command", "cmd"].iter().find_map(|key| arguments.get(*key)) {
+        return lines(command);
+    }
+    match arguments.get("commands") {
+        Some(Value::Array(commands)) => commands.iter().flat_map(lines).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn files_shown(command: &str) -> Vec<String> {
+    let command = without_errors(command);
+    if CHANGED_BY.iter().any(|sign| command.contains(sign)) {
+        return Vec::new();
+    }
+    shown(&words(&command))
+}
+
+/// Returns the files that a command line shows, whose words have a `None` between two programs.
+fn shown(words: &[Option<String>]) -> Vec<String> {
+    let mut files = Vec::new();
+    for part in words.split(Option::is_none) {
+        let mut part = part.iter().flatten().map(String::as_str);
+        let Some(program) = part.next() else { continue };
+        let (options, mut operands): (Vec<&str>, Vec<&str>) = part.partition(|word| word.starts_with('-'));
+        match program {
+            _ if SHELLS.contains(&program) && options.iter().any(|option| option.ends_with('c')) => {
+                return operands.first().map(|line| files_shown(line)).unwrap_or_default();
+            }
+            "cd" | "pwd" | "ls" | "echo" => continue,
+            "sed" if options.contains(&"-n") && !options.iter().any(|option| option.starts_with("-i")) => {
+                operands.drain(..1.min(operands.len()));
+            }
+            "sed" => return Vec::new(),
+            _ if SHOWING.contains(&program) => operands.retain(|word| !is_count(word)),
+            _ => return Vec::new(),
+        }
+        files.extend(operands.into_iter().map(str::to_owned));
+    }
+    files
+}
+
+/// Returns whether a word says how many lines, as in `head -n 20` and `tail -n +5`.
+fn is_count(word: &str) -> bool {
+    let digits = word.trim_start_matches('+');
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Returns the words of a command line without their quotes, and `None` where one program ends.
+fn words(command: &str) -> Vec<Option<String>> {
+    let mut words = Vec::new();
+    let (mut word, mut quote) = (None::<String>, None);
+    for sign in command.chars() {
+        match (quote, sign) {
+            (Some(open), _) if open == sign => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(sign);
+                word.get_or_insert_default();
+            }
+            (None, '|' | ';' | '&' | '\n') => {
+                words.extend(word.take().map(Some));
+                words.push(None);
+            }
+            (None, _) if sign.is_whitespace() => words.extend(word.take().map(Some)),
+            _ => word.get_or_insert_default().push(sign),
+        }
+    }
+    words.extend(word.map(Some));
+    words
+}
+
+fn without_errors(command: &str) -> String {
+    command.replace("2>&1", "").replace("2>/dev/null", "").replace("2> /dev/null", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_that_only_looks_has_no_other_program_and_writes_nothing() {
+        for command in
+            ["ls -la", "cat /etc/hostname | sort | uniq -c", "grep -rn TODO src 2>/dev/null", "find . -name a"]
+        {
+            assert!(only_looks(command), "{command}");
+        }
+        for command in [
+            "",
+            " | ",
+            "ls && rm -rf x",
+            "cat > f <<E",
+            "ls | xargs rm",
+            "find . -delete",
+            "find . -exec rm {} ;",
+            "cat $(pay)",
+            "sort -o a a",
+            "pay 5",
+            "echo paid",
+            "python pay.py",
+        ] {
+            assert!(!only_looks(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_shows_the_files_that_it_prints() {
+        let shown = |arguments: &str| files_shown_by(&serde_json::from_str(arguments).unwrap_or_default()).join(" ");
+        for line in [
+            "cat AGENTS.md",
+            "cd /w && cat AGENTS.md 2>/dev/null",
+            "head -n 50 AGENTS.md",
+            "head -50 'AGENTS.md'",
+            "tail -n +5 AGENTS.md; ls",
+            "sed -n '1,20p;30p' AGENTS.md",
+            "cat AGENTS.md | head -20",
+            "nl -ba AGENTS.md",
+            "bash -lc 'cat AGENTS.md'",
+        ] {
+            for name in ["command", "cmd"] {
+                assert_eq!(shown(&serde_json::json!({ name: line }).to_string()), "AGENTS.md", "{line}");
+            }
+        }
+        for arguments in [
+            r#"{"command": ["cat", "AGENTS.md"]}"#,
+            r#"{"command": ["bash", "-lc", "cat AGENTS.md"], "workdir": "/w"}"#,
+            r#"{"commands": ["cat AGENTS.md"]}"#,
+        ] {
+            assert_eq!(shown(arguments), "AGENTS.md", "{arguments}");
+        }
+        assert_eq!(shown(r#"{"command": "cat a.md 'b c.md'"}"#), "a.md b c.md");
+        for line in [
+            "cat > AGENTS.md <<E",
+            "cat a >> AGENTS.md",
+            "sed -i s/a/b/ AGENTS.md",
+            "sed s/a/b/ AGENTS.md",
+            "cat $(find .)",
+            "cat AGENTS.md | grep x",
+            "python make.py && cat AGENTS.md",
+            "rm AGENTS.md",
+            "",
+            "'",
+        ] {
+            assert_eq!(shown(&serde_json::json!({ "command": line }).to_string()), "", "{line}");
+        }
+        for arguments in
+            ["{}", "[]", r#"{"command": 5}"#, r#"{"commands": "cat a"}"#, r#"{"command": [1, "cat", "a"]}"#]
+        {
+            assert_eq!(shown(arguments), "", "{arguments}");
+        }
+    }
+}
