@@ -70,6 +70,10 @@ class Counted:
         """Whether it has lately reported all of each prompt."""
         return self._read_on >= _READ_ON
 
+    def goes_on(self, messages: list[Any]) -> bool:
+        """Return whether `messages` begin with the last prompt."""
+        return self._before(messages) is not None
+
     def goes_on_from(self, messages: list[Any]) -> Prompt | None:
         """Return the last prompt, if `messages` begin with it and all of it was reported."""
         is_known = self.reports_all and not self.reports_the_rest

@@ -34,6 +34,11 @@ if TYPE_CHECKING:
     from nanobot_context.guard.request import Request, State
     from nanobot_context.settings import Settings
 
+# A conversation's window is taken anew where it is larger by so much, or where what is sent would
+# take more than so much of what is kept free for the answer.
+_GROWS = 1.15
+_OF_ANSWER = 0.25
+
 # What is kept free for what nanobot says itself is at least so much, and doubles: a window that
 # changes with every request would move every cut.
 _LEAST_RESERVE = 128
@@ -67,8 +72,38 @@ class Fitter:
     def first(self, request: Request) -> tuple[Attempt, int]:
         """Return what to send, and the budget that its messages were fitted to.
 
-        They are the caller's own list when nothing has to be cut.
+        They are the caller's own list when nothing has to be cut. A conversation is cut by the
+        window that it was cut by before, as long as that fits: what was sent stays what it was.
         """
+        attempt, budget = self._first(request)
+        if self._takes_anew(request, attempt):
+            attempt, budget = self._first(request)
+        return attempt, budget
+
+    def _takes_anew(self, request: Request, attempt: Attempt) -> bool:
+        """Take the conversation's window anew where `attempt` does not fit, or could be far larger.
+
+        Returns whether it did.
+        """
+        windows, given = self.windows, (request.model, request.messages, request.endpoint)
+        stated = windows.smallest(request.models, request.endpoint, request.asked).tokens
+        had = windows.in_ours(stated, *given), windows.overhead_tokens(*given)
+        now = windows.in_ours_now(stated, *given), windows.overhead_now(*given)
+        if now == had or request.goes_on(attempt.messages):
+            return False
+        sent = request.model, attempt.messages, request.endpoint
+        is_cut = not is_same(attempt.messages, request.messages)
+        # More room is taken with the next step: before that the prefix would change for nothing.
+        grows = is_cut and now[0] > had[0] * _GROWS and not windows.goes_on(*sent)
+        if not grows:
+            ours = count_tokens(attempt.messages, request.model, tools=request.tools)
+            free = request.trace.answer_tokens * (1 - _OF_ANSWER)
+            if windows.at_most_in_theirs(ours, *sent) + free <= stated:
+                return False
+        windows.take_anew(*given)
+        return True
+
+    def _first(self, request: Request) -> tuple[Attempt, int]:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return Attempt(self._wanted(request, request.messages), max_tokens), 0

@@ -28,9 +28,7 @@ _MOST_UNWRITTEN = 200_000
 # What messages take beside their text, and text that the provider has not counted yet, grow by this
 # share of the window at a time: a window that changes with every request would move every cut.
 _NEW_STEPS = 16
-# A conversation's window is taken for larger when it is by so much. So many are remembered, and by
-# so many characters that the user began with.
-_GROWS = 1.15
+# So many conversations are remembered, and by so many characters that the user began with.
 _REMEMBERED = 512
 _FIRST_CHARS = 256
 # By so much more than its ratio says a provider may count a text that is new to it.
@@ -177,14 +175,17 @@ class WindowResolver:
         return used.get(prevailing_script(messages), max(1.0, *used.values()))
 
     def overhead_tokens(self, model: str | None, messages: list[Any], endpoint: str = "") -> int:
-        """Return what the provider takes for each message beside our count, as we count."""
-        name = name_of(model, endpoint)
-        framing = self.learned.of(name).framing_tokens
-        if not framing:
-            return 0
-        overhead = math.ceil(framing / self.ratio(model, messages, endpoint))
-        conversation = (name, "overhead", _first_words(messages))
-        return self._steady_as(conversation, overhead, lambda had: overhead <= had)
+        """Return what the provider takes for each message beside our count, as we count.
+
+        As `in_ours`, each conversation keeps it.
+        """
+        conversation = (name_of(model, endpoint), "overhead", _first_words(messages))
+        return self._kept(conversation, lambda: self.overhead_now(model, messages, endpoint))
+
+    def overhead_now(self, model: str | None, messages: list[Any], endpoint: str = "") -> int:
+        """Return `overhead_tokens` by what is known now."""
+        framing = self.learned.of(name_of(model, endpoint)).framing_tokens
+        return math.ceil(framing / self.ratio(model, messages, endpoint)) if framing else 0
 
     def in_ours(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
@@ -192,43 +193,49 @@ class WindowResolver:
         """Return how many tokens by our count the provider counts as `tokens` of `messages`.
 
         What it takes for each message is apart: see `overhead_tokens`. Each conversation keeps what
-        it had until that is too much, or far less than it could be: as the ratio moves, or what
-        comes is counted for the first time, every cut would move with it.
-
-        Where it counts fewer than we do, a text that it has not counted yet is taken as we count
-        it: no ratio says what will be in it.
+        it had, until `take_anew`: as the ratio moves, or what comes is counted for the first time,
+        every cut would move with it.
         """
-        # 0 says that no window is known.
-        ours = max(self._in_ours_now(tokens, model, messages, endpoint), min(tokens, 1))
         conversation = (name_of(model, endpoint), tokens, _first_words(messages))
-        return self._steady_as(conversation, ours, lambda had: had <= ours)
+        return self._kept(conversation, lambda: self.in_ours_now(tokens, model, messages, endpoint))
 
-    @alone
-    def _steady_as(
-        self, key: tuple[str, int | str, str], tokens: int, is_safe: Callable[[int], bool]
+    def in_ours_now(
+        self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
     ) -> int:
-        """Return what was returned for `key` before, as long as that is safe and near `tokens`."""
-        had = self._steady.pop(key, tokens)
-        if is_safe(had) and max(had, tokens) <= min(had, tokens) * _GROWS:
-            tokens = had
-        self._steady[key] = tokens
-        if len(self._steady) > _REMEMBERED:
-            del self._steady[next(iter(self._steady))]
-        return tokens
+        """Return `in_ours` by what is known now.
 
-    def _in_ours_now(
-        self, tokens: int, model: str | None, messages: list[Any], endpoint: str
-    ) -> int:
+        Where the provider counts fewer than we do, a text that it has not counted yet is taken as
+        we count it: no ratio says what will be in it.
+        """
         name = name_of(model, endpoint)
         ratio = self.ratio(model, messages, endpoint)
         step = max(tokens // _NEW_STEPS, 1)
         left = max(tokens - self.learned.of(name).fixed_tokens, 0)
-        if ratio >= 1.0:
-            return int(left / ratio)
+        new = self._uncounted(name, model, messages) if ratio < 1.0 else 0
+        uncounted = min(in_steps(new, step), left)
+        # 0 says that no window is known.
+        return max(uncounted + int((left - uncounted) / ratio), min(tokens, 1))
+
+    def _uncounted(self, name: str, model: str | None, messages: list[Any]) -> int:
+        """Return our count of those of `messages` that the provider has not counted."""
         new = self._counted[name].new(messages)
-        tokens_of_new = count_tokens(new, model) if new else 0
-        uncounted = min(in_steps(tokens_of_new, step), left)
-        return uncounted + int((left - uncounted) / ratio)
+        return count_tokens(new, model) if new else 0
+
+    @alone
+    def take_anew(self, model: str | None, messages: list[Any], endpoint: str = "") -> None:
+        """Let a conversation have what is known now."""
+        name, words = name_of(model, endpoint), _first_words(messages)
+        for key in [key for key in self._steady if key[0] == name and key[2] == words]:
+            del self._steady[key]
+
+    @alone
+    def _kept(self, key: tuple[str, int | str, str], now: Callable[[], int]) -> int:
+        """Return what was returned for `key` before, or what is `now` from now on."""
+        kept = self._steady.pop(key, None)
+        self._steady[key] = kept = now() if kept is None else kept
+        if len(self._steady) > _REMEMBERED:
+            del self._steady[next(iter(self._steady))]
+        return kept
 
     def in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
@@ -237,6 +244,10 @@ class WindowResolver:
         lesson = self.learned.of(name_of(model, endpoint))
         beside = lesson.framing_tokens * len(messages) + lesson.fixed_tokens
         return int(tokens * self.ratio(model, messages, endpoint)) + beside
+
+    def goes_on(self, model: str | None, messages: list[Any], endpoint: str = "") -> bool:
+        """Return whether `messages` begin with the last prompt that was counted."""
+        return self._counted[name_of(model, endpoint)].goes_on(messages)
 
     def at_most_in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
@@ -254,7 +265,10 @@ class WindowResolver:
             return known.theirs + int(new * _NEW_TEXT) + framing
         ratio = lesson.ratios.get(prevailing_script(messages))
         most = self.ratio(model, messages, endpoint) if ratio is None else ratio.at_most
-        return int(tokens * most) + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
+        # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
+        new = min(self._uncounted(name, model, messages), tokens) if most < 1.0 else 0
+        text = new + int((tokens - new) * most)
+        return text + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
 
     @alone
     def counted(

@@ -173,20 +173,20 @@ def message(text: str) -> dict[str, str]:
 def test_what_a_provider_has_not_counted_yet_is_taken_as_we_count_it() -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
     known = [message(f"part {number} " * 500) for number in range(8)]
-    assert windows.in_ours(32_000, "house", known) == 32_000
+    assert windows.in_ours_now(32_000, "house", known) == 32_000
     for count in range(1, 9):
         ours = count_tokens(known[:count], "house") + 7_000
         windows.counted("house", known[:count], ours, int(ours * 0.74))
     assert windows.ratio("house", known) == 0.8
-    assert windows.in_ours(32_000, "house", known) == 40_000
+    assert windows.in_ours_now(32_000, "house", known) == 40_000
     new = [*known, message("quite another text " * 2_000)]
     uncounted = count_tokens(new[8:], "house")
-    room = windows.in_ours(32_000, "house", new)
+    room = windows.in_ours_now(32_000, "house", new)
     assert room < 40_000
     # However much of it the provider counts, up to our count, the whole stays within the window.
     assert uncounted + 0.8 * (room - uncounted) <= 32_000
     chinese = [message("好的。" * 2_000)]
-    assert windows.in_ours(32_000, "house", chinese) == 32_000
+    assert windows.in_ours_now(32_000, "house", chinese) == 32_000
 
 
 @pytest.mark.parametrize("before", [2, 3, 9])
