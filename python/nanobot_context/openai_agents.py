@@ -26,6 +26,7 @@ from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionHead, StoredSession
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
+from nanobot_context.wire.forms.responses import is_compaction
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
@@ -375,6 +376,10 @@ def _groups(items: Sequence[Item]) -> Iterator[_Group]:
     groups: list[list[Item]] = []
     waiting: list[Item] = []
     for item in items:
+        if is_compaction(item):
+            groups += [[*waiting], [item]] if waiting else [[item]]
+            waiting = []
+            continue
         if _kind(item) not in _CHAT:
             waiting.append(item)
             continue
@@ -391,7 +396,10 @@ def _groups(items: Sequence[Item]) -> Iterator[_Group]:
     for at, group in enumerate(groups):
         others = [item for item in group if _kind(item) not in _CHAT]
         message = next(iter(from_response_items(group)), None)
-        if message is None:
+        if is_compaction(group[0]):
+            # It is all that the model knows of what came before, and is never cut.
+            message = {"role": "system", "content": _stand_in(group)}
+        elif message is None:
             message = {"role": "assistant", "content": _stand_in(others)}
         elif others:
             message[_THOUGHTS] = [{"type": "thinking", "thinking": _stand_in(others)}]

@@ -602,3 +602,16 @@ def test_compressed_items_fit_and_pair(items: list[Item], window: int) -> None:
     order = [id(item) for item in shown if id(item) in own]
     assert order == [id(item) for item in items if id(item) in set(order)], "nothing changes places"
     assert compress_items(shown, window, MODEL) == shown
+
+
+def test_what_the_provider_has_compacted_is_never_cut() -> None:
+    compacted = {"type": "compaction", "id": "cmp_1", "encrypted_content": "Zm9v" * 300}
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    talk = [
+        item for n in range(40) for item in (user(f"What of {n}? " * 90), answer("Well. " * 90))
+    ]
+    items = [user("Go."), thought, compacted, answer("I go on."), *talk, user("And?")]
+    shown = compress_items(items, 8_000, MODEL)
+    assert len(shown) < len(items)
+    assert compacted in shown
+    assert compress_items(items[:4], 100_000, MODEL) == items[:4]

@@ -33,14 +33,14 @@ class Responses(Form):
         if isinstance(self.body.get("instructions"), str):
             messages.append({"role": "system", "content": self.body["instructions"]})
         number, self._paired = 0, pairs.paired(items)
-        compacted = max((at for at, item in enumerate(items) if _is_compaction(item)), default=0)
+        compacted = max((at for at, item in enumerate(items) if is_compaction(item)), default=0)
         for part in _turns(items, self._paired):
             if number < compacted and _is_compacted(part):
                 number += len(part)
                 continue
             self._parts[number] = part
             read = self._from_pairs(number, part) or from_response_items(part)
-            if _is_compaction(part[0]):
+            if is_compaction(part[0]):
                 # It is all that the model knows of what came before, and is never cut.
                 read = [{"role": "system", "content": part}]
             if not read:
@@ -253,7 +253,8 @@ def _ends_thoughts(item: Json) -> bool:
     return role != "assistant" or kind.endswith("_output")
 
 
-def _is_compaction(item: Json) -> bool:
+def is_compaction(item: Json) -> bool:
+    """Return whether an item holds what came before it, as the server has compacted it."""
     return str(item.get("type")).startswith("compaction") and bool(item.get("encrypted_content"))
 
 
