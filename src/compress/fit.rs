@@ -155,7 +155,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
         let note = float(self.draft.note_tokens());
-        self.list_lines();
+        let tokens_of = |least: Claim| -> f32 {
+            let stated =
+                pins.iter().filter(|pin| pin.claim >= least || pin.claim == Claim::Brief && least < Claim::Rule);
+            stated.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum()
+        };
+        let (rules, few) =
+            (tokens_of(Claim::Fact).min(self.few_tokens()), tokens_of(Claim::Rule).min(self.few_tokens()));
+        self.list_lines(few);
         for line in &self.listed.lines {
             match line.group {
                 Some(group) => frames[group].line_tokens += line.tokens,
@@ -163,10 +170,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
         }
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
-        let rules = pins.iter().filter(|pin| pin.claim >= Claim::Fact || pin.claim == Claim::Brief);
-        let rules: f32 = rules.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum();
         self.take_pinned(&mut selector);
-        self.protect_newest(&mut selector, rules.min(self.few_tokens()));
+        self.protect_newest(&mut selector, rules);
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
         }

@@ -1,6 +1,6 @@
 //! Calls that are written down: what was done is never out of sight, what was looked at as far as there is room.
 
-use super::{Line, Listed, MAX_TOO_LONG, MIN_NAME};
+use super::{LEDGER_FRAME, Line, Listed, MAX_TOO_LONG, MIN_NAME};
 use crate::compress::fit::Fit;
 use crate::compress::protection::Tier;
 use crate::message::Text;
@@ -94,8 +94,8 @@ impl Fit<'_, '_, '_> {
     }
 
     /// Lists the calls of the last round, and those before that changed something: what was done is never invisible. The newest,
-    /// as many as there is room for.
-    pub fn list_lines(&mut self) {
+    /// as many as there is room for beside the `rules` of the user.
+    pub fn list_lines(&mut self, rules: f32) {
         if !self.by.ledger {
             return;
         }
@@ -103,10 +103,11 @@ impl Fit<'_, '_, '_> {
             let little = room.min(LITTLE_ROOM);
             little * of_little + (room - little) * of_more
         };
-        let last_round = share(self.room, LAST_ROUND_SHARE);
+        let free = (self.room - rules - LEDGER_FRAME).max(0.0);
+        let last_round = share(self.room, LAST_ROUND_SHARE).min(free);
         let changes = share(self.rest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
-        self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round);
-        let mut left = self.list_lines_of(&[Tier::Older], changes);
+        let free = free - last_round + self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round).max(0.0);
+        let mut left = self.list_lines_of(&[Tier::Older], changes.min(free));
         self.listed.unlisted_earlier = self.earlier.unlisted;
         for (entry, text) in self.earlier.changes.iter().rev() {
             if left > 0.0 {
