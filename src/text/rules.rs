@@ -1,9 +1,11 @@
 //! Sentences of the user that hold from then on: rules, requests, and what the user tells of himself. They stay, to the letter.
 //!
-//! What a sentence says is decided by its words (`claim`); what was pasted (logs, code, quotations, tables) is told apart by the
-//! form of its lines and says nothing of the user (`typed`).
+//! What a sentence says (`claim`) is decided by its words (`lexicon`) and where they stand (`signs`); what was pasted (logs, code,
+//! quotations, tables) is told apart by the form of its lines and says nothing of the user (`typed`).
 
 mod claim;
+mod lexicon;
+mod signs;
 mod typed;
 
 use std::collections::HashSet;

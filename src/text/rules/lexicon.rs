@@ -1,0 +1,146 @@
+//! The words of `rules.tsv`, and what each says of its sentence.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::Claim;
+use crate::text::bytes::Filter;
+use crate::tokens::BuildMixedHasher;
+
+/// What a word says of its sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    Claims(Claim),
+    /// Asks for how something is done.
+    Manner,
+    /// A wish with this in it is a rule: it says for what it holds.
+    Bound,
+    /// A wish with this in it is an order, and a rule where it asks for how something is done.
+    Hint,
+    /// Stands before what says something: "And one more thing: …".
+    Filler,
+    /// Says nothing, though a part of it would.
+    Plain,
+}
+
+/// Where a word is a sign.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Anywhere,
+    /// Where a sentence starts.
+    Start,
+    /// Where it ends.
+    End,
+    /// Where a part of a sentence starts, in a script without spaces.
+    Clause,
+}
+
+/// The words behind the first of a phrase, and what it is a sign of.
+pub type Phrase = (Vec<&'static str>, Sign, Place);
+
+/// The words of `rules.tsv`; of those that begin alike what is plain comes first.
+pub struct Lexicon {
+    /// Of those where a sentence starts, and of the others.
+    start: Phrases,
+    others: Phrases,
+    /// Of scripts without spaces, by first character.
+    pub wide: HashMap<char, Vec<(&'static str, Sign, Place)>, BuildMixedHasher>,
+}
+
+impl Lexicon {
+    /// Returns the phrases that begin with `word`: of those where a sentence starts only where it does.
+    pub fn phrases(&self, word: &str, is_start: bool) -> impl Iterator<Item = &Phrase> {
+        let hash = xxh3_64(word.as_bytes());
+        let start: &[Phrase] = if is_start { self.start.of(hash) } else { &[] };
+        start.iter().chain(self.others.of(hash))
+    }
+}
+
+/// Phrases by the hash of their first word.
+struct Phrases {
+    phrases: HashMap<u64, Vec<Phrase>, BuildMixedHasher>,
+    /// Tells most other words from those that begin one.
+    known: Filter<1024>,
+}
+
+impl Phrases {
+    fn new(phrases: HashMap<u64, Vec<Phrase>, BuildMixedHasher>) -> Self {
+        Self { known: Filter::of(phrases.keys().copied()), phrases }
+    }
+
+    fn of(&self, hash: u64) -> &[Phrase] {
+        let phrases = self.known.may_have(hash).then(|| self.phrases.get(&hash)).flatten();
+        phrases.map_or(&[], Vec::as_slice)
+    }
+}
+
+pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    let (mut start, mut others) = (HashMap::<_, Vec<_>, _>::default(), HashMap::<_, Vec<_>, _>::default());
+    let mut wide = HashMap::<_, Vec<_>, _>::default();
+    for row in include_str!("../rules.tsv").lines().filter(|row| !row.starts_with('#')) {
+        let mut cells = row.split('\t');
+        let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
+        let (sign, is_wide) = (sign(kind), matches!(place, "in" | "clause"));
+        let place = match place {
+            "start" => Place::Start,
+            "end" => Place::End,
+            "clause" => Place::Clause,
+            _ => Place::Anywhere,
+        };
+        for phrase in phrases.split(", ") {
+            if is_wide {
+                if let Some(first) = phrase.chars().next() {
+                    wide.entry(first).or_default().push((phrase, sign, place));
+                }
+                continue;
+            }
+            let mut words = words(phrase).map(|(_, word)| word);
+            if let Some(first) = words.next() {
+                let of = if place == Place::Start { &mut start } else { &mut others };
+                of.entry(xxh3_64(first.as_bytes())).or_default().push((words.collect(), sign, place));
+            }
+        }
+    }
+    for phrases in start.values_mut().chain(others.values_mut()) {
+        phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
+    }
+    for phrases in wide.values_mut() {
+        phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
+    }
+    Lexicon { start: Phrases::new(start), others: Phrases::new(others), wide }
+});
+
+fn sign(kind: &str) -> Sign {
+    match kind {
+        "rule" => Sign::Claims(Claim::Rule),
+        "fact" => Sign::Claims(Claim::Fact),
+        "trait" => Sign::Claims(Claim::Trait),
+        "wish" => Sign::Claims(Claim::Wish),
+        "tells" => Sign::Claims(Claim::Told),
+        "manner" => Sign::Manner,
+        "hint" => Sign::Hint,
+        "filler" => Sign::Filler,
+        "plain" => Sign::Plain,
+        _ => Sign::Bound,
+    }
+}
+
+/// Returns the words of a text in lower case; an apostrophe ends one: "don'" and "t".
+pub fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + text[at..].find(|c: char| c.is_alphanumeric())?;
+        let rest = &text[start..];
+        let mut end = rest.find(|c: char| !c.is_alphanumeric() && !is_mark_of_vowel(c)).unwrap_or(rest.len());
+        end += usize::from(rest[end..].starts_with('\''));
+        at = start + end;
+        Some((start, &rest[..end]))
+    })
+}
+
+/// Vowels of Indic scripts and Thai are no letters of their own.
+fn is_mark_of_vowel(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}' | '\u{900}'..='\u{e7f}')
+}
