@@ -37,12 +37,13 @@ const FIRST_WIDE: char = '\u{2e80}';
 pub fn claim(sentence: &str) -> Option<Claim> {
     let said = sentence.trim();
     let is_short = said.is_ascii() && !said.contains(' ');
-    if said.len() > MAX_RULE_BYTES || is_short || is_asked(said) {
+    if said.len() > MAX_RULE_BYTES || is_short {
         return None;
     }
+    let is_asked = is_asked(said);
     let said = said.to_lowercase().replace('’', "'");
     let words: Vec<(usize, &str)> = words(&said).collect();
-    let mut signs = Signs::default();
+    let mut signs = Signs::new(is_asked);
     signs.read_words(&said, &words)?;
     if !said.is_ascii() {
         signs.read_wide(&said);

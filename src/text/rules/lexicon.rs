@@ -19,6 +19,10 @@ pub enum Sign {
     Bound,
     /// A wish with this in it is an order, and a rule where it asks for how something is done.
     Hint,
+    /// Asks for what stands behind it: "could you", "it would be great if you".
+    Asks,
+    /// What is asked for is an answer: "Can you tell me why …?"
+    Unsure,
     /// Stands before what says something: "And one more thing: …".
     Filler,
     /// Says nothing, though a part of it would.
@@ -29,12 +33,16 @@ pub enum Sign {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Anywhere,
-    /// Where a sentence starts.
+    /// Where a sentence starts, or a part of it that asks.
     Start,
     /// Where it ends.
     End,
     /// Where a part of a sentence starts, in a script without spaces.
     Clause,
+    /// Right behind what asks for it.
+    Asked,
+    /// Anywhere behind that.
+    Behind,
 }
 
 /// The words behind the first of a phrase, and what it is a sign of.
@@ -47,6 +55,8 @@ pub struct Lexicon {
     others: Phrases,
     /// Of scripts without spaces, by first character.
     pub wide: HashMap<char, Vec<(&'static str, Sign, Place)>, BuildMixedHasher>,
+    /// Those of them that ask for what stands behind them.
+    pub asking: Vec<&'static str>,
 }
 
 impl Lexicon {
@@ -78,21 +88,26 @@ impl Phrases {
 
 pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     let (mut start, mut others) = (HashMap::<_, Vec<_>, _>::default(), HashMap::<_, Vec<_>, _>::default());
-    let mut wide = HashMap::<_, Vec<_>, _>::default();
+    let (mut wide, mut asking) = (HashMap::<_, Vec<_>, _>::default(), Vec::new());
     for row in include_str!("../rules.tsv").lines().filter(|row| !row.starts_with('#')) {
         let mut cells = row.split('\t');
         let (Some(kind), Some(place), Some(phrases)) = (cells.next(), cells.next(), cells.next()) else { continue };
-        let (sign, is_wide) = (sign(kind), matches!(place, "in" | "clause"));
+        let (sign, is_wide) = (sign(kind), matches!(place, "in" | "clause" | "close" | "open"));
         let place = match place {
             "start" => Place::Start,
-            "end" => Place::End,
+            "end" | "close" => Place::End,
             "clause" => Place::Clause,
+            "asked" => Place::Asked,
+            "behind" | "open" => Place::Behind,
             _ => Place::Anywhere,
         };
         for phrase in phrases.split(", ") {
             if is_wide {
                 if let Some(first) = phrase.chars().next() {
                     wide.entry(first).or_default().push((phrase, sign, place));
+                }
+                if sign == Sign::Asks {
+                    asking.push(phrase);
                 }
                 continue;
             }
@@ -109,7 +124,7 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
     for phrases in wide.values_mut() {
         phrases.sort_by_key(|(_, sign, _)| *sign != Sign::Plain);
     }
-    Lexicon { start: Phrases::new(start), others: Phrases::new(others), wide }
+    Lexicon { start: Phrases::new(start), others: Phrases::new(others), wide, asking }
 });
 
 fn sign(kind: &str) -> Sign {
@@ -121,6 +136,8 @@ fn sign(kind: &str) -> Sign {
         "tells" => Sign::Claims(Claim::Told),
         "manner" => Sign::Manner,
         "hint" => Sign::Hint,
+        "asks" => Sign::Asks,
+        "unsure" => Sign::Unsure,
         "filler" => Sign::Filler,
         "plain" => Sign::Plain,
         _ => Sign::Bound,

@@ -15,16 +15,29 @@ const MAX_HEADING_CHARS: usize = 40;
 pub struct Signs {
     signs: Vec<Sign>,
     best: Option<Claim>,
+    is_asked: bool,
+    /// Something asks for what stands behind it.
+    is_open: bool,
 }
 
 impl Signs {
+    pub fn new(is_asked: bool) -> Self {
+        Self { is_asked, ..Self::default() }
+    }
+
     /// Returns what the sentence is.
     pub fn claim(self, is_brief: impl Fn() -> bool) -> Option<Claim> {
+        if self.is_asked && !self.is_open {
+            return None;
+        }
         let has = |sign| self.signs.contains(&sign);
+        let is_manner = has(Sign::Manner) && (has(Sign::Bound) || has(Sign::Hint));
         match self.best {
+            Some(_) if self.is_asked && has(Sign::Unsure) => Some(Claim::Wish),
+            None | Some(Claim::Told) if self.is_asked => None,
             None | Some(Claim::Told) if is_brief() => Some(Claim::Brief),
-            Some(Claim::Wish) if has(Sign::Bound) || has(Sign::Manner) && has(Sign::Hint) => Some(Claim::Rule),
-            Some(Claim::Wish) if has(Sign::Hint) => Some(Claim::Order),
+            Some(Claim::Wish) if is_manner || has(Sign::Bound) && !self.is_open => Some(Claim::Rule),
+            Some(Claim::Wish) if has(Sign::Hint) || has(Sign::Bound) => Some(Claim::Order),
             best => best,
         }
     }
@@ -41,26 +54,37 @@ impl Signs {
 
     /// Reads words of scripts that have spaces; `None` where the sentence is told of others.
     pub fn read_words(&mut self, said: &str, words: &[(usize, &str)]) -> Option<()> {
-        let (mut is_start, mut word_end) = (true, 0);
+        let (mut is_start, mut opens_at, mut word_end) = (true, None, 0);
         for (i, &(at, word)) in words.iter().enumerate() {
             let gap = said[word_end..at].trim_end();
             word_end = at + word.len();
-            // Behind a heading something starts anew.
-            is_start |= (1..8).contains(&i) && gap.ends_with([':', '–', '—']);
-            let mut is_filler = false;
-            for (rest, sign, place) in LEXICON.phrases(word, is_start) {
+            let is_clause = gap.ends_with(',');
+            // Behind a heading something starts anew, and behind what asks.
+            is_start |= (1..8).contains(&i) && gap.ends_with([':', '–', '—']) || opens_at == Some(i);
+            if self.is_asked && !self.is_open && !is_start && !is_clause {
+                continue;
+            }
+            let (mut is_known, mut is_filler) = (false, false);
+            for (rest, sign, place) in LEXICON.phrases(word, is_start || is_clause) {
                 let end = i + 1 + rest.len();
                 let is_in_place = match place {
-                    Place::Start => is_start,
+                    Place::Start => is_start || *sign == Sign::Asks,
                     Place::End => end == words.len(),
+                    Place::Asked => is_start && self.is_open,
+                    Place::Behind => self.is_open,
                     Place::Anywhere | Place::Clause => true,
                 };
                 let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
                 if !is_in_place || end > words.len() || !follows() {
                     continue;
                 }
+                is_known = true;
                 match sign {
                     Sign::Plain => break,
+                    Sign::Asks => {
+                        self.open();
+                        opens_at = Some(end);
+                    }
                     Sign::Filler => is_filler = true,
                     Sign::Claims(Claim::Rule)
                         if *place == Place::End && PRONOUNS.contains(&words[0].1.trim_end_matches('\'')) => {}
@@ -70,11 +94,15 @@ impl Signs {
                             return None;
                         }
                     }
-                    Sign::Bound | Sign::Hint if is_start => {}
+                    Sign::Bound | Sign::Hint if is_start && !self.is_open => {}
                     _ => self.meet(*sign),
                 }
             }
-            is_start = is_start && (is_filler || word.bytes().all(|byte| byte.is_ascii_digit()));
+            if !is_known && is_start && self.is_open {
+                self.read_form(word);
+            }
+            is_start = is_start
+                && (is_filler || self.is_open && word == "not" || word.bytes().all(|byte| byte.is_ascii_digit()));
             if matches!(word, "rule" | "rules") && is_heading(&said[at + word.len()..]) {
                 self.meet(Sign::Claims(Claim::Rule));
             }
@@ -82,12 +110,47 @@ impl Signs {
         Some(())
     }
 
+    /// What is asked for stands behind this: what a question says before it holds for nothing.
+    fn open(&mut self) {
+        if self.is_asked && !self.is_open {
+            (self.best, self.signs) = (None, Vec::new());
+        }
+        self.is_open = true;
+    }
+
+    /// Reads an English word that asks in another form: "would you mind using", "if you showed".
+    fn read_form(&mut self, word: &str) {
+        let Some(stem) = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed")) else { return };
+        let mut letters = stem.chars();
+        let once = letters.next_back().is_some_and(|last| letters.as_str().ends_with(last)).then_some(letters.as_str());
+        for verb in [Some(stem), once, Some(&format!("{stem}e"))].into_iter().flatten() {
+            for (rest, sign, place) in LEXICON.phrases(verb, true) {
+                if *place == Place::Start && rest.is_empty() && matches!(sign, Sign::Manner | Sign::Claims(_)) {
+                    self.meet(*sign);
+                }
+            }
+        }
+    }
+
     /// Reads words of scripts without spaces.
     pub fn read_wide(&mut self, said: &str) {
+        let mut plain_end = 0;
         for (at, c) in said.char_indices().filter(|(_, c)| !c.is_ascii()) {
             for (phrase, sign, place) in LEXICON.wide.get(&c).into_iter().flatten() {
-                if said[at..].starts_with(phrase) && (*place == Place::Anywhere || starts_clause(said, at, phrase)) {
-                    self.meet(*sign);
+                let end = at + phrase.len();
+                let is_in_place = || match place {
+                    Place::Clause => starts_clause(said, at, phrase, self.is_open),
+                    Place::Behind => self.is_open,
+                    Place::End => said[end..].chars().all(|c| !c.is_alphanumeric() || matches!(c, 'ね' | 'よ' | 'な')),
+                    _ => true,
+                };
+                if at < plain_end || !said[at..].starts_with(phrase) || !is_in_place() {
+                    continue;
+                }
+                match sign {
+                    Sign::Plain => plain_end = end,
+                    Sign::Asks => self.is_open |= self.is_asked,
+                    _ => self.meet(*sign),
                 }
             }
         }
@@ -95,9 +158,13 @@ impl Signs {
 }
 
 /// Returns whether a phrase opens a part of a Chinese sentence, as it does behind "你" and the like.
-fn starts_clause(said: &str, at: usize, phrase: &str) -> bool {
-    let before = said[..at]
-        .trim_end_matches(['你', '您', '就', '也', '还', '都', '再', '那', '么', '要', '另', '外', '对', '了', ' ']);
+fn starts_clause(said: &str, at: usize, phrase: &str, is_open: bool) -> bool {
+    let little = ['你', '您', '就', '也', '还', '都', '再', '那', '么', '要', '另', '外', '对', '了', ' '];
+    let mut before = said[..at].trim_end_matches(little);
+    let asking = if is_open { LEXICON.asking.as_slice() } else { &[] };
+    while let Some(asks) = asking.iter().find_map(|phrase| before.strip_suffix(phrase)) {
+        before = asks.trim_end_matches(little);
+    }
     let is_start = before.is_empty() || before.ends_with(|c: char| !c.is_alphanumeric());
     // 别人, 只是, 请问, 先生, 用户: other words.
     let behind = &said[at + phrase.len()..];
