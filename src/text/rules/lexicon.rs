@@ -21,6 +21,10 @@ pub enum Sign {
     Hint,
     /// Asks for what stands behind it: "could you", "it would be great if you".
     Asks,
+    /// Says when something is to be done; what is, stands behind a comma: "If it fails, …".
+    When,
+    /// Is told, and no condition: "When the bell rang, …".
+    Past,
     /// What is asked for is an answer: "Can you tell me why …?"
     Unsure,
     /// Stands before what says something: "And one more thing: …".
@@ -35,6 +39,8 @@ pub enum Place {
     Anywhere,
     /// Where a sentence starts, or a part of it that asks.
     Start,
+    /// Where a sentence starts.
+    First,
     /// Where it ends.
     End,
     /// Where a part of a sentence starts, in a script without spaces.
@@ -95,6 +101,7 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
         let (sign, is_wide) = (sign(kind), matches!(place, "in" | "clause" | "close" | "open"));
         let place = match place {
             "start" => Place::Start,
+            "first" => Place::First,
             "end" | "close" => Place::End,
             "clause" => Place::Clause,
             "asked" => Place::Asked,
@@ -113,7 +120,7 @@ pub static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             }
             let mut words = words(phrase).map(|(_, word)| word);
             if let Some(first) = words.next() {
-                let of = if place == Place::Start { &mut start } else { &mut others };
+                let of = if matches!(place, Place::Start | Place::First) { &mut start } else { &mut others };
                 of.entry(xxh3_64(first.as_bytes())).or_default().push((words.collect(), sign, place));
             }
         }
@@ -137,7 +144,9 @@ fn sign(kind: &str) -> Sign {
         "manner" => Sign::Manner,
         "hint" => Sign::Hint,
         "asks" => Sign::Asks,
+        "when" => Sign::When,
         "unsure" => Sign::Unsure,
+        "past" => Sign::Past,
         "filler" => Sign::Filler,
         "plain" => Sign::Plain,
         _ => Sign::Bound,

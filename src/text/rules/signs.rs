@@ -3,6 +3,12 @@
 use super::Claim;
 use super::lexicon::{LEXICON, Place, Sign, words};
 
+/// Words of a condition that make it one for all that is like it.
+const GENERAL: [&str; 16] = [
+    "a", "an", "any", "anything", "anyone", "over", "under", "more", "less", "ein", "eine", "un", "una", "une", "um",
+    "uma",
+];
+
 /// Who is told of, and the most characters between them and what they did.
 const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
 const MAX_TOLD_CHARS: usize = 24;
@@ -54,23 +60,30 @@ impl Signs {
 
     /// Reads words of scripts that have spaces; `None` where the sentence is told of others.
     pub fn read_words(&mut self, said: &str, words: &[(usize, &str)]) -> Option<()> {
-        let (mut is_start, mut opens_at, mut word_end) = (true, None, 0);
+        let (mut is_first, mut is_start, mut opens_at, mut lead, mut word_end) = (true, true, None, None, 0);
         for (i, &(at, word)) in words.iter().enumerate() {
             let gap = said[word_end..at].trim_end();
             word_end = at + word.len();
             let is_clause = gap.ends_with(',');
-            // Behind a heading something starts anew, and behind what asks.
-            is_start |= (1..8).contains(&i) && gap.ends_with([':', '–', '—']) || opens_at == Some(i);
+            // Behind a heading something starts anew, and behind what asks, and behind when it is to be done.
+            is_first = is_start && is_first || (1..8).contains(&i) && gap.ends_with([':', '–', '—']);
+            let is_then = is_clause && lead.is_some();
+            is_start |= is_first || is_then || opens_at == Some(i);
             if self.is_asked && !self.is_open && !is_start && !is_clause {
                 continue;
+            }
+            // "If a test fails, …" is said of all of them.
+            if lead.is_some() && !is_then && GENERAL.contains(&word) {
+                lead = Some(Sign::Bound);
             }
             let (mut is_known, mut is_filler) = (false, false);
             for (rest, sign, place) in LEXICON.phrases(word, is_start || is_clause) {
                 let end = i + 1 + rest.len();
                 let is_in_place = match place {
                     Place::Start => is_start || *sign == Sign::Asks,
+                    Place::First => is_first,
                     Place::End => end == words.len(),
-                    Place::Asked => is_start && self.is_open,
+                    Place::Asked => is_start && (self.is_open || lead.is_some()),
                     Place::Behind => self.is_open,
                     Place::Anywhere | Place::Clause => true,
                 };
@@ -86,6 +99,8 @@ impl Signs {
                         opens_at = Some(end);
                     }
                     Sign::Filler => is_filler = true,
+                    Sign::When => lead = Some(Sign::Hint),
+                    Sign::Past => lead = None,
                     Sign::Claims(Claim::Rule)
                         if *place == Place::End && PRONOUNS.contains(&words[0].1.trim_end_matches('\'')) => {}
                     Sign::Claims(Claim::Rule) if *place == Place::Anywhere && is_told(&said[..at]) => {
@@ -97,9 +112,16 @@ impl Signs {
                     Sign::Bound | Sign::Hint if is_start && !self.is_open => {}
                     _ => self.meet(*sign),
                 }
+                if matches!(place, Place::Start | Place::Asked) && matches!(sign, Sign::Manner | Sign::Claims(_)) {
+                    lead.filter(|_| i > 0 && is_start).into_iter().for_each(|sign| self.meet(sign));
+                }
             }
             if !is_known && is_start && self.is_open {
                 self.read_form(word);
+            }
+            // "…, so keep it short"
+            if is_clause && word == "so" {
+                opens_at = Some(i + 1);
             }
             is_start = is_start
                 && (is_filler || self.is_open && word == "not" || word.bytes().all(|byte| byte.is_ascii_digit()));
