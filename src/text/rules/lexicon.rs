@@ -23,6 +23,11 @@ pub enum Sign {
     Asks,
     /// Says when something is to be done; what is, stands behind a comma: "If it fails, …".
     When,
+    /// Something of the user's, of which [`Sign::Is`] tells what it is.
+    Mine,
+    Is,
+    /// A setting, where `:` or `=` and its value follow.
+    Setting,
     /// Is told, and no condition: "When the bell rang, …".
     Past,
     /// What is asked for is an answer: "Can you tell me why …?"
@@ -145,6 +150,9 @@ fn sign(kind: &str) -> Sign {
         "hint" => Sign::Hint,
         "asks" => Sign::Asks,
         "when" => Sign::When,
+        "mine" => Sign::Mine,
+        "is" => Sign::Is,
+        "setting" => Sign::Setting,
         "unsure" => Sign::Unsure,
         "past" => Sign::Past,
         "filler" => Sign::Filler,

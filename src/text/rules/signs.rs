@@ -11,6 +11,7 @@ const GENERAL: [&str; 16] = [
 
 /// Who is told of, and the most characters between them and what they did.
 const PRONOUNS: [&str; 11] = ["i", "he", "she", "they", "it", "er", "il", "elle", "ils", "ella", "ellos"];
+const SPEAKERS: [&str; 6] = ["we", "you", "that", "who", "wir", "man"];
 const MAX_TOLD_CHARS: usize = 24;
 
 /// Most characters of a heading that say what its rule is for.
@@ -41,6 +42,7 @@ impl Signs {
         match self.best {
             Some(_) if self.is_asked && has(Sign::Unsure) => Some(Claim::Wish),
             None | Some(Claim::Told) if self.is_asked => None,
+            Some(Claim::Told) if has(Sign::Mine) && has(Sign::Is) => Some(Claim::Trait),
             None | Some(Claim::Told) if is_brief() => Some(Claim::Brief),
             Some(Claim::Wish) if is_manner || has(Sign::Bound) && !self.is_open => Some(Claim::Rule),
             Some(Claim::Wish) if has(Sign::Hint) || has(Sign::Bound) => Some(Claim::Order),
@@ -52,6 +54,7 @@ impl Signs {
         let claim = match sign {
             Sign::Claims(claim) => Some(claim),
             Sign::Manner => Some(Claim::Wish),
+            Sign::Setting => Some(Claim::Rule),
             _ => None,
         };
         self.best = self.best.max(claim);
@@ -101,14 +104,18 @@ impl Signs {
                     Sign::Filler => is_filler = true,
                     Sign::When => lead = Some(Sign::Hint),
                     Sign::Past => lead = None,
+                    Sign::Setting if !is_set(&said[at + word.len()..], rest) => {}
                     Sign::Claims(Claim::Rule)
                         if *place == Place::End && PRONOUNS.contains(&words[0].1.trim_end_matches('\'')) => {}
-                    Sign::Claims(Claim::Rule) if *place == Place::Anywhere && is_told(&said[..at]) => {
+                    Sign::Claims(Claim::Rule) if *place == Place::Anywhere && is_told(&said[..at], &PRONOUNS) => {
                         // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
                         if !matches!(words[0].1, "i" | "i'" | "ich" | "we") {
                             return None;
                         }
                     }
+                    Sign::Claims(Claim::Trait)
+                        if *place == Place::Anywhere
+                            && (is_told(&said[..at], &PRONOUNS) || is_told(&said[..at], &SPEAKERS)) => {}
                     Sign::Bound | Sign::Hint if is_start && !self.is_open => {}
                     _ => self.meet(*sign),
                 }
@@ -179,6 +186,16 @@ impl Signs {
     }
 }
 
+/// Returns whether what stands behind the first word of a setting is its name and then its value.
+fn is_set(mut behind: &str, rest: &[&str]) -> bool {
+    for word in rest {
+        let Some(next) = behind.trim_start().strip_prefix(word) else { return false };
+        behind = next;
+    }
+    let value = behind.trim_start().strip_prefix([':', '=']);
+    value.is_some_and(|value| value.trim_start().starts_with(char::is_alphanumeric))
+}
+
 /// Returns whether a phrase opens a part of a Chinese sentence, as it does behind "你" and the like.
 fn starts_clause(said: &str, at: usize, phrase: &str, is_open: bool) -> bool {
     let little = ['你', '您', '就', '也', '还', '都', '再', '那', '么', '要', '另', '外', '对', '了', ' '];
@@ -204,13 +221,13 @@ fn starts_clause(said: &str, at: usize, phrase: &str, is_open: bool) -> bool {
 }
 
 /// Returns whether a word behind `before` tells what somebody does: "she says they never".
-fn is_told(before: &str) -> bool {
+fn is_told(before: &str, of: &[&str]) -> bool {
     let clause = before.rsplit([',', '.', ';', ':']).next().unwrap_or(before);
     words(clause).any(|(at, word)| {
         let word_end = at + word.len();
         // "they've"
         let behind = clause[word_end..].trim_start_matches(|c: char| word.ends_with('\'') && c.is_ascii_alphabetic());
-        PRONOUNS.contains(&word.trim_end_matches('\'')) && behind.chars().count() <= MAX_TOLD_CHARS
+        of.contains(&word.trim_end_matches('\'')) && behind.chars().count() <= MAX_TOLD_CHARS
     })
 }
 
