@@ -152,8 +152,10 @@ impl Segments {
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
+        // Where lines are alike, a comment is no noise, and a header names nothing but the first.
+        let head = classes.iter().position(|class| *class == Class::Header);
         for line in odd::odd(text, &units) {
-            if !matches!(classes[line], Class::Header | Class::Noise) {
+            if scans[line].words > 0 && head != Some(line) {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }

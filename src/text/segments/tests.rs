@@ -380,6 +380,29 @@ fn code_shows_its_signatures() {
 }
 
 #[test]
+fn among_comments_and_signatures_that_are_alike_the_odd_one_stands_out() {
+    type Line = fn(usize) -> String;
+    let cases: [(Line, &str); 6] = [
+        (|i| format!("# Day {i}: {} km walked", 10 + i % 30), "# Day 61: lost the boat"),
+        (|i| format!("-- step {i}: copy table t{i}"), "-- step 61: truncate the payments"),
+        (|i| format!("* item {i}: buy {} apples", 2 + i % 7), "* item 61: the dog has eaten the contract"),
+        (
+            |i| format!("<!-- block {i} rendered in {} ms -->", 10 + i % 80),
+            "<!-- block 61 was served from a stale copy -->",
+        ),
+        (|i| format!("def handle_{i}(r): return check(r, {i})"), "def handle_61(r): return True"),
+        (|i| format!("src/m{i}.py:{}:    timeout = 30", 10 + i % 90), "src/m61.py:41:    timeout = None"),
+    ];
+    for (line, odd) in cases {
+        for before in [|_| String::new(), |i| format!("{i}| "), |i| format!("{i:6}\t")] as [fn(usize) -> String; 3] {
+            let text: String =
+                (1..201).map(|i| before(i) + &if i == 61 { odd.to_owned() } else { line(i) } + "\n").collect();
+            assert_eq!(class_of(&text, odd), Class::Outlier, "{}{odd}", before(61));
+        }
+    }
+}
+
+#[test]
 fn a_diff_shows_files_hunks_and_changes() {
     let diff = "diff --git a/src/a.rs b/src/a.rs\nindex 1b2c3d4..5e6f7a8 100644\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,5 +1,5 @@ fn read\n context of the change, line one\n context of the change, line two\n-let mut total = compute_old(value);\n+let mut total = compute_new(value);\n context of the change, line three\n";
     assert_eq!(Segments::of(diff).kind(), Kind::Diff);
