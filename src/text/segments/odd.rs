@@ -5,14 +5,15 @@
 //! gives the usual shapes and what each of their fields holds; every line is then held against that. A text without usual
 //! shapes (prose, code) has no odd lines. O(n), and at most [`SAMPLE`] lines are kept.
 
+mod column;
 mod fields;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::columns::least;
 use super::units::Unit;
-use fields::{Field, Value, number, only_run, read, spread};
+use column::{Column, strange};
+use fields::{Field, read, spread};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -23,15 +24,9 @@ const SAMPLE: usize = 256;
 const COVERED: usize = 80;
 /// Lines of a shape in the sample from which its fields are known.
 const MIN_OF_SHAPE: usize = 8;
-/// Different values of a field with a few values.
-const MAX_VALUES: usize = 16;
 /// At most one line in [`ODD_IN`] is odd for one reason, or [`MIN_ODD`] of a short text: of more lines the reason is none.
 const ODD_IN: usize = 50;
 const MIN_ODD: usize = 4;
-/// One sampled line in so many may be odd itself.
-const STRANGE_IN: usize = 32;
-/// Bytes from which on a start that all fields have is one: `10.0.`, `/srv/`.
-const MIN_START: usize = 3;
 /// Bytes of a line that are compared.
 const LINE_BYTES: usize = 600;
 
@@ -148,7 +143,8 @@ impl Usual {
                     let (line, _, fields) = sample.line(nth);
                     fields[at].of(line)
                 };
-                let column = |at| Column::of(lines.len(), &lines.iter().map(|&nth| field(nth, at)));
+                let strange = strange(lines.len());
+                let column = |at| Column::of(lines.len(), strange, &lines.iter().map(|&nth| field(nth, at)));
                 usual.columns.extend((0..sample.line(lines[0]).2.len()).map(column));
             }
             usual.shapes.insert(shape, start..usual.columns.len());
@@ -157,126 +153,10 @@ impl Usual {
     }
 }
 
-/// What a field holds in the lines of one shape.
-enum Column {
-    /// Text with this start, one of a few values where any are given, and the range of the number that is in each, if one is.
-    Text(String, Option<Vec<Value>>, Option<(f64, f64)>),
-    /// Numbers that lie in this range, and are one of a few where any are given.
-    Numbers((f64, f64), Option<Vec<Value>>),
-}
-
-impl Column {
-    /// Reads no more of the fields than it takes to know that they hold anything.
-    fn of<'t>(count: usize, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
-        let strange = count / STRANGE_IN;
-        let max_values = MAX_VALUES.min(count / 4);
-        let mut values: Vec<(Value, usize)> = Vec::new();
-        let mut numbers = Vec::with_capacity(count);
-        let text = |values| {
-            let mut runs = Vec::with_capacity(count);
-            runs.extend(fields.clone().filter_map(only_run));
-            let range = (runs.len() + strange >= count).then(|| range(&mut runs, strange));
-            Self::Text(common_start(fields.clone(), strange), values, range)
-        };
-        for (read, field) in (1..).zip(fields.clone()) {
-            let value = Value::of(field);
-            numbers.extend(value.number());
-            // One that is not among the few is strange.
-            let may_be_few = values.len() <= max_values + strange;
-            match values.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, count)) => *count += 1,
-                None if may_be_few => values.push((value, 1)),
-                None if numbers.len() + strange < read => return text(None),
-                None => {}
-            }
-        }
-        if values.len() <= max_values + strange {
-            values.retain(|(_, count)| *count > usize::from(strange > 0));
-            if values.iter().map(|(_, count)| count).sum::<usize>() + strange >= count && values.len() <= max_values {
-                let values = Some(values.into_iter().map(|(value, _)| value).collect());
-                return match numbers.len() {
-                    0 => text(values),
-                    all if all == count => Self::Numbers(range(&mut numbers, strange), values),
-                    _ => Self::Text(String::new(), values, None),
-                };
-            }
-        }
-        if numbers.len() + strange < count {
-            return text(None);
-        }
-        Self::Numbers(range(&mut numbers, strange), None)
-    }
-
-    /// Returns how far a field lies from what the column holds; `None` where it is like the others, as `last` is.
-    fn distance<'t>(&self, field: &'t str, last: &mut &'t str) -> Option<f64> {
-        if field == *last {
-            return None;
-        }
-        let distance = match self {
-            Self::Text(start, values, range) => {
-                let is_usual =
-                    field.starts_with(start) && values.as_ref().is_none_or(|values| values.contains(&Value::of(field)));
-                match range {
-                    _ if !is_usual => Some(f64::INFINITY),
-                    Some(range) => only_run(field).and_then(|number| beyond(*range, number)),
-                    None => None,
-                }
-            }
-            Self::Numbers(range, values) => match (number(field), values) {
-                (None, _) => Some(f64::INFINITY),
-                (Some(_), Some(values)) if values.contains(&Value::of(field)) => None,
-                // Near is less odd than far, where many are not of the few.
-                (Some(number), Some(_)) => beyond(*range, number).or(Some(f64::MIN_POSITIVE)),
-                (Some(number), None) => beyond(*range, number),
-            },
-        };
-        if distance.is_none() {
-            *last = field;
-        }
-        distance
-    }
-}
-
-/// Returns the range of numbers but for so many `strange` ones, and as far again on both sides; where no number is negative, none
-/// is expected to be.
-fn range(numbers: &mut [f64], strange: usize) -> (f64, f64) {
-    numbers.sort_unstable_by(f64::total_cmp);
-    let strange = strange.min((numbers.len() - 1) / 2);
-    let (low, high) = (numbers[strange], numbers[numbers.len() - 1 - strange]);
-    let below = low - (high - low);
-    (if low < 0.0 { below } else { below.max(least(numbers)).max(0.0) }, high + (high - low))
-}
-
-/// Returns how far a number lies beyond a range, in lengths of that; `None` within it.
-fn beyond((low, high): (f64, f64), number: f64) -> Option<f64> {
-    Some((low - number).max(number - high) / (high - low)).filter(|beyond| *beyond > 0.0)
-}
-
-/// Returns what all fields start with but for a few; nothing where that is short.
-fn common_start<'t>(fields: impl Iterator<Item = &'t str>, mut strange: usize) -> String {
-    let (mut start, mut is_shared): (Option<&str>, bool) = (None, false);
-    for field in fields {
-        let known = start.unwrap_or(field);
-        let same = known.bytes().zip(field.bytes()).take_while(|(a, b)| a == b).count();
-        if same < MIN_START && strange > 0 {
-            strange -= 1;
-            start = if is_shared { start } else { Some(field) };
-            continue;
-        }
-        if same < MIN_START {
-            return String::new();
-        }
-        is_shared |= start.is_some();
-        start = Some(&known[..known.floor_char_boundary(same)]);
-    }
-    // "10.0.1" and "10.0.17" share more by chance.
-    let start = start.unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
-    if start.len() < MIN_START { String::new() } else { start.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::units::units;
+    use super::fields::number;
     use super::*;
 
     /// Returns the odd lines among a hundred that `line` writes, the `odd` ones in their places.
@@ -293,7 +173,7 @@ mod tests {
     #[test]
     fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
         type Line = fn(usize) -> String;
-        let cases: [(Line, &str); 17] = [
+        let cases: [(Line, &str); 30] = [
             (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
             (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
             (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
@@ -317,6 +197,23 @@ mod tests {
             (|i| format!("took{}ms for {i}", 20 + i % 30), "took90011ms for 61"),
             (|i| format!("worker-{} served {i}", i % 7), "worker-99 served 61"),
             (|i| format!("[{i}/100] Building src/f{i}.c.o"), "src/f61.c:12:5: error: unknown type name 'foo'"),
+            // Another unit, and none.
+            (|i| format!("GET /a/{i} took {}ms", 10 + i * 37 % 80), "GET /a/61 took 41min"),
+            (|i| format!("{}K  ./f{i}", 10 + i * 37 % 80), "41G  ./f61"),
+            (|i| format!("c{i} up {}d", 10 + i * 37 % 80), "c61 up 41"),
+            // One of the numbers in a field.
+            (|i| format!("op{i} [{}/{}/{}]", 10 + i % 31, 10 + i % 29, 10 + i % 23), "op61 [14/88120/31]"),
+            (|i| format!("pkg{i}@4.{}.{}", i % 21, i % 10), "pkg61@9.1.0"),
+            (|i| format!("node-{i:04}  Ready  {}d  v1.29.3", 10 + i * 37 % 80), "node-0061  Ready  61d  v1.18.0"),
+            (|i| format!("img{i}.png {}x{}", 800 + i * 37 % 200, 600 + i * 41 % 200), "img61.png 1x1"),
+            (|i| format!("job{i} took 1m{}s", 10 + i * 37 % 50), "job61 took 9m41s"),
+            (|i| format!("reg{i} 0x00{:02x}", i * 37 % 256), "reg61 0xffff"),
+            // Numbers that end abruptly, and one not far behind.
+            (|i| format!("/dev/sd{i}  50G  {}% /mnt/v{i}", 10 + i * 37 % 51), "/dev/sd61  50G  100% /mnt/v61"),
+            (|i| format!("node {i} {}%", 60 + i * 37 % 31), "node 61 3%"),
+            // What looks like comments.
+            (|i| format!("  # aws_instance.web[{i}] will be created"), "  # aws_db_instance.main must be replaced"),
+            (|i| format!("//app/mod{}:lib{i}", i % 40), "//app/mod12:lib12 (manual, testonly)"),
         ];
         for (line, odd) in cases {
             for at in [0, 61, 99] {

@@ -12,6 +12,11 @@ impl Value {
         if let Some(number) = number(field) {
             return Self::Number(number.to_bits());
         }
+        Self::form(field)
+    }
+
+    /// Returns that of a field that is no number.
+    pub(super) fn form(field: &str) -> Self {
         let (mut form, mut before) = (1, 0);
         for byte in field.bytes() {
             let kind = if byte.is_ascii_digit() { b'0' } else { byte };
@@ -21,13 +26,6 @@ impl Value {
             before = kind;
         }
         Self::Form(form)
-    }
-
-    pub(super) fn number(self) -> Option<f64> {
-        match self {
-            Self::Number(bits) => Some(f64::from_bits(bits)),
-            Self::Form(_) => None,
-        }
     }
 }
 
@@ -100,9 +98,19 @@ static IS_FIELD: [bool; 256] = {
     table
 };
 
-/// Returns the value of a field that is a number, a unit of three letters at most behind it: `12`, `-0.5`, `30ms`, `45%`.
+/// Returns the value of a field that is a number, a unit of three letters at most behind it: `12`, `-0.5`, `30ms`, `45%`, `0xff`.
 pub(super) fn number(field: &str) -> Option<f64> {
+    measured(field).map(|(number, _)| number)
+}
+
+/// Returns the value of a field that is a number, and the unit behind it: its letters, or what makes a number hexadecimal.
+pub(super) fn measured(field: &str) -> Option<(f64, u32)> {
     let bytes = field.as_bytes();
+    if let [b'0', b'x', hexadecimal @ ..] = bytes {
+        let value = |byte: u8| char::from(byte).to_digit(16).map(f64::from);
+        let number = hexadecimal.iter().try_fold(0.0, |number, &byte| Some(number * 16.0 + value(byte)?))?;
+        return Some((number, u32::from(b'x')));
+    }
     let digits = |from: usize| bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
     let sign = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
     let mut end = sign + digits(sign);
@@ -117,19 +125,22 @@ pub(super) fn number(field: &str) -> Option<f64> {
         return None;
     }
     // Most are short whole numbers.
-    match &bytes[..end] {
+    let number = match &bytes[..end] {
         whole if whole.len() < 10 && whole.iter().all(u8::is_ascii_digit) => {
-            Some(f64::from(whole.iter().fold(0_u32, |sum, digit| sum * 10 + u32::from(digit - b'0'))))
+            f64::from(whole.iter().fold(0_u32, |sum, digit| sum * 10 + u32::from(digit - b'0')))
         }
-        _ => field[..end].parse().ok(),
-    }
+        _ => field[..end].parse().ok()?,
+    };
+    Some((number, unit.iter().fold(0, |unit, byte| unit << 8 | u32::from(*byte))))
 }
 
-/// Returns the number that the only digits of a field make: `worker-12`, `took12ms`.
-pub(super) fn only_run(field: &str) -> Option<f64> {
-    let digits = |byte: &u8| byte.is_ascii_digit();
-    let start = field.bytes().position(|byte| digits(&byte))?;
-    let length = field.as_bytes()[start..].iter().take_while(|byte| digits(byte)).count();
-    let rest = &field.as_bytes()[start + length..];
-    if length > 15 || rest.iter().any(digits) { None } else { field[start..start + length].parse().ok() }
+/// Iterates over the numbers that the digits of a field make: `worker-12`, `took12ms`, `4.18.0`, `14/88/31`, `800x600`.
+pub(super) fn runs(field: &str) -> impl Iterator<Item = f64> {
+    let mut bytes = field.bytes();
+    std::iter::from_fn(move || {
+        let first = bytes.find(u8::is_ascii_digit)?;
+        let value = |digit: u8| f64::from(digit - b'0');
+        let rest = bytes.by_ref().take_while(u8::is_ascii_digit);
+        Some(rest.fold(value(first), |sum, digit| sum * 10.0 + value(digit)))
+    })
 }
