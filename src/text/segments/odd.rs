@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::units::Unit;
-use column::{Column, strange};
+use column::{Column, Sampled, strange};
 use fields::{Field, read, spread};
 
 /// Fewer lines than this have no pattern.
@@ -42,7 +42,7 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
         from + usize::try_from(spread(nth as u64 + 1) >> 33).unwrap_or(0) % step.min(lines.len() - from)
     };
     let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| line(text, units[lines[sampled(nth)]])));
-    let Some(usual) = Usual::of(&sample) else { return Vec::new() };
+    let Some(mut usual) = Usual::of(&sample, step) else { return Vec::new() };
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
     let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
     let mut by_column = vec![Vec::new(); usual.columns.len()];
@@ -61,9 +61,8 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
             continue;
         };
         for (field, column) in fields.iter().zip(columns.clone()) {
-            if let Some(distance) = usual.columns[column].distance(field.of(line), &mut last[column]) {
-                by_column[column].push((distance, i));
-            }
+            let mut tell = |distance, i| by_column[column].push((distance, i));
+            usual.columns[column].compare(field.of(line), i, &mut last[column], &mut tell);
         }
     }
     let mut odd = of_other_shape;
@@ -125,8 +124,8 @@ struct Usual {
 }
 
 impl Usual {
-    /// Returns `None` where the sampled lines have no pattern.
-    fn of(sample: &Sample<'_>) -> Option<Self> {
+    /// Returns `None` where the sampled lines, one in `step`, have no pattern.
+    fn of(sample: &Sample<'_>, step: usize) -> Option<Self> {
         let mut by_shape: HashMap<u64, Vec<usize>> = HashMap::default();
         for (nth, (_, shape, _)) in sample.lines.iter().enumerate() {
             by_shape.entry(*shape).or_default().push(nth);
@@ -143,8 +142,8 @@ impl Usual {
                     let (line, _, fields) = sample.line(nth);
                     fields[at].of(line)
                 };
-                let strange = strange(lines.len());
-                let column = |at| Column::of(lines.len(), strange, &lines.iter().map(|&nth| field(nth, at)));
+                let sampled = Sampled { count: lines.len(), strange: strange(lines.len()), step };
+                let column = |at| Column::of(sampled, &lines.iter().map(|&nth| field(nth, at)));
                 usual.columns.extend((0..sample.line(lines[0]).2.len()).map(column));
             }
             usual.shapes.insert(shape, start..usual.columns.len());
@@ -173,7 +172,7 @@ mod tests {
     #[test]
     fn a_line_that_breaks_the_pattern_is_odd_whatever_it_says() {
         type Line = fn(usize) -> String;
-        let cases: [(Line, &str); 30] = [
+        let cases: [(Line, &str); 33] = [
             (|i| format!("GET /o/{i} 200 {}", 100 + i * 37 % 900), "GET /o/7 502 0"),
             (|i| format!("{i},SKU-{i:05},{},{}.50", 12 + i * 7 % 400, i % 80), "61,SKU-00061,-31744,4.50"),
             (|i| format!("step {i} loss={}.{i:02} lr=3e-4", i % 3), "step 61 loss=nan lr=3e-4"),
@@ -211,6 +210,10 @@ mod tests {
             // Numbers that end abruptly, and one not far behind.
             (|i| format!("/dev/sd{i}  50G  {}% /mnt/v{i}", 10 + i * 37 % 51), "/dev/sd61  50G  100% /mnt/v61"),
             (|i| format!("node {i} {}%", 60 + i * 37 % 31), "node 61 3%"),
+            // A number said twice or out of turn, where all others count.
+            (|i| format!("{i},{}.00,debit,acct-{}", 100 + i * 370 % 800, i % 9), "17,950.00,debit,acct-4"),
+            (|i| format!("SKU-{i:05};{};ok", 100 + i * 370 % 800), "SKU-00017;412;ok"),
+            (|i| format!("    CODE_{i} = {},", 300 + 2 * i), "    CODE_61 = 317,"),
             // What looks like comments.
             (|i| format!("  # aws_instance.web[{i}] will be created"), "  # aws_db_instance.main must be replaced"),
             (|i| format!("//app/mod{}:lib{i}", i % 40), "//app/mod12:lib12 (manual, testonly)"),
@@ -234,6 +237,22 @@ mod tests {
                 assert!(odd(&text, &units).contains(&61), "{period} {count}");
             }
         }
+    }
+
+    #[test]
+    fn a_number_out_of_turn_is_odd_where_numbers_count_and_do_not_begin_anew() {
+        let odd_in = |number: &dyn Fn(usize) -> usize| {
+            let text = (0..2000).map(|i| format!("row {} of a table", number(i))).collect::<Vec<_>>().join("\n");
+            odd(&text, &units(&text, false, |_| 0))
+        };
+        assert_eq!(odd_in(&|i| i), Vec::<usize>::new());
+        assert_eq!(odd_in(&|i| if i == 700 { 41 } else { i }), [700]);
+        assert_eq!(odd_in(&|i| if i == 700 { 1900 } else { i }), [700]);
+        // Which of two is the wrong one, nobody knows.
+        assert_eq!(odd_in(&|i| if i == 700 { 699 } else { i }), [699, 700]);
+        assert_eq!(odd_in(&|i| i % 1100), Vec::<usize>::new());
+        assert_eq!(odd_in(&|i| i % 100), Vec::<usize>::new());
+        assert_eq!(odd_in(&|i| i / 3), Vec::<usize>::new());
     }
 
     #[test]

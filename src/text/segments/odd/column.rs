@@ -1,5 +1,7 @@
 //! What the fields of a column hold, and which of them are unlike the others.
 
+use crate::text::estimate::count;
+
 use super::super::columns::least;
 use super::fields::{Value, measured, runs};
 
@@ -14,6 +16,11 @@ const MAX_RUNS: usize = 8;
 /// How far beyond the largest of a sample numbers go, in distances between that and those which are about as large: where many
 /// lie close together, few are missing.
 const TAIL: f64 = 4.0;
+/// Numbers of a sample that show whether they count, and by how much they grow from line to line: times grow by more, and two
+/// lines may have one.
+const MIN_COUNTED: usize = 32;
+const COUNTED_BY: std::ops::Range<f64> = 0.5..8.0;
+
 /// Returns how many of so many sampled lines may be odd themselves.
 pub(super) fn strange(count: usize) -> usize {
     count / STRANGE_IN
@@ -27,15 +34,23 @@ pub(super) enum Column {
     Numbers(Numbers, Option<Vec<Value>>, Option<Vec<u32>>),
 }
 
+/// The sampled lines of a column: how many, how many of them may be odd, and one in how many lines of the text each is.
+#[derive(Clone, Copy)]
+pub(super) struct Sampled {
+    pub count: usize,
+    pub strange: usize,
+    pub step: usize,
+}
+
 impl Column {
-    /// Reads no more of the `count` fields, so many of which may be strange, than it takes to know that they hold anything.
-    pub(super) fn of<'t>(count: usize, strange: usize, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
+    /// Reads no more of the fields than it takes to know that they hold anything.
+    pub(super) fn of<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Self {
+        let Sampled { count, strange, .. } = sampled;
         let max_values = MAX_VALUES.min(count / 4);
         let mut values: Vec<(Value, usize)> = Vec::new();
         let mut units: Vec<(u32, usize)> = Vec::new();
         let mut numbers = Vec::with_capacity(count);
-        let text =
-            |values| Self::Text(common_start(fields.clone(), strange), values, numbers_within(count, strange, fields));
+        let text = |values| Self::Text(common_start(fields.clone(), strange), values, numbers_within(sampled, fields));
         for (read, field) in (1..).zip(fields.clone()) {
             let value = match measured(field) {
                 Some((number, unit)) => {
@@ -58,40 +73,61 @@ impl Column {
         match values {
             values if is_numbers => {
                 let units = few(units, MAX_VALUES, numbers.len(), strange);
-                Self::Numbers(Numbers::of(&mut numbers, strange), values, units)
+                Self::Numbers(Numbers::of(&mut numbers, sampled), values, units)
             }
             Some(values) if !numbers.is_empty() => Self::Text(String::new(), Some(values), Vec::new()),
             values => text(values),
         }
     }
 
-    /// Returns how far a field lies from what the column holds; `None` where it is like the others, as `last` is.
-    pub(super) fn distance<'t>(&self, field: &'t str, last: &mut &'t str) -> Option<f64> {
+    /// Calls `odd` with how far a field lies from what the column holds, and with its `line`, unless it is like the others, as
+    /// `last` is; where a number shows that the one before came too early, with the line of that.
+    pub(super) fn compare<'t>(
+        &mut self,
+        field: &'t str,
+        line: usize,
+        last: &mut &'t str,
+        odd: &mut impl FnMut(f64, usize),
+    ) {
         if field == *last {
-            return None;
+            return;
         }
-        let distance = match self {
+        let (distance, counts) = match self {
             Self::Text(start, values, numbers) => {
                 let is_usual = field.starts_with(&**start)
                     && values.as_ref().is_none_or(|values| values.contains(&Value::of(field)));
-                let beyond = || numbers.iter().zip(runs(field)).filter_map(|(numbers, run)| numbers.beyond(run));
-                if is_usual { beyond().reduce(f64::max) } else { Some(f64::INFINITY) }
+                if is_usual {
+                    let within = |distance: Option<f64>, (of, number): (&mut Numbers, f64)| {
+                        distance.into_iter().chain(of.compare(number, line, odd)).reduce(f64::max)
+                    };
+                    let counts = numbers.iter().any(|numbers| numbers.counting.is_some());
+                    (numbers.iter_mut().zip(runs(field)).fold(None, within), counts)
+                } else {
+                    (Some(f64::INFINITY), false)
+                }
             }
             Self::Numbers(numbers, values, units) => match measured(field) {
-                Some((_, unit)) if units.as_ref().is_some_and(|units| !units.contains(&unit)) => Some(f64::INFINITY),
-                Some((number, _)) => match values {
-                    Some(values) if values.contains(&Value::Number(number.to_bits())) => None,
-                    // Near is less odd than far, where many are not of the few.
-                    Some(_) => numbers.beyond(number).or(Some(f64::MIN_POSITIVE)),
-                    None => numbers.beyond(number),
-                },
-                None => Some(f64::INFINITY),
+                Some((_, unit)) if units.as_ref().is_some_and(|units| !units.contains(&unit)) => {
+                    (Some(f64::INFINITY), false)
+                }
+                Some((number, _)) => {
+                    let value = Value::Number(number.to_bits());
+                    let distance = match values {
+                        Some(values) if values.contains(&value) => None,
+                        // Near is less odd than far, where many are not of the few.
+                        Some(_) => numbers.beyond(number).or(Some(f64::MIN_POSITIVE)),
+                        None => numbers.compare(number, line, odd),
+                    };
+                    (distance, numbers.counting.is_some())
+                }
+                None => (Some(f64::INFINITY), false),
             },
         };
-        if distance.is_none() {
-            *last = field;
+        match distance {
+            Some(distance) => odd(distance, line),
+            None if !counts => *last = field,
+            None => {}
         }
-        distance
     }
 }
 
@@ -117,12 +153,24 @@ fn few<T>(mut counted: Vec<(T, usize)>, most: usize, count: usize, strange: usiz
 pub(super) struct Numbers {
     /// Where they lie.
     range: (f64, f64),
+    /// Where they are, if each is larger than the one before.
+    counting: Option<Counting>,
 }
 
 impl Numbers {
-    /// Changes the order of numbers.
-    fn of(numbers: &mut [f64], strange: usize) -> Self {
-        Self { range: range(numbers, strange) }
+    /// Changes the order of numbers, which are in that of their lines.
+    fn of(numbers: &mut [f64], sampled: Sampled) -> Self {
+        let counting = Counting::of(numbers, sampled);
+        Self { range: range(numbers, sampled.strange), counting }
+    }
+
+    /// Returns how far a number lies beyond the others, if it does. One that comes out of turn is told as odd.
+    fn compare(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) -> Option<f64> {
+        let beyond = self.beyond(number);
+        if let Some(counting) = self.counting.as_mut().filter(|_| beyond.is_none()) {
+            counting.see(number, line, odd);
+        }
+        beyond
     }
 
     /// Returns how far a number lies beyond the range, in lengths of that; `None` within it.
@@ -132,8 +180,54 @@ impl Numbers {
     }
 }
 
+/// Numbers that count their lines.
+struct Counting {
+    /// The last one in turn, its line, and the one before.
+    last: (f64, usize),
+    before: f64,
+    /// The one before was out of turn.
+    is_behind: bool,
+}
+
+impl Counting {
+    fn of(numbers: &[f64], sampled: Sampled) -> Option<Self> {
+        if numbers.len() < MIN_COUNTED || numbers.iter().any(|number| number.fract() != 0.0) {
+            return None;
+        }
+        // One out of turn is behind its neighbour or the one after next; where they begin anew, two are.
+        let turns = numbers.windows(2).filter(|pair| pair[0] >= pair[1]).count();
+        let anew = numbers.windows(3).filter(|three| three[0] >= three[2]).count();
+        let smallest = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        let largest = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let lines = f64::from(count(sampled.count * sampled.step));
+        let counts = turns <= 1 && anew <= 1 && COUNTED_BY.contains(&((largest - smallest) / lines));
+        counts.then_some(Self { last: (f64::NEG_INFINITY, 0), before: f64::NEG_INFINITY, is_behind: false })
+    }
+
+    /// Calls `odd` with the line whose number is not between those around it: this one, the one before, or both where they have
+    /// the same. Of two in a row that are behind, the second begins anew.
+    fn see(&mut self, number: f64, line: usize, odd: &mut impl FnMut(f64, usize)) {
+        if number > self.last.0 || self.is_behind {
+            self.before = if self.is_behind { f64::NEG_INFINITY } else { self.last.0 };
+            self.last = (number, line);
+            self.is_behind = false;
+            return;
+        }
+        if number > self.before {
+            odd(f64::INFINITY, self.last.1);
+        }
+        if number > self.before && number < self.last.0 {
+            self.last = (number, line);
+        } else {
+            odd(f64::INFINITY, line);
+            self.is_behind = number < self.last.0;
+        }
+    }
+}
+
 /// Returns the numbers within the fields of a text, where each field has as many.
-fn numbers_within<'t>(count: usize, strange: usize, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Vec<Numbers> {
+fn numbers_within<'t>(sampled: Sampled, fields: &(impl Iterator<Item = &'t str> + Clone)) -> Vec<Numbers> {
+    let Sampled { count, strange, .. } = sampled;
     let mut by_run: Vec<Vec<f64>> = Vec::new();
     let mut others = 0;
     for field in fields.clone() {
@@ -161,7 +255,7 @@ fn numbers_within<'t>(count: usize, strange: usize, fields: &(impl Iterator<Item
             run.push(number);
         }
     }
-    by_run.iter_mut().map(|numbers| Numbers::of(numbers, strange)).collect()
+    by_run.iter_mut().map(|numbers| Numbers::of(numbers, sampled)).collect()
 }
 
 /// Returns the range of numbers but for so many `strange` ones, and as far again on both sides, or less far where they end
