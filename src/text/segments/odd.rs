@@ -2,8 +2,9 @@
 //!
 //! Most long results are one line printed again and again: an access log, a listing, a file of settings. A person sees at
 //! once the line with another shape, the status 502 among 200, the value far outside its range. A sample of the lines
-//! gives the usual shapes and what each of their fields holds; every line is then held against that. A text without usual
-//! shapes (prose, code) has no odd lines. O(n), and at most [`SAMPLE`] lines are kept.
+//! gives the usual shapes and what each of their fields holds; every line is then held against that. The lines of a record
+//! are told apart by their first word, or by their place among lines of one shape. A text without usual shapes (prose, code)
+//! has no odd lines. O(n), and at most [`SAMPLE`] lines are kept.
 
 mod column;
 mod fields;
@@ -12,8 +13,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::units::Unit;
-use column::{Column, Sampled, strange};
-use fields::{Field, read, spread};
+use column::{Column, MAX_VALUES, Sampled, strange};
+use fields::{Field, Value, read, spread};
 
 /// Fewer lines than this have no pattern.
 const MIN_LINES: usize = 12;
@@ -24,6 +25,10 @@ const SAMPLE: usize = 256;
 const COVERED: usize = 80;
 /// Lines of a shape in the sample from which its fields are known.
 const MIN_OF_SHAPE: usize = 8;
+/// Lines of a part of a shape in the sample, on average.
+const MIN_OF_PART: usize = 16;
+/// Lines of one shape in a row that have places; more are no record.
+const MAX_PLACES: usize = 8;
 /// At most one line in [`ODD_IN`] is odd for one reason, or [`MIN_ODD`] of a short text: of more lines the reason is none.
 const ODD_IN: usize = 50;
 const MIN_ODD: usize = 4;
@@ -41,28 +46,53 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
         let from = nth * step;
         from + usize::try_from(spread(nth as u64 + 1) >> 33).unwrap_or(0) % step.min(lines.len() - from)
     };
-    let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| line(text, units[lines[sampled(nth)]])));
-    let Some(mut usual) = Usual::of(&sample, step) else { return Vec::new() };
+    let at = |nth: usize| line(text, units[lines[nth]]);
+    let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| at(sampled(nth))));
+    let place = |nth: usize| {
+        let (shape, nth, mut fields) = (sample.line(nth).shape, sampled(nth), Vec::new());
+        let same = (0..nth).rev().take(MAX_PLACES).take_while(|&before| {
+            fields.clear();
+            read(at(before), &mut fields) == shape
+        });
+        same.count()
+    };
+    let Some(mut usual) = Usual::of(&sample, step, &place) else { return Vec::new() };
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
     let (mut of_other_shape, mut fields) = (Vec::new(), Vec::new());
     let mut by_column = vec![Vec::new(); usual.columns.len()];
     // By column: what was like the others last; mostly the next is the same.
     let mut last = vec![""; usual.columns.len()];
+    let (mut shape_before, mut place) = (None, 0);
     for (nth, &i) in lines.iter().enumerate() {
-        let (line, shape, fields) = if nth == sampled(nth / step) {
+        let line = if nth == sampled(nth / step) {
             sample.line(nth / step)
         } else {
-            let line = line(text, units[i]);
             fields.clear();
-            (line, read(line, &mut fields), &fields[..])
+            Line { text: at(nth), shape: read(at(nth), &mut fields), fields: &fields }
         };
-        let Some(columns) = usual.shapes.get(&shape) else {
+        place = if shape_before == Some(line.shape) { place + 1 } else { 0 };
+        shape_before = Some(line.shape);
+        let mut compare = |column: usize, field| {
+            usual.columns[column]
+                .compare(field, i, &mut last[column], &mut |distance, i| by_column[column].push((distance, i)));
+        };
+        let columns = match usual.shapes.get(&line.shape) {
+            Some(Shape::Whole(columns)) => Some(columns),
+            Some(Shape::ByPlace(parts)) => parts.get(place),
+            Some(Shape::ByWord(first, parts)) => {
+                let word = line.field(0).unwrap_or_default();
+                compare(*first, word);
+                let value = Value::of(word);
+                Some(parts.iter().find(|(known, _)| *known == value).map_or(&NO_COLUMNS, |(_, columns)| columns))
+            }
+            None => None,
+        };
+        let Some(columns) = columns else {
             of_other_shape.push(i);
             continue;
         };
-        for (field, column) in fields.iter().zip(columns.clone()) {
-            let mut tell = |distance, i| by_column[column].push((distance, i));
-            usual.columns[column].compare(field.of(line), i, &mut last[column], &mut tell);
+        for (field, column) in line.fields.iter().zip(columns.clone()) {
+            compare(column, field.of(line.text));
         }
     }
     let mut odd = of_other_shape;
@@ -83,6 +113,9 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     odd
 }
 
+/// Those of a part of a shape that has few lines.
+const NO_COLUMNS: Range<usize> = 0..0;
+
 /// Returns the compared part of a line, without its end and the spaces before that.
 fn line(text: &str, unit: Unit) -> &str {
     let line = unit.said(text).trim_end();
@@ -98,6 +131,20 @@ struct Sample<'t> {
     fields: Vec<Field>,
 }
 
+/// A line that was read.
+#[derive(Clone, Copy)]
+struct Line<'t, 'f> {
+    text: &'t str,
+    shape: u64,
+    fields: &'f [Field],
+}
+
+impl<'t> Line<'t, '_> {
+    fn field(&self, at: usize) -> Option<&'t str> {
+        self.fields.get(at).map(|field| field.of(self.text))
+    }
+}
+
 impl<'t> Sample<'t> {
     fn of(lines: impl Iterator<Item = &'t str>) -> Self {
         let mut this = Self::default();
@@ -108,24 +155,32 @@ impl<'t> Sample<'t> {
         this
     }
 
-    /// Returns a line, its shape and its fields.
-    fn line(&self, nth: usize) -> (&'t str, u64, &[Field]) {
-        let (line, shape, end) = self.lines[nth];
+    fn line(&self, nth: usize) -> Line<'t, '_> {
+        let (text, shape, end) = self.lines[nth];
         let start = nth.checked_sub(1).map_or(0, |before| self.lines[before].2);
-        (line, shape, &self.fields[start..end])
+        Line { text, shape, fields: &self.fields[start..end] }
     }
 }
 
 /// What the lines of a text usually look like.
 struct Usual {
-    /// The columns of each shape; none of a shape with few lines.
-    shapes: HashMap<u64, Range<usize>>,
+    shapes: HashMap<u64, Shape>,
     columns: Vec<Column>,
 }
 
+/// The columns of the lines of a shape; none of few lines.
+enum Shape {
+    Whole(Range<usize>),
+    /// By the first field, which has a column for itself: `admin = no` and `shell = /bin/sh`.
+    ByWord(usize, Vec<(Value, Range<usize>)>),
+    /// By the lines of the shape right before: `<td>12</td>` and `<td>paid</td>`.
+    ByPlace(Vec<Range<usize>>),
+}
+
 impl Usual {
-    /// Returns `None` where the sampled lines, one in `step`, have no pattern.
-    fn of(sample: &Sample<'_>, step: usize) -> Option<Self> {
+    /// Returns `None` where the sampled lines, one in `step`, have no pattern. `place` returns how many lines of the same shape
+    /// are right before one, up to [`MAX_PLACES`].
+    fn of(sample: &Sample<'_>, step: usize, place: &impl Fn(usize) -> usize) -> Option<Self> {
         let mut by_shape: HashMap<u64, Vec<usize>> = HashMap::default();
         for (nth, (_, shape, _)) in sample.lines.iter().enumerate() {
             by_shape.entry(*shape).or_default().push(nth);
@@ -134,22 +189,72 @@ impl Usual {
         if by_shape.values().map(Vec::len).sum::<usize>() * 100 < sample.lines.len() * COVERED {
             return None;
         }
+        let is_only = by_shape.len() == 1;
         let mut usual = Self { shapes: HashMap::default(), columns: Vec::new() };
         for (shape, lines) in by_shape {
-            let start = usual.columns.len();
-            if lines.len() >= MIN_OF_SHAPE {
-                let field = |nth: usize, at: usize| {
-                    let (line, _, fields) = sample.line(nth);
-                    fields[at].of(line)
-                };
-                let sampled = Sampled { count: lines.len(), strange: strange(lines.len()), step };
-                let column = |at| Column::of(sampled, &lines.iter().map(|&nth| field(nth, at)));
-                usual.columns.extend((0..sample.line(lines[0]).2.len()).map(column));
-            }
-            usual.shapes.insert(shape, start..usual.columns.len());
+            let word = |nth: usize| match Value::of(sample.line(nth).field(0)?) {
+                Value::Number(_) => None,
+                form @ Value::Form(_) => Some(form),
+            };
+            let place = |nth: usize| Some(place(nth)).filter(|&place| place < MAX_PLACES && !is_only);
+            let known = if let Some(parts) = parts(&lines, word) {
+                let first = usual.column(sample, &lines, 0, strange(lines.len()), step);
+                let of_part = |(word, lines): (Value, Vec<usize>)| (word, usual.columns_of(sample, &lines, 1, step));
+                Shape::ByWord(first, parts.into_iter().map(of_part).collect())
+            } else if let Some(parts) = parts(&lines, place) {
+                let mut by_place = vec![NO_COLUMNS; 1 + parts.iter().map(|(place, _)| *place).max().unwrap_or(0)];
+                for (place, lines) in parts {
+                    by_place[place] = usual.columns_of(sample, &lines, 1, step);
+                }
+                Shape::ByPlace(by_place)
+            } else {
+                Shape::Whole(usual.columns_of(sample, &lines, 0, step))
+            };
+            usual.shapes.insert(shape, known);
         }
         Some(usual)
     }
+
+    /// Adds the columns of lines of one shape, of which so many may be odd at least, and returns which they are.
+    fn columns_of(&mut self, sample: &Sample<'_>, lines: &[usize], least_strange: usize, step: usize) -> Range<usize> {
+        let start = self.columns.len();
+        if lines.len() >= MIN_OF_SHAPE {
+            let strange = strange(lines.len()).max(least_strange);
+            for at in 0..sample.line(lines[0]).fields.len() {
+                self.column(sample, lines, at, strange, step);
+            }
+        }
+        start..self.columns.len()
+    }
+
+    /// Adds a column and returns which it is.
+    fn column(&mut self, sample: &Sample<'_>, lines: &[usize], at: usize, strange: usize, step: usize) -> usize {
+        let fields = lines.iter().filter_map(|&nth| sample.line(nth).field(at));
+        self.columns.push(Column::of(Sampled { count: lines.len(), strange, step }, &fields));
+        self.columns.len() - 1
+    }
+}
+
+/// Returns the lines of a shape by what `part` tells of each, where that is one of a few for all but strange ones.
+fn parts<K: PartialEq>(lines: &[usize], part: impl Fn(usize) -> Option<K>) -> Option<Vec<(K, Vec<usize>)>> {
+    let (mut parts, mut others) = (Vec::<(K, Vec<usize>)>::new(), 0);
+    for &nth in lines.iter().take_while(|_| lines.len() >= 2 * MIN_OF_PART) {
+        let key = part(nth);
+        match parts.iter_mut().find(|(known, _)| Some(known) == key.as_ref()) {
+            Some((_, lines)) => lines.push(nth),
+            None => match key.filter(|_| parts.len() < MAX_VALUES) {
+                Some(key) => parts.push((key, vec![nth])),
+                None => others += 1,
+            },
+        }
+        if others > strange(lines.len()) {
+            return None;
+        }
+    }
+    parts.retain(|(_, lines)| lines.len() >= MIN_OF_SHAPE);
+    let count: usize = parts.iter().map(|(_, lines)| lines.len()).sum();
+    let is_few = parts.len() > 1 && lines.len() >= MIN_OF_PART * parts.len();
+    (is_few && count + strange(lines.len()) >= lines.len()).then_some(parts)
 }
 
 #[cfg(test)]
@@ -235,6 +340,35 @@ mod tests {
                 let text = (0..count).map(line).collect::<Vec<_>>().join("\n");
                 let units = units(&text, false, |_| 0);
                 assert!(odd(&text, &units).contains(&61), "{period} {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_line_of_a_record_is_held_against_the_same_line_of_others() {
+        type Record = fn(usize) -> String;
+        let cases: [(Record, &str, &str); 5] = [
+            (
+                |i| format!("[user{i}]\nshell = /bin/sh\nquota = {}\nadmin = no", 10 + i % 80),
+                "admin = no",
+                "admin = yes",
+            ),
+            (|i| format!("[user{i}]\nshell = /bin/sh\nquota = {}", 10 + i % 80), "/bin/sh", "/usr/sbin/nologin"),
+            (|i| format!("[user{i}]\nadmin = 0\nquota = {}", 10 + i % 80), "admin = 0", "admin = 40"),
+            (
+                |i| format!("<order id=\"{i}\">\n<state>paid</state>\n<sum>{}</sum>\n</order>", i % 90),
+                "paid",
+                "disputed",
+            ),
+            (|i| format!("<tr>\n<td>{i}</td>\n<td>n{}</td>\n<td>paid</td>\n</tr>", i % 9), "paid", "refused"),
+        ];
+        for (record, usual, odd_one) in cases {
+            for at in [3, 200, 399] {
+                let record = |i: usize| if i == at { record(i).replace(usual, odd_one) } else { record(i) };
+                let text = (0..400).map(record).collect::<Vec<_>>().join("\n");
+                let units = units(&text, false, |_| 0);
+                let odd: Vec<&str> = odd(&text, &units).into_iter().map(|i| units[i].line(&text)).collect();
+                assert!(matches!(odd[..], [line] if line.contains(odd_one)), "{odd_one} {at}: {odd:?}");
             }
         }
     }
