@@ -396,6 +396,11 @@ mod tests {
         assert_eq!(odd_among(two_shapes, &[]), Vec::<String>::new());
         let grows = |i: usize| format!("row {} of {}", i * i * i, i * 17);
         assert_eq!(odd_among(grows, &[]), Vec::<String>::new());
+        for count in 100..400 {
+            let second = |i: usize| format!("at second {:02} finished job {i} of {}", i % 60, i * 37 % 90);
+            let text = (0..count).map(second).collect::<Vec<_>>().join("\n");
+            assert_eq!(odd(&text, &units(&text, false, |_| 0)), Vec::<usize>::new(), "{count}");
+        }
         let words =
             ["The shop is closed, we think.", "Nobody came!", "It rained: so what?", "(a note)", "- one\t- two"];
         let prose = |i: usize| format!("{} {}", words[i % 5], "and so on, ".repeat(i));

@@ -16,6 +16,8 @@ const MAX_RUNS: usize = 8;
 /// How far beyond the largest of a sample numbers go, in distances between that and those which are about as large: where many
 /// lie close together, few are missing.
 const TAIL: f64 = 4.0;
+/// They may go beyond it by one in so many of the range in any case.
+const NEAR: f64 = 8.0;
 /// Numbers of a sample that show whether they count, and by how much they grow from line to line: times grow by more, and two
 /// lines may have one.
 const MIN_COUNTED: usize = 32;
@@ -267,9 +269,10 @@ fn range(numbers: &mut [f64], strange: usize) -> (f64, f64) {
     let (low, high) = (numbers[strange], numbers[last - strange]);
     let (mut below, mut above) = (low - (high - low), high + (high - low));
     if strange > 2 {
-        // The first and the last may be odd themselves.
-        below = below.max(numbers[1] - TAIL * (low - numbers[1]));
-        above = above.min(numbers[last - 1] + TAIL * (numbers[last - 1] - high));
+        // The first and the last may be odd themselves; of whole numbers the last one may be missing.
+        let beyond = |distance: f64| (TAIL * distance).max((high - low) / NEAR);
+        below = below.max(numbers[1] - beyond(low - numbers[1]));
+        above = above.min(numbers[last - 1] + beyond(numbers[last - 1] - high));
     }
     (if low < 0.0 { below } else { below.max(least(numbers)).max(0.0) }, above)
 }
