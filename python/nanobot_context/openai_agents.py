@@ -22,10 +22,12 @@ from nanobot_context.errors import (
     SessionNotFoundError,
     StoreClosedError,
 )
+from nanobot_context.identity import is_same
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionHead, StoredSession
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
+from nanobot_context.wire.forms.pairs import answered
 from nanobot_context.wire.forms.responses import is_compaction
 
 if TYPE_CHECKING:
@@ -270,6 +272,8 @@ def compress_items(
         settings=settings,
         archive=archive,
     )
+    if is_same(fitted, [*front, *messages]):
+        return list(items)
     shown: list[Item] = []
     for message in fitted[len(front) :]:
         at = message.get(_GROUP)
@@ -393,7 +397,7 @@ def _groups(items: Sequence[Item]) -> Iterator[_Group]:
         waiting = []
     if waiting:
         groups.append(waiting)
-    for at, group in enumerate(groups):
+    for at, (_, group) in enumerate(answered(groups)):
         others = [item for item in group if _kind(item) not in _CHAT]
         message = next(iter(from_response_items(group)), None)
         if is_compaction(group[0]):

@@ -201,3 +201,54 @@ def test_a_name_that_is_used_again_pairs_with_the_call_before() -> None:
     shown[4]["tool_call_id"] = "new"
     items = form.replaced(shown, None)["input"]
     assert halves(items) == (["c1", "new"], ["c1", "new"])
+
+
+BETWEEN: dict[str, Item] = {
+    "thoughts": {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "E" * 60},
+    "a search": {"type": "web_search_call", "id": "w", "status": "completed"},
+    "the model": {"role": "assistant", "content": "Reading."},
+    "the user": {"role": "user", "content": "And quickly."},
+    "the developer": {"role": "developer", "content": "It is Monday."},
+}
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize("kind", [local_shell, approval, None])
+def test_what_stands_between_a_call_and_its_result_tears_no_pair(
+    kind: Callable[[int], list[Item]] | None, between: str
+) -> None:
+    def pair(n: int) -> list[Item]:
+        call = {"type": "function_call", "call_id": f"c{n}", "name": "read", "arguments": "{}"}
+        result = {"type": "function_call_output", "call_id": f"c{n}", "output": f"{n} {LOG}"}
+        call, result = kind(n) if kind else [call, result]
+        return [call, BETWEEN[between], result]
+
+    items: list[Item] = [{"role": "user", "content": "Go."}]
+    items += [item for n in range(12) for item in pair(n)]
+    items.append({"role": "user", "content": "And?"})
+    tokens = count_tokens(items, MODEL)
+    assert compress_messages(items, 4 * tokens, MODEL) == items
+    asked = set(map(name, filter(is_call, items)))
+    for fitted in (
+        fit_messages(items, tokens // 2, MODEL).messages,
+        compress_messages(items, tokens // 2, MODEL),
+    ):
+        shown: list[Item] = [*fitted]
+        calls = [name(item) for item in shown if is_call(item)]
+        results = [name(item) for item in shown if is_result(item)]
+        assert calls == results
+        assert set(calls) <= asked
+        assert "no result was recorded" not in json.dumps(shown)
+
+
+def name(item: Item) -> str:
+    return str(item.get("call_id") or item.get("approval_request_id") or item["id"])
+
+
+def is_call(item: Item) -> bool:
+    kind = str(item.get("type"))
+    return kind.endswith(("_call", "_request")) and kind != "web_search_call"
+
+
+def is_result(item: Item) -> bool:
+    return str(item.get("type")).endswith(("_output", "_response"))

@@ -8,7 +8,7 @@ for nobody here knows what may be left out of it; of a result the texts can be s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nanobot_context.types import Message
@@ -43,6 +43,16 @@ def answers(item: Json) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _asked_by(item: Json) -> str | None:
+    """Return `asks` of any call, of those with messages of their own, too."""
+    return item.get("call_id") if item.get("type") in _CHAT[::2] else asks(item)
+
+
+def _answered_by(item: Json) -> str | None:
+    """Return `answers` of any result."""
+    return item.get("call_id") if item.get("type") in _CHAT[1::2] else answers(item)
+
+
 def paired(items: list[Json]) -> set[int]:
     """Return the places of calls that have a result behind them, and of these results."""
     found: set[int] = set()
@@ -55,6 +65,30 @@ def paired(items: list[Json]) -> set[int]:
         if name in waiting:
             found |= {waiting.pop(name), place}
     return found
+
+
+def answered(turns: Iterable[list[Json]]) -> Iterator[tuple[int, list[Json]]]:
+    """Yield turns, each with the place of its first item, and what answers its calls behind it.
+
+    As messages have it. Thoughts, a search or a word of the user may stand between in items.
+    """
+    places, place = [], 0
+    behind: list[list[int]] = []
+    answering: set[int] = set()
+    waiting: dict[str, int] = {}
+    for at, part in enumerate(turns):
+        places.append((place, part))
+        behind.append([])
+        place += len(part)
+        name = _answered_by(part[0])
+        if name in waiting:
+            behind[waiting.pop(name)].append(at)
+            answering.add(at)
+        waiting.update((name, at) for name in map(_asked_by, part) if name is not None)
+    for at, one in enumerate(places):
+        if at not in answering:
+            yield one
+            yield from (places[answer] for answer in behind[at])
 
 
 def as_call(item: Json) -> tuple[Json, list[Json]]:

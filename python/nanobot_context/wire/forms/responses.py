@@ -32,11 +32,10 @@ class Responses(Form):
         messages: list[Message] = []
         if isinstance(self.body.get("instructions"), str):
             messages.append({"role": "system", "content": self.body["instructions"]})
-        number, self._paired = 0, pairs.paired(items)
+        self._paired = pairs.paired(items)
         compacted = max((at for at, item in enumerate(items) if is_compaction(item)), default=0)
-        for part in _turns(items, self._paired):
+        for number, part in pairs.answered(_turns(items, self._paired)):
             if number < compacted and _is_compacted(part):
-                number += len(part)
                 continue
             self._parts[number] = part
             read = self._from_pairs(number, part) or from_response_items(part)
@@ -51,7 +50,6 @@ class Responses(Form):
             if thoughts and is_own:
                 read[0]["reasoning_details"] = thoughts
             messages += [{**message, PART: number} for message in read]
-            number += len(part)
         self._known = {id(message) for message in messages}
         return messages
 
