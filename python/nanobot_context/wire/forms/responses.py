@@ -217,17 +217,19 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
             thoughts = None
         elif thoughts is not None and thoughts not in kept and "id" in item:
             bare.add(id(item))
-            if _is_hosted(item) and isinstance(item.get("call_id"), str):
+            name = pairs.asks(item) if _is_hosted(item) else None
+            if name is not None:
                 # With its result.
-                bare.add(item["call_id"])
+                bare.add(name)
     if not bare:
         return items
     whole: list[Json] = []
     for item in items:
         known = {key: value for key, value in item.items() if key != "id"}
-        if not bare & {id(item), str(item.get("call_id"))}:
+        name = pairs.answers(item)
+        if not bare & {id(item), name or str(item.get("call_id"))}:
             whole.append(item)
-        elif not (_is_hosted(item) or str(item.get("type")).endswith("_output")):
+        elif not (_is_hosted(item) or name or str(item.get("type")).endswith("_output")):
             whole.append(known)
         elif len(text := json.dumps(known, ensure_ascii=False, default=str)) <= _MAX_SAID_CHARS:
             whole.append({"role": "assistant", "content": text})
@@ -269,4 +271,4 @@ def _is_compacted(part: list[Json]) -> bool:
 
 def _is_hosted(item: Json) -> bool:
     kind = str(item.get("type"))
-    return kind.endswith("_call") and kind not in _CALLS and "id" in item
+    return kind.endswith(("_call", "_request")) and kind not in _CALLS and "id" in item
