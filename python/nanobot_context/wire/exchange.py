@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nanobot_context._core import token_bound
 from nanobot_context.guard.exchange import Answer, Exchange, protected
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import fused
@@ -27,6 +28,9 @@ Send = Callable[[bytes | None], Awaitable[Reply]]
 """Sends a body, or the one that came where there is none."""
 
 _FIRST_ERROR = 400
+
+# A request that is surely this part of the window is not refused as too long.
+_SMALL = 4
 
 
 class Fault(Exception):
@@ -150,13 +154,24 @@ class _Wire:
             raise Fault(reply, reply.status, await reply.text())
         if not reply.is_stream:
             return _answer(reply, await reply.json())
-        event = await reply.beginning(lambda end: self._learn(messages, max_tokens, end))
+        event = await reply.beginning(
+            lambda end: self._learn(messages, max_tokens, end), is_patient=self._may_be_refused()
+        )
         error = failure(event)
         if error is not None:
             raise _fault(reply, error)
         # Something has been shown, though nobody knows what.
         self.is_streaming = True
         return Answer(reply, content="…")
+
+    def _may_be_refused(self) -> bool:
+        """Return whether the request is of a size that was refused before, or may be."""
+        if self._exchange is None or self._exchange.last is not None:
+            return True
+        request = self.request
+        window = self._exchange.fitter.windows.smallest(request.models, request.endpoint).tokens
+        bound = token_bound(request.messages, request.model, tools=request.tools)
+        return bound is None or bound > window // _SMALL
 
     def _content(self, messages: list[Message], max_tokens: int | None) -> bytes | None:
         """Return the body; `None` where it is the one that came."""

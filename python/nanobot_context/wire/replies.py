@@ -53,16 +53,17 @@ class Reply:
             return {}
         return body if isinstance(body, dict) else {}
 
-    async def beginning(self, use: Callable[[EndReader], None]) -> Json | None:
+    async def beginning(self, use: Callable[[EndReader], None], *, is_patient: bool) -> Json | None:
         """Return the first event that says how the request went; the stream still has it.
 
         Args:
+            is_patient: Whether to wait for it through what says nothing.
             use: Called with what was found when the stream has been read to its end, or is closed
                 before that.
         """
         given, encoding = self.response.stream, self.response.headers.get("content-encoding")
         pieces = given.__aiter__() if self._is_async else given.__iter__()
-        begun = Beginning(Lines(encoding))
+        begun = Beginning(Lines(encoding), is_patient=is_patient)
         read: list[bytes] = []
         failed: Exception | None = None
         while not begun.is_over:

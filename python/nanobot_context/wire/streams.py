@@ -13,9 +13,9 @@ Json = dict[str, Any]
 # What a server says before it has begun to read the prompt.
 _BEFORE = ("response.created", "response.queued", "response.in_progress", "message_start", "ping")
 
-# How long that and comments, which keep a connection open, are waited through: nobody's client
-# gives up a request that early.
-_PATIENCE_SECONDS = 10.0
+# How long that and comments, which keep a connection open, are waited through where a prompt may be
+# refused: servers do that at once.
+_PATIENCE_SECONDS = 5.0
 
 
 class Lines:
@@ -48,14 +48,18 @@ class Lines:
 class Beginning:
     """The first event of a stream that says how the request went.
 
+    Args:
+        lines: The lines of the body.
+        is_patient: Whether to wait for it through what says nothing.
+
     Attributes:
         is_over: Whether it has come, or will not be waited for.
         event: What it says; `None` where it is no JSON object.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: Lines, *, is_patient: bool) -> None:
         self._lines = lines
-        self._since = time.monotonic()
+        self._until = time.monotonic() + _PATIENCE_SECONDS if is_patient else 0.0
         self.is_over = not lines.can_read
         self.event: Json | None = None
 
@@ -68,8 +72,7 @@ class Beginning:
                 event = _json(line[5:])
                 if event is None or not _says_nothing(event):
                     self.is_over, self.event = True, event
-        is_late = time.monotonic() - self._since > _PATIENCE_SECONDS
-        self.is_over |= is_late or not self._lines.can_read
+        self.is_over |= time.monotonic() > self._until or not self._lines.can_read
 
 
 def _says_nothing(event: Json) -> bool:
