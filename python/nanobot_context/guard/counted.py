@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from nanobot_context.guard.ratios import RATIOS
+
 # Texts are known by their hashes, up to so many.
 _MOST_SEEN = 50_000
 # A prompt that was cut: what is new counts at least so much of what the rest did; it is read as at
@@ -76,8 +78,10 @@ class Counted:
 
     def goes_on_from(self, messages: list[Any]) -> Prompt | None:
         """Return the last prompt, if `messages` begin with it and all of it was reported."""
-        is_known = self.reports_all and not self.reports_the_rest
-        return self._before(messages) if is_known else None
+        if not self.reports_all or self.reports_the_rest:
+            return None
+        before = self._before(messages)
+        return before if before and before.theirs >= RATIOS[0] * before.ours else None
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that have not been counted."""

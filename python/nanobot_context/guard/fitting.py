@@ -7,7 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import ESSENTIAL_TOKENS, count_tokens, fits, reduce_messages
+from nanobot_context._core import (
+    ESSENTIAL_TOKENS,
+    MIN_OUTPUT_TOKENS,
+    count_tokens,
+    fits,
+    reduce_messages,
+)
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.first_attempt import compress, receipt_of
 from nanobot_context.guard.windows import Window, WindowResolver
@@ -89,13 +95,14 @@ class Fitter:
         stated = windows.smallest(request.models, request.endpoint, request.asked).tokens
         had = windows.in_ours(stated, *given), windows.overhead_tokens(*given)
         now = windows.in_ours_now(stated, *given), windows.overhead_now(*given)
-        if now == had or request.goes_on(attempt.messages):
+        goes_on = request.goes_on(attempt.messages)
+        if now == had or (goes_on and now[0] >= had[0]):
             return False
         sent = request.model, attempt.messages, request.endpoint
         is_cut = not is_same(attempt.messages, request.messages)
         # More room is taken with the next step: before that the prefix would change for nothing.
         grows = is_cut and now[0] > had[0] * _GROWS and not windows.goes_on(*sent)
-        if not grows:
+        if not grows and not goes_on:
             ours = count_tokens(attempt.messages, request.model, tools=request.tools)
             free = request.trace.answer_tokens * (1 - _OF_ANSWER)
             if windows.at_most_in_theirs(ours, *sent) + free <= stated:
@@ -113,18 +120,25 @@ class Fitter:
         messages, budget = self.compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
-            max_tokens = self._limit(request, room, messages)
+            max_tokens = self._limit(request, room, window, messages)
         return Attempt(messages, max_tokens), budget
 
-    def _limit(self, request: Request, room: Room, sent: list[Message]) -> int | None:
+    def _limit(
+        self, request: Request, room: Room, window: Window, sent: list[Message]
+    ) -> int | None:
         """Return the limit for the answer, lowered to what `sent` leaves as the provider counts."""
         asked, limit = room.max_output_tokens, room.limit(sent)
-        if asked is None or limit == asked:
+        windows = self.windows
+        stated = windows.smallest(request.models, request.endpoint, request.asked).tokens
+        now = windows.in_ours_now(stated, request.model, request.messages, request.endpoint)
+        # A conversation's window may be larger than it would be now.
+        is_sure = window.tokens <= now
+        if asked is None or (limit == asked and is_sure):
             return limit
         ours = count_tokens(sent, request.model, tools=request.tools)
-        most = self.windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
-        window = self.windows.smallest(request.models, request.endpoint, request.asked)
-        return max(limit or 0, min(asked, window.tokens - most))
+        free = stated - windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
+        fitting = min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
+        return max(limit or 0, fitting) if is_sure and free >= MIN_OUTPUT_TOKENS else fitting
 
     def shown_tools(self, request: Request, tools: list[Any], choice: Any) -> list[Any] | None:
         """Return what `tools` become within their share of the window; `None` where they stay."""
