@@ -152,10 +152,11 @@ impl Segments {
             Kind::Table => table::classes(text, &units, &scans),
             Kind::Html => html::classes(text, &units, &scans),
         };
-        // Where lines are alike, a comment is no noise, and a header names nothing but the first.
+        // Where lines are alike, a comment is no noise, and a header names nothing but the first, or ends all.
         let head = classes.iter().position(|class| *class == Class::Header);
+        let is_end = |line: usize, class: Class| class == Class::Header && line + 1 == units.len();
         for line in odd::odd(text, &units) {
-            if scans[line].words > 0 && head != Some(line) {
+            if scans[line].words > 0 && head != Some(line) && !is_end(line, classes[line]) {
                 classes[line] = classes[line].or(Class::Outlier);
             }
         }
