@@ -191,7 +191,7 @@ def jobs(release: str) -> list[str]:
     protected += ["talk-short", *TALKS.get(release, ())]
     plan += [f"{name}:on" for name in protected]
     plan += [*(f"switched-off:{mode}" for mode in SWITCHES), "console"]
-    always = {*SMOKE, *thoughtful, *(f"{name}:on" for name in SMALL_WINDOWS)}
+    always = {*SMOKE, *thoughtful, "priced:on", *(f"{name}:on" for name in SMALL_WINDOWS)}
     return [job for job in plan if release in FULL or job in always]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import nanobot_context.wire.forms.pairs as pairs
 from nanobot_context.identity import is_same
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.types import Message
-from nanobot_context.wire.forms import pairs
 from nanobot_context.wire.forms.form import PART, Form, Json
 
 _CALLS = ("function_call", "custom_tool_call")
