@@ -79,9 +79,14 @@ fn says_so(message: &Message<'_>) -> bool {
     }
 }
 
-/// Returns whether a pattern (`*` any characters, `?` one) names a file: its path, or the end of it from a folder on.
+/// Returns whether a pattern (`*` any characters, `?` one) names a file: its path, or the end of it from a folder on; with a slash
+/// at its end what is in a folder.
 fn is_named(path: &str, pattern: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
+    let pattern = pattern.replace('\\', "/").replace("/**/", "/*");
+    let in_folder = if pattern.ends_with('/') { "*" } else { "" };
+    // It may begin anywhere.
+    let end = ["./", "**/"].iter().find_map(|start| pattern.strip_prefix(start)).unwrap_or(&pattern);
+    let pattern: Vec<char> = end.chars().chain(in_folder.chars()).collect();
     let starts = path.char_indices().filter(|(_, sign)| matches!(sign, '/' | '\\')).map(|(at, _)| at + 1);
     std::iter::once(0).chain(starts).any(|start| is_match(&path[start..], &pattern))
 }
@@ -119,7 +124,10 @@ mod tests {
         assert!(named("AGENTS.md", "AGENTS.md") && named("/home/me/AGENTS.md", "AGENTS.md"));
         assert!(named("src/deep/er/a.py", "src/*.py") && named("C:\\work\\docs\\a.md", "docs/*.md"));
         assert!(named("a.py", "?.py") && named("notes.txt", "*") && named("计划.md", "计*"));
-        assert!(!named("MY_AGENTS.md", "AGENTS.md") && !named("a.pyc", "*.py") && !named("ab.py", "?.py"));
+        assert!(named("AGENTS.md", "./AGENTS.md") && named("docs/deep/a.md", "docs/") && named("a.md", "**/a.md"));
+        assert!(named("docs/a.md", "docs/**/*.md") && named("C:\\w\\docs\\a.md", "C:\\w\\docs\\*.md"));
+        assert!(!named("MY_AGENTS.md", "AGENTS.md") && !named("MY_AGENTS.md", "**/AGENTS.md"));
+        assert!(!named("MY_AGENTS.md", "*/AGENTS.md") && !named("a.pyc", "*.py") && !named("ab.py", "?.py"));
     }
 
     #[test]
