@@ -327,12 +327,12 @@ def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:
         return []
     better = 1 << max(room // 4, 1).bit_length() - 1
     is_less = last.answer_tokens < wanted
-    kept = f"; {last.answer_tokens:,} are kept free for it instead" if is_less else ""
+    kept = f", and {last.answer_tokens:,} are kept free for it instead" if is_less else ""
     return [
         Finding(
             f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "
             f"the conversation, beside {last.fixed_tokens:,} of system and tools"
-            f"{_named(last)}{kept}",
+            f"{kept}{_named(last)}",
             f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
         )
     ]
