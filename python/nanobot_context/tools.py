@@ -43,7 +43,7 @@ def shorten_tools(
 
     Descriptions shrink to their first sentence; then those of parameters go; then tools are left
     out, from the last on, but for those that `messages` call, that `choice` names, and that are the
-    provider's own and have no name. Names and types of parameters stay. The same tools give the
+    provider's own. Names and types of parameters stay. The same tools give the
     same schemas in each request of a conversation, so that the provider's cache holds; those that
     fit come back as the same objects. A `cache_control` of a tool that is left out moves to the one
     before it that stays.
@@ -79,7 +79,7 @@ def shorten_tools(
     for tool in reversed(described):
         if fits(shown):
             break
-        if _name(tool) not in needed:
+        if _name(tool) not in needed and not _is_hosted(tool):
             shown = [one for one in shown if one is not tool]
     return shown if len(shown) == len(described) else _marked(described, shown)
 
@@ -87,6 +87,12 @@ def shorten_tools(
 def _name(tool: Tool) -> str:
     function = tool.get("function")
     return str((function if isinstance(function, Mapping) else tool).get("name") or "")
+
+
+def _is_hosted(tool: Tool) -> bool:
+    """Return whether a tool is the provider's own: `bash_20250124`, `web_search`, a namespace."""
+    kind = tool.get("type", "function")
+    return kind not in ("function", "custom") and not {"input_schema", "parameters"} & tool.keys()
 
 
 def _marked(tools: list[Any], shown: list[Any]) -> list[Any]:

@@ -119,6 +119,21 @@ def test_what_a_request_allows_may_be_of_any_shape(tools: Any) -> None:
         assert shorten_tools(TOOLS, 1, MODEL, choice=choice) == []
 
 
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"type": "web_search"},
+        {"type": "bash_20250124", "name": "bash"},
+        {"type": "web_search_20250305", "name": "web_search", "max_uses": 5},
+        {"type": "namespace", "name": "crm", "tools": [tool("find")]},
+    ],
+)
+def test_the_providers_own_tools_stay(own: dict[str, Any]) -> None:
+    custom = {"name": "read", "input_schema": {"type": "object"}, "type": "custom"}
+    shown = shorten_tools([*TOOLS, own, custom], 1, MODEL)
+    assert [one["type"] for one in shown] == [own["type"]]
+
+
 def test_a_cache_mark_of_what_is_left_out_moves_to_the_tool_before_it_that_stays() -> None:
     hour = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
     mark = {"cache_control": {"type": "ephemeral"}}
