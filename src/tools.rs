@@ -6,7 +6,7 @@ mod command_line;
 use serde_json::Value;
 
 use command_line::files_shown_by;
-pub use command_line::only_looks;
+pub use command_line::{command, only_looks};
 
 /// What a call of a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

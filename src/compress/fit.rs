@@ -155,14 +155,14 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
         let note = float(self.draft.note_tokens());
-        let tokens_of = |least: Claim| -> f32 {
-            let stated =
-                pins.iter().filter(|pin| pin.claim >= least || pin.claim == Claim::Brief && least < Claim::Rule);
-            stated.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum()
+        let few = self.few_tokens();
+        let tokens_of = |is_one: &dyn Fn(Claim) -> bool| -> f32 {
+            let those = pins.iter().filter(|pin| is_one(pin.claim));
+            those.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum::<f32>().min(few)
         };
-        let (rules, few) =
-            (tokens_of(Claim::Fact).min(self.few_tokens()), tokens_of(Claim::Rule).min(self.few_tokens()));
-        self.list_lines(few);
+        let rules = tokens_of(&|claim| claim == Claim::Rule);
+        let stated = tokens_of(&|claim| claim >= Claim::Fact || claim == Claim::Brief);
+        self.list_lines(rules);
         for line in &self.listed.lines {
             match line.group {
                 Some(group) => frames[group].line_tokens += line.tokens,
@@ -171,7 +171,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
         self.take_pinned(&mut selector);
-        self.protect_newest(&mut selector, rules);
+        self.protect_newest(&mut selector, stated);
         if self.by.pinning {
             self.take_own_words(&mut selector, &pins, &typed);
         }

@@ -2,7 +2,7 @@
 
 use crate::message::{Message, Text, ToolCall};
 use crate::text::ledger::call_line;
-use crate::tools::{Effect, only_looks};
+use crate::tools::{Effect, command, only_looks};
 
 use super::cut::is_result;
 use super::transcript::{answers, said};
@@ -35,7 +35,10 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
         let [name, arguments, id] =
             [&call.name, &call.arguments, &call.id].map(|text| text.as_ref().map_or("", Text::as_str));
         let effect = Effect::of(name);
-        let is_look = || command(arguments).is_some_and(|command| only_looks(&command));
+        let is_look = || {
+            let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+            command(&arguments).and_then(serde_json::Value::as_str).is_some_and(only_looks)
+        };
         let is_change = effect.is_changing() && !(effect == Effect::RunsCommand && is_look());
         is_change.then(|| {
             let mut results = following.iter().take_while(|message| is_result(message));
@@ -48,10 +51,4 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
         })
     };
     message.tool_calls.iter().filter_map(of_call).collect()
-}
-
-/// Returns the command line in the arguments of a shell.
-fn command(arguments: &str) -> Option<String> {
-    let arguments: serde_json::Map<String, serde_json::Value> = serde_json::from_str(arguments).ok()?;
-    Some(["command", "cmd"].iter().find_map(|key| arguments.get(*key))?.as_str()?.to_owned())
 }

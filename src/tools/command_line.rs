@@ -24,6 +24,11 @@ pub fn only_looks(command: &str) -> bool {
         && programs.all(|program| LOOKING.contains(&program))
 }
 
+/// Returns what the arguments of a shell give as its command line: a text, or its words.
+pub fn command(arguments: &Value) -> Option<&Value> {
+    ["command", "cmd"].iter().find_map(|key| arguments.get(*key))
+}
+
 /// Returns the files that a call of a shell shows, as its arguments have them: a command line, words of one, or several.
 /// Empty where it does anything beside that.
 pub fn files_shown_by(arguments: &Value) -> Vec<String> {
@@ -33,7 +38,7 @@ pub fn files_shown_by(arguments: &Value) -> Vec<String> {
         Value::Array(words) => shown(&words.iter().map(word).collect::<Option<Vec<_>>>().unwrap_or_default()),
         _ => Vec::new(),
     };
-    if let Some(command) = ["command", "cmd"].iter().find_map(|key| arguments.get(*key)) {
+    if let Some(command) = command(arguments) {
         return lines(command);
     }
     match arguments.get("commands") {
