@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
@@ -32,15 +32,17 @@ def never_cut(messages: list[Message]) -> list[Message]:
     return [m for m in messages if m is last or m.get("role") in SYSTEM_ROLES]
 
 
+class Options(TypedDict):
+    """What a request has beside its messages, the window and the model."""
+
+    tools: list[dict[str, Any]] | None
+    max_output_tokens: int | None
+    settings: Settings
+    archive: Archive | None
+
+
 def compress(
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    *,
-    tools: list[dict[str, Any]] | None,
-    max_output_tokens: int | None,
-    settings: Settings,
-    archive: Archive | None,
+    messages: list[Message], window_tokens: int, model: str | None, **options: Unpack[Options]
 ) -> list[Message]:
     """Return messages for a first attempt.
 
@@ -49,54 +51,38 @@ def compress(
     Raises:
         ContextOverflowError: What must stay is larger than the window.
     """
-    shorten = partial(
-        compress_messages,
-        context_window=window_tokens,
-        model=model,
-        tools=tools,
-        max_output_tokens=max_output_tokens,
-        settings=settings,
-        archive=archive,
-    )
-    most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
-    overhead = settings.message_overhead_tokens
-    short, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
-    if budget is None:
-        return short
-    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
-    return fitted.messages
+    shorten = partial(compress_messages, context_window=window_tokens, model=model, **options)
+    return _made(shorten, messages, window_tokens, model, options)[0]
 
 
 def receipt_of(
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    *,
-    tools: list[dict[str, Any]] | None,
-    max_output_tokens: int | None,
-    settings: Settings,
-    archive: Archive | None,
+    messages: list[Message], window_tokens: int, model: str | None, **options: Unpack[Options]
 ) -> Receipt | None:
     """Return what `compress` cuts, `None` for nothing.
 
     Computed anew: what all stateless calls remember, by which `compress` is quick, has no receipt.
     """
-    compressor = Compressor(
-        window_tokens,
-        model,
-        tools=tools,
-        max_output_tokens=max_output_tokens,
-        settings=settings,
-        archive=archive,
-    )
-    most = window_tokens - kept_free(window_tokens, max_output_tokens, settings)
+    compressor = Compressor(window_tokens, model, **options)
+    _, receipt = _made(compressor.compress, messages, window_tokens, model, options)
+    return compressor.receipt if receipt is None else receipt
+
+
+def _made(
+    shorten: Callable[[list[Message]], list[Message]],
+    messages: list[Message],
+    window_tokens: int,
+    model: str | None,
+    options: Options,
+) -> tuple[list[Message], Receipt | None]:
+    """Return what `shorten` makes, or what is fitted in its place and the receipt of that."""
+    tools, settings, archive = options["tools"], options["settings"], options["archive"]
+    most = window_tokens - kept_free(window_tokens, options["max_output_tokens"], settings)
     overhead = settings.message_overhead_tokens
-    shorten = compressor.compress
-    _, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
+    short, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
     if budget is None:
-        return compressor.receipt
+        return short, None
     fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
-    return fitted.receipt
+    return fitted.messages, fitted.receipt
 
 
 def _enough(

@@ -210,7 +210,7 @@ class Exchange:
         limit, used = overflow.limit_tokens, overflow.used_tokens
         self.telemetry.overflowed(request, overflow, refused.refusal, prompt_tokens)
         # As the provider counts, as it is in `status`.
-        window = windows.smallest(request.models, request.endpoint, request.asked)
+        window = self.fitter.stated(request)
         if overflow.kind == "reasoning":
             log.warning("the provider wants the model's reasoning back: it is sent again with it")
             windows.learn_reasoning(request.model, request.endpoint)
@@ -354,7 +354,7 @@ class Exchange:
             return None
         theirs = usage.input_tokens + usage.cache_tokens
         could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
-        window_tokens = windows.smallest(request.models, request.endpoint, request.asked).tokens
+        window_tokens = self.fitter.stated(request).tokens
         ours = self._worth_counting(attempt, theirs, window_tokens)
         usage = replace(usage, window_tokens=window_tokens)
         length = estimated_tokens(attempt.messages)

@@ -15,7 +15,7 @@ from nanobot_context._core import (
     reduce_messages,
 )
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.first_attempt import compress, receipt_of
+from nanobot_context.first_attempt import Options, compress, receipt_of
 from nanobot_context.guard.windows import Window, WindowResolver
 from nanobot_context.host.messages import (
     REFLECTION_TOKENS,
@@ -50,6 +50,11 @@ _OF_ANSWER = 0.25
 _LEAST_RESERVE = 128
 
 
+def _given(request: Request) -> tuple[str | None, list[Message], str]:
+    """Return what a conversation is known by to `WindowResolver`."""
+    return request.model, request.messages, request.endpoint
+
+
 @functools.lru_cache(maxsize=64)
 def _with_overhead(settings: Settings, overhead_tokens: int) -> Settings:
     if overhead_tokens == settings.message_overhead_tokens:
@@ -81,20 +86,24 @@ class Fitter:
         They are the caller's own list when nothing has to be cut. A conversation is cut by the
         window that it was cut by before, as long as that fits: what was sent stays what it was.
         """
-        attempt, budget = self._first(request)
-        if self._takes_anew(request, attempt):
-            attempt, budget = self._first(request)
+        now = self.windows.in_ours_now(self.stated(request).tokens, *_given(request))
+        attempt, budget = self._first(request, now)
+        if self._takes_anew(request, attempt, now):
+            attempt, budget = self._first(request, now)
         return attempt, budget
 
-    def _takes_anew(self, request: Request, attempt: Attempt) -> bool:
+    def stated(self, request: Request) -> Window:
+        """Return the window of a request, in the provider's counting."""
+        return self.windows.smallest(request.models, request.endpoint, request.asked)
+
+    def _takes_anew(self, request: Request, attempt: Attempt, window_now: int) -> bool:
         """Take the conversation's window anew where `attempt` does not fit, or could be far larger.
 
         Returns whether it did.
         """
-        windows, given = self.windows, (request.model, request.messages, request.endpoint)
-        stated = windows.smallest(request.models, request.endpoint, request.asked).tokens
+        windows, given, stated = self.windows, _given(request), self.stated(request).tokens
         had = windows.in_ours(stated, *given), windows.overhead_tokens(*given)
-        now = windows.in_ours_now(stated, *given), windows.overhead_now(*given)
+        now = window_now, windows.overhead_now(*given)
         goes_on = request.goes_on(attempt.messages)
         if now == had or (goes_on and now[0] >= had[0]):
             return False
@@ -110,7 +119,7 @@ class Fitter:
         windows.take_anew(*given)
         return True
 
-    def _first(self, request: Request) -> tuple[Attempt, int]:
+    def _first(self, request: Request, window_now: int) -> tuple[Attempt, int]:
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return Attempt(self._wanted(request, request.messages), max_tokens), 0
@@ -120,23 +129,21 @@ class Fitter:
         messages, budget = self.compressed(request, window, reserve)
         messages = self._wanted(request, messages)
         if not request.goes_on(messages):
-            max_tokens = self._limit(request, room, window, messages)
+            # A conversation's window may be larger than it would be now.
+            is_sure = window.tokens <= window_now
+            max_tokens = self._limit(request, room, messages, is_sure=is_sure)
         return Attempt(messages, max_tokens), budget
 
     def _limit(
-        self, request: Request, room: Room, window: Window, sent: list[Message]
+        self, request: Request, room: Room, sent: list[Message], *, is_sure: bool
     ) -> int | None:
         """Return the limit for the answer, lowered to what `sent` leaves as the provider counts."""
         asked, limit = room.max_output_tokens, room.limit(sent)
-        windows = self.windows
-        stated = windows.smallest(request.models, request.endpoint, request.asked).tokens
-        now = windows.in_ours_now(stated, request.model, request.messages, request.endpoint)
-        # A conversation's window may be larger than it would be now.
-        is_sure = window.tokens <= now
         if asked is None or (limit == asked and is_sure):
             return limit
         ours = count_tokens(sent, request.model, tools=request.tools)
-        free = stated - windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
+        most = self.windows.at_most_in_theirs(ours, request.model, sent, request.endpoint)
+        free = self.stated(request).tokens - most
         fitting = min(asked, free) if free >= MIN_OUTPUT_TOKENS else asked
         return max(limit or 0, fitting) if is_sure and free >= MIN_OUTPUT_TOKENS else fitting
 
@@ -186,7 +193,7 @@ class Fitter:
         self, request: Request, messages: list[Message], window_tokens: int, max_tokens: int | None
     ) -> list[Message]:
         """Compress for a window, and note how to know what was cut."""
-        options: dict[str, Any] = {
+        options: Options = {
             "tools": request.tools,
             "max_output_tokens": max_tokens,
             "settings": self.settings_of(request),
@@ -286,7 +293,7 @@ class Fitter:
 
     def overhead_tokens(self, request: Request) -> int:
         """Return what the provider takes for each message beside our count."""
-        learned = self.windows.overhead_tokens(request.model, request.messages, request.endpoint)
+        learned = self.windows.overhead_tokens(*_given(request))
         return max(learned, self.settings.message_overhead_tokens)
 
     def settings_of(self, request: Request) -> Settings:
@@ -319,7 +326,7 @@ class Fitter:
 
     def window(self, request: Request) -> Window:
         """Return the window of a request, in our own counting."""
-        window = self.windows.smallest(request.models, request.endpoint, request.asked)
+        window = self.stated(request)
         most = window.prompt_tokens
         return replace(
             window,
@@ -328,7 +335,7 @@ class Fitter:
         )
 
     def _in_ours(self, request: Request, tokens: int) -> int:
-        return self.windows.in_ours(tokens, request.model, request.messages, request.endpoint)
+        return self.windows.in_ours(tokens, *_given(request))
 
     def theirs(self, request: Request, messages: list[Message], tokens: int) -> int:
         """Return what the provider counts where we count `tokens` of `messages`."""
@@ -364,7 +371,7 @@ class Fitter:
 
     def _kept_free(self, request: Request, window: Window, reserve: int | None) -> int:
         """Return what is kept free for the answer, in the provider's tokens, as its limit is."""
-        theirs = self.windows.smallest(request.models, request.endpoint, request.asked).tokens
+        theirs = self.stated(request).tokens
         limit = self.output_limit(request)
         if reserve is not None and limit is not None and reserve < limit:
             reserve = min(round(reserve * theirs / window.tokens), limit)

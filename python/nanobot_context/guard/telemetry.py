@@ -105,7 +105,7 @@ class Telemetry:
             request.tools,
             request.model,
             name_of(request.model, request.endpoint),
-            fitter.windows.smallest(request.models, request.endpoint, request.asked),
+            fitter.stated(request),
             tuple(is_same(one.messages, messages) for one in trace.tries),
             fitter.windows.ratio(request.model, messages, request.endpoint),
         )

@@ -169,7 +169,7 @@ class _Wire:
         if self._exchange is None or self._exchange.last is not None:
             return True
         request = self.request
-        window = self._exchange.fitter.windows.smallest(request.models, request.endpoint).tokens
+        window = self._exchange.fitter.stated(request).tokens
         bound = token_bound(request.messages, request.model, tools=request.tools)
         return bound is None or bound > window // _SMALL
 
