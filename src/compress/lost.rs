@@ -65,6 +65,11 @@ pub fn lost(before: &[Message<'_>], after: &[Message<'_>]) -> Vec<Lost> {
                 lines.extend(text.lines().map(str::trim));
             }
         });
+        for name in message.tool_calls.iter().filter_map(|call| call.name.as_ref()) {
+            terms::scan(name.as_str(), |term, _| {
+                said.insert(term);
+            });
+        }
     }
     let mut lost = Vec::new();
     for (index, message) in before.iter().enumerate().rev() {
@@ -202,5 +207,14 @@ mod tests {
         let before = [Message::new(Role::Tool, "wrote a/b.txt\nERROR: no a/b.txt\n"), Message::new(Role::User, "ok")];
         let short = [Message::new(Role::User, "Names: a/b.txt"), Message::new(Role::User, "ok")];
         assert_eq!(found(&before, &short), [(0, "error", "ERROR: no a/b.txt".to_owned())]);
+    }
+
+    #[test]
+    fn the_name_of_a_tool_that_is_called_is_said() {
+        let before = [Message::new(Role::Tool, "use read_file or grep_files"), Message::new(Role::User, "ok")];
+        let name = Some(Text::new("read_file"));
+        let call = ToolCall { id: None, name, arguments: None, arguments_are_text: true };
+        let calling = Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) };
+        assert_eq!(found(&before, &[calling]), [(0, "id", "grep_files".to_owned())]);
     }
 }
