@@ -82,6 +82,30 @@ class Conversation:
     summaries: list[tuple[SessionSummary, int]] = field(default_factory=list, kw_only=True)
     form: Form | None = field(default=None, kw_only=True)
 
+    @property
+    def key(self) -> str:
+        """nanobot's key of the session; the name where it is none of nanobot's."""
+        from nanobot_context.sessions.nanobot_files import key_of_name
+
+        is_file = self.metadata and self.name.endswith(".jsonl")
+        return _key_of(self.metadata) or (key_of_name(self.name) if is_file else self.name)
+
+    def is_kept_by(self, workspace: Path | None) -> bool:
+        """Return whether it is a session of the nanobot with this workspace.
+
+        In a store there is one session of a key, in the files of each workspace another one.
+
+        Args:
+            workspace: The workspace; `None` is the configured one.
+        """
+        from nanobot_context.host.config import nanobot_config_path
+
+        if not self.metadata or "://" in self.source:
+            return bool(self.metadata)
+        # The first releases keep the sessions of all workspaces in one folder.
+        folders = [*_session_folders(workspace), nanobot_config_path().parent / "sessions"]
+        return Path(self.source).resolve().parent in [folder.resolve() for folder in folders]
+
     def place(self, index: int) -> int:
         """Return where a message stands in the list that was read."""
         return index if self.form is None else self.form.place(index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,15 +84,16 @@ def shown_records() -> list[RequestRecord]:
         }
         return RequestRecord(tokens_before=tokens_before, attempts=attempts, **known | more)
 
+    reported = partial(Sent, is_reported=True)
     result = message_text(messages[3])
     cut = SentCut(4, "tool", "read_file", "budget", 200, 90, len(result), (0, 40))
     return [
-        record(3_000, Sent(3_000), prompt_tokens=3_000, cached_tokens=1_500),
-        record(3_400, Sent(3_400), prompt_tokens=3_400, cached_tokens=3_000, **asking(4)),
+        record(3_000, reported(3_000), prompt_tokens=3_000, cached_tokens=1_500),
+        record(3_400, reported(3_400), prompt_tokens=3_400, cached_tokens=3_000, **asking(4)),
         record(
             35_015,
-            Sent(35_015, refused="input", limit_tokens=16_000),
-            Sent(6_897),
+            reported(35_015, refused="input", limit_tokens=16_000),
+            reported(6_897),
             prompt_tokens=6_897,
             completion_tokens=1_000,
             cuts=(cut,),
@@ -103,7 +105,13 @@ def shown_records() -> list[RequestRecord]:
             is_shortened=True,
             **asking(6),
         ),
-        record(2_000, Sent(2_000), is_subagent=True),
+        record(
+            2_700,
+            Sent(2_000),
+            is_subagent=True,
+            cuts=(SentCut(3, "tool", "exec", "budget", 700, 200),),
+            cut_messages=1,
+        ),
     ]
 
 
@@ -721,18 +729,25 @@ def test_a_session_with_records_shows_what_was_sent(open_page: Opener, tmp_path:
     assert f"{round(100 * 4_500 / (3_000 + 3_400 + 6_897 + 2_000))} %" in figures
     expect(page.locator("#facts")).to_contain_text("the server said so")
     expect(page.locator("#footer")).to_contain_text("from the record of requests")
-    assert path_lengths(page, "#sent")["ghost"] == 1
+    assert path_lengths(page, "#sent")["ghost"] == 2
 
     # A subagent's messages are not in the session.
     expect(page.locator("#none")).to_have_text("What this request had is not in the session.")
     # Nobody reported how large it is.
     assert "sent about 2,000" in readout(page)
+    page.locator("#sent .mark:not(.refused)").last.click()
+    detail = page.locator("#detail")
+    expect(detail.get_by_role("heading", level=2)).to_have_text("Request 4")
+    expect(detail).to_contain_text("Not in this session: a subagent's")
+    expect(detail.locator(".cut")).to_contain_text("Message 3 of the request · exec 700 → 200 sent")
+    expect(detail).not_to_contain_text("only the list says")
+    detail.get_by_role("button", name="Close").click()
     assert "the largest request 6.9K, 35K uncompressed" in figures
     page.keyboard.press("Shift+ArrowLeft")
     assert "request 3 of 4" in readout(page)
     sentence = "Refused at 35,015 tokens: the server takes 16,000."
     assert f"{sentence}\nSent again with 6,897 tokens." in readout(page)
-    assert "before about 35,015\nsent 6,897" in readout(page)
+    assert "before 35,015\nsent 6,897" in readout(page)
     mark = page.locator("#sent .mark.refused")
     expect(mark).to_have_accessible_name(f"Request 3: {sentence}")
     expect(page.locator("#count")).to_have_text("5 messages")
@@ -740,7 +755,6 @@ def test_a_session_with_records_shows_what_was_sent(open_page: Opener, tmp_path:
     assert states == ["kept", "left out", "shortened", "kept", "kept"]
     expect(page.locator(".row.left-out .text")).to_have_css("text-decoration-line", "line-through")
     mark.click()
-    detail = page.locator("#detail")
     expect(detail).to_contain_text("Sent again with 6,897 tokens, it was answered.")
     expect(detail).to_contain_text("and 11 more")
     detail.get_by_role("button", name="src/0_0.log").click()

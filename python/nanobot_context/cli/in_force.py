@@ -47,8 +47,10 @@ class InForce:
 
     def records(self, conversation: Conversation) -> list[RequestRecord]:
         """Return the recorded requests of `conversation`, oldest first."""
-        session = conversation.metadata.get("key", conversation.name)
-        return read_records(self._loaded.nanobot_config, session)
+        records = read_records(self._loaded.nanobot_config, conversation.key)
+        asked = {record.workspace for record in records}
+        of = {one for one in asked if conversation.is_kept_by(None if one is None else Path(one))}
+        return [record for record in records if record.workspace in of]
 
     def events(self) -> list[dict[str, Any]]:
         """Return the events of the setting `events`, of its file and older ones, oldest first.

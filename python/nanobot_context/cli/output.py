@@ -103,6 +103,11 @@ def prose(text: str) -> None:
     console.print(Text(readable(text)), soft_wrap=not console.is_terminal)
 
 
+def about(tokens: int, is_reported: bool) -> str:
+    """Return a number of tokens, marked where nobody has reported it."""
+    return f"{tokens:,}" if is_reported else shown(f"about {tokens:,}")
+
+
 def labelled(label: str, text: str, style: str = "") -> None:
     """Print a text with a label before it; in a terminal its lines end between words."""
     lines = _wrapped(readable(shown(text)), width() - _LABEL)

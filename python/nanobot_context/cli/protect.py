@@ -12,7 +12,7 @@ from nanobot_context import activation
 from nanobot_context.caches import cache_limit_bytes
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json
-from nanobot_context.cli.output import labelled, line, number_of
+from nanobot_context.cli.output import about, labelled, line, number_of
 from nanobot_context.installer import kept_settings, settings_file
 from nanobot_context.words import listed, shown
 
@@ -237,7 +237,7 @@ def _room(state: Status, last: RequestRecord) -> str:
         left = max(window - last.fixed_tokens, 0)
         reserve = answer_reserve(left, max_answer(nanobot_config_path()))
         answer = kept_free(window, reserve, state.settings or Settings())
-    fixed = f"{last.fixed_tokens:,} system and tools"
+    fixed = f"{about(last.fixed_tokens, last.is_fixed_known)} system and tools"
     prompt = window - answer
     parts = f"{window:,} - {fixed} - {answer:,} answer"
     asked = last.attempts[-1].max_tokens if last.attempts else None
@@ -249,18 +249,19 @@ def _room(state: Status, last: RequestRecord) -> str:
             state.prompt_tokens,
             f"{state.prompt_tokens:,} of a prompt at most - {fixed}",
         )
-    return f"{max(prompt - last.fixed_tokens, 0):,} tokens for the conversation = {parts}"
+    free = about(max(prompt - last.fixed_tokens, 0), last.is_fixed_known)
+    return f"{free} tokens for the conversation = {parts}"
 
 
 def _print_all(report: Report) -> None:
     """Print what else is known."""
     state = report.status
     untested = "a release that this version was not tested with"
-    about = "" if state.is_tested else f" ({untested})"
+    tested = "" if state.is_tested else f" ({untested})"
     if state.model:
         labelled("model", state.model)
     labelled("start-up hook", ", ".join(report.hook_files) or "not enabled")
-    labelled("nanobot", f"{state.nanobot_version or 'not found'}{about}")
+    labelled("nanobot", f"{state.nanobot_version or 'not found'}{tested}")
     labelled("config", ", ".join(report.config_files) or f"no files; `{settings_file()}` would be")
     if report.last is not None and report.last.tools:
         sizes = listed(f"{name} {tokens:,}" for name, tokens in report.last.tools)

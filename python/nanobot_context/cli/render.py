@@ -112,8 +112,8 @@ def print_records(
         rows = [
             [
                 record.at[:19].replace("T", " "),
-                _about(record.tokens_before, record.is_before_reported),
-                _about(record.tokens_after, record.is_reported),
+                output.about(record.tokens_before, record.is_before_reported),
+                output.about(record.tokens_after, record.is_reported),
                 f"{record.cut_messages:,}" if record.cut_messages else "",
                 f"{record.window_tokens:,}",
                 _happened(record),
@@ -150,8 +150,8 @@ def print_records(
         output.line()
     labelled("recorded", f"{number_of(len(records), 'request')}; {conversation.name}")
     labelled("window", f"{last.window_tokens:,} tokens; {last.window_source}")
-    before = _about(last.tokens_before, last.is_before_reported)
-    after = _about(last.tokens_after, last.is_reported)
+    before = output.about(last.tokens_before, last.is_before_reported)
+    after = output.about(last.tokens_after, last.is_reported)
     labelled(
         "newest request",
         f"{before} → {after} tokens; {last.cut_messages:,} of "
@@ -161,11 +161,6 @@ def print_records(
         more = shown(f" and {last.gone_names - len(last.gone):,} more")
         names = listed(map(output.one_line, last.gone))
         labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
-
-
-def _about(tokens: int, is_reported: bool) -> str:
-    """Return a number of tokens, marked where nobody has reported it."""
-    return f"{tokens:,}" if is_reported else shown(f"about {tokens:,}")
 
 
 def _why_recorded(
@@ -243,7 +238,7 @@ def _refusal(attempt: Sent) -> str:
         return f"cut in silence at {attempt.limit_tokens or 0:,}"
     if attempt.refused == "reasoning":
         return "refused without the model's reasoning"
-    return f"refused at about {attempt.tokens:,}"
+    return f"refused at {output.about(attempt.tokens, attempt.is_reported)}"
 
 
 def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -> dict[str, Any]:

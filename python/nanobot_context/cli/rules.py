@@ -39,8 +39,7 @@ def rules(
     """
     found = find_conversation(session, workspace=workspace, store=store)
     metadata = found.metadata.get("metadata")
-    # The first releases note no key in the file.
-    key = found.metadata.get("key") or session
+    key = found.key
     known = stored_rules.read(
         found.messages, dict(metadata) if isinstance(metadata, dict) else {}, {}
     )

@@ -150,6 +150,7 @@ class Ended:
             keys=tuple(map(known_by, self.messages[-_KEYS_KEPT:])),
             tools=self._largest_tools(fixed / max(fixed_bytes, 1)),
             fixed_bytes=fixed_bytes,
+            workspace=trace.workspace,
         )
 
     def _changed(self, sent: list[Message]) -> list[SentCut]:
@@ -176,37 +177,43 @@ class Ended:
         # An answer that stands may be to a prompt that was cut in silence.
         read_tokens = prompt if tries and tries[-1].overflow is None else None
         if self.is_whole and read_tokens is not None and len(tries) == 1:
-            return [Sent(read_tokens, tries[0].max_tokens)], _Scale(self.ratio)
+            only = Sent(read_tokens, tries[0].max_tokens, is_reported=True)
+            return [only], _Scale(self.ratio)
         stated = [_stated(one.overflow) if one.overflow else read_tokens for one in tries]
         counts = [self._count(one.messages) for one in tries]
-        said = [pair for pair in zip(stated, counts, strict=True) if pair[0] and pair[1]]
-        scale = self._scale(*(said[-1] if said else (None, 0)), known)
+        said = [(one, other) for one, other in zip(stated, counts, strict=True) if one and other]
+        scale = self._scale(said, known)
         attempts = [
             Sent(
                 tokens or scale.theirs(count),
                 one.max_tokens,
                 one.overflow.kind if one.overflow else None,
                 one.overflow.limit_tokens if one.overflow else None,
+                is_reported=bool(tokens),
             )
             for one, tokens, count in zip(tries, stated, counts, strict=True)
         ]
         return attempts, scale
 
-    def _scale(self, tokens: int | None, count: int, known: float | None) -> _Scale:
-        """Return what our counts are at the provider, to which `count` of them were `tokens`.
+    def _scale(self, said: list[tuple[int, int]], known: float | None) -> _Scale:
+        """Return what our counts are at the provider; `said` are its count and ours of a prompt.
 
         What is in every request may be counted in another way, as tool schemas are, and is a large
-        part of what was sent and none of what was cut: where it is `known`, the rest is apart.
+        part of what was sent and none of what was cut: where it is `known`, or two prompts of
+        different size were counted, the rest is apart.
         """
         ours = count_tokens(system_messages(self.messages), self.model, tools=self.tools)
-        all_of_it = tokens / count if tokens else self.ratio
-        if known is None:
+        tokens, count = said[-1] if said else (0, 0)
+        ratio = all_of_it = tokens / count if tokens else self.ratio
+        fixed = known
+        if known is not None and count - ours > count * _LEAST_REST:
+            ratio = (tokens - known) / (count - ours)
+        elif known is None and said and said[0][1] - count > count * _LEAST_REST:
+            ratio = (said[0][0] - tokens) / (said[0][1] - count)
+            fixed = tokens - ratio * (count - ours)
+        if fixed is None or fixed < 0 or not RATIOS[0] <= ratio <= RATIOS[1]:
             return _Scale(all_of_it, ours, round(ours * all_of_it))
-        rest = count - ours
-        ratio = (tokens - known) / rest if tokens and rest > count * _LEAST_REST else all_of_it
-        if not RATIOS[0] <= ratio <= RATIOS[1]:
-            return _Scale(all_of_it, ours, round(ours * all_of_it))
-        return _Scale(ratio, ours, round(known))
+        return _Scale(ratio, ours, round(fixed))
 
     def _bytes(self) -> tuple[int, int]:
         """Return how long system messages and tool schemas are, and all texts of the request."""

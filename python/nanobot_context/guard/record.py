@@ -18,18 +18,20 @@ class Sent:
     """One attempt of a request.
 
     Attributes:
-        tokens: Its prompt: as the provider counted it, where it says so.
+        tokens: Its prompt.
         max_tokens: The limit for the answer, `None` for none.
         refused: What was too large, `Overflow.kind`; `silent` where the prompt was cut in silence,
             `None` where it was taken.
         limit_tokens: The limit that the refusal stated; what was read of it where it was cut in
             silence.
+        is_reported: Whether the provider said how large the prompt is; else it is an estimate.
     """
 
     tokens: int
     max_tokens: int | None = None
     refused: str | None = None
     limit_tokens: int | None = None
+    is_reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,10 @@ class RequestRecord:
         keys: What the newest messages are known by, oldest first: see `known_by`.
         tools: The largest tool schemas, at most 5: their names, and about how many tokens each is.
         fixed_bytes: How long what is in every request is; 0 where that was not noted.
+        is_fixed_known: Whether `fixed_tokens` are nearly all of a prompt whose size was reported;
+            else they are an estimate. Known when the record is read: see `records_in`.
+        workspace: The folder of nanobot's workspace, in which session keys are unique; `None` where
+            that was not noted, and of other programs.
     """
 
     at: str
@@ -130,6 +136,8 @@ class RequestRecord:
     keys: tuple[str, ...] = ()
     tools: tuple[tuple[str, int], ...] = ()
     fixed_bytes: int = 0
+    is_fixed_known: bool = False
+    workspace: str | None = None
 
     @property
     def numbers(self) -> Counter[str]:
@@ -162,13 +170,12 @@ class RequestRecord:
     @property
     def is_reported(self) -> bool:
         """Whether the provider has said how large what was sent last is; else it is an estimate."""
-        is_taken = bool(self.attempts) and self.attempts[-1].refused is None
-        return self.prompt_tokens is not None and is_taken
+        return bool(self.attempts) and self.attempts[-1].is_reported
 
     @property
     def is_before_reported(self) -> bool:
-        """The same of nanobot's request, of which what was cut was never counted."""
-        return self.is_reported and not self.is_shortened
+        """The same of nanobot's request, of which what was cut was counted in a refusal at most."""
+        return any(one.is_reported and one.tokens == self.tokens_before for one in self.attempts)
 
     @property
     def refusals(self) -> tuple[Sent, ...]:

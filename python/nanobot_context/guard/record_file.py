@@ -18,6 +18,9 @@ from nanobot_context.guard.state_file import REQUESTS, state_file
 
 _MAX_BYTES = 1 << 20
 _OLDER = 1
+# Of a prompt of known size this part is known, too: what the rest counts for one of our tokens and
+# what this part does differ by a fifth at most.
+_NEARLY_ALL = 0.9
 
 
 def record_file(config: Path, name: str = REQUESTS) -> LineFile:
@@ -92,8 +95,12 @@ def surer(one: RequestRecord, other: RequestRecord) -> RequestRecord:
 
 
 def _sureness(record: RequestRecord) -> tuple[bool, bool, float]:
-    part = record.fixed_tokens / max(record.tokens_before, 1)
-    return record.fixed_bytes > 0, record.prompt_tokens is not None, part
+    return record.fixed_bytes > 0, record.prompt_tokens is not None, _part(record)
+
+
+def _part(record: RequestRecord) -> float:
+    """Return how much of the request is in every request."""
+    return record.fixed_tokens / max(record.tokens_before, 1)
 
 
 def _steady(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
@@ -105,7 +112,8 @@ def _steady(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
     fixed = min(fixed, record.tokens_before)
     share = fixed / record.fixed_tokens
     tools = tuple((name, round(tokens * share)) for name, tokens in record.tools)
-    return replace(record, fixed_tokens=fixed, tools=tools)
+    is_known = surest.prompt_tokens is not None and _part(surest) >= _NEARLY_ALL
+    return replace(record, fixed_tokens=fixed, tools=tools, is_fixed_known=is_known)
 
 
 def _objects(file: LineFile) -> Iterator[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from nanobot_context.types import Message
 
 _SPANS_KEPT = 50
+
+current_workspace: ContextVar[str | None] = ContextVar("nanobot_context_workspace", default=None)
+"""The workspace of the nanobot whose turn it is, as `RequestRecord.workspace`."""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Trace:
 
     at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
     session: str | None = field(default_factory=current_session.get)
+    workspace: str | None = field(default_factory=current_workspace.get)
     is_subagent: bool = False
     answer_tokens: int = 0
     outcome: str = "failed"

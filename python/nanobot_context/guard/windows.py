@@ -137,7 +137,7 @@ class WindowResolver:
         tokens, is_stated = learned
         where = name.partition(" at ")[2] if says else ""
         server = f"the server at {where}" if where else "the server"
-        return [Window(tokens, f"{server} said so" if is_stated else f"{server} took no more")]
+        return [Window(tokens, f"{server} said so" if is_stated else f"about what {server} takes")]
 
     def smallest(
         self, models: Sequence[str | None], endpoint: str = "", provider: Any = None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from nanobot_context.events import current_session
 from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.trace import current_workspace
 from nanobot_context.patches.declaration import Context, Patch, then
 
 _LOOP = "nanobot.agent.loop:AgentLoop"
@@ -27,12 +29,19 @@ def _wrap_named(original: Callable[..., Any], context: Context) -> Callable[...,
             return _key(given.get("msg"), given.get("session_key"))
 
         token = current_session.set(fused("name the session", key, None))
+        of = current_workspace.set(fused("name the workspace", lambda: _workspace(args[0]), None))
         try:
             return await original(*args, **kwargs)
         finally:
             current_session.reset(token)
+            current_workspace.reset(of)
 
     return process_message
+
+
+def _workspace(loop: Any) -> str:
+    """Return the folder by which a loop's session files are kept."""
+    return str(Path(loop.sessions.workspace).resolve())
 
 
 def _key(message: Any, session_key: str | None) -> str | None:

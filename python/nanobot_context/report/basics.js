@@ -9,11 +9,11 @@ const language = document.documentElement.lang;
 
 const requests = report.requests.map((columns, number) => {
   const [at, turn, first, stop, before, after, window, reused, answer, refusals, outcome, isSubagent, error, lost,
-    lostNames, cutMessages, restored, leftOut, isRetried, isReported, isBeforeReported] = columns;
+    lostNames, cutMessages, restored, leftOut, isRetried, isReported, isBeforeReported, otherCuts] = columns;
   return {
     number, at, turn, first, stop, before, after, window: window ?? report.window, reused, answer, refusals, outcome,
     isSubagent, error, lost, lostNames, cutMessages, restored, leftOut, isRetried, isReported, isBeforeReported,
-    cuts: [], tokensBefore: sum(before), tokensAfter: sum(after),
+    otherCuts, cuts: [], tokensBefore: sum(before), tokensAfter: sum(after),
   };
 });
 

@@ -136,21 +136,22 @@ function labels() {
 
 /** Returns a sentence for each attempt that was refused. */
 function refusalsOf(request) {
-  return request.refusals.map(([tokens, kind, limit]) => {
+  return request.refusals.map(([size, kind, limit, isReported]) => {
+    const tokens = about(size, isReported);
     if (kind === "silent") {
       return t("The server read {0} tokens of it and cut the rest in silence.", say(limit ?? 0));
     }
     if (kind === "reasoning") {
       return t("Refused without the model's reasoning.");
     }
-    return limit ? t("Refused at {0} tokens: the server takes {1}.", say(tokens), say(limit))
-      : t("Refused at {0} tokens.", say(tokens));
+    return limit ? t("Refused at {0} tokens: the server takes {1}.", tokens, say(limit))
+      : t("Refused at {0} tokens.", tokens);
   });
 }
 
 /** Returns the same, and whether it was sent again. */
 function attemptsOf(request) {
-  return [...refusalsOf(request), ...(request.isRetried ? [t("Sent again with {0} tokens.", say(request.tokensAfter))] : [])];
+  return [...refusalsOf(request), ...(request.isRetried ? [t("Sent again with {0} tokens.", about(request.tokensAfter, request.isReported))] : [])];
 }
 
 /** Returns a mark for each bar, or for those close together, with a request that was refused or cut anew. */

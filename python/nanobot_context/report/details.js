@@ -132,6 +132,14 @@ function cutEntry(cut) {
     el("p", { class: "quiet" }, why(message, { cut }, list.oldest)));
 }
 
+/** Returns a cut of a message that the session does not have, as a subagent's. */
+function otherCutEntry([position, role, tool, reason, before, after]) {
+  const tokens = `${say(before)} ${after ? t("→ {0} sent", say(after)) : t("left out")}`;
+  return el("div", { class: "cut" },
+    el("p", {}, el("b", {}, t("Message {0} of the request", say(position)), " · ", tool ? quoted(tool) : role), " ", el("span", {}, tokens)),
+    el("p", { class: "quiet" }, t(reasons[reason] ?? reason)));
+}
+
 /** Returns the table of a request's tokens. */
 function tokensTable(request) {
   const cell = (value) => el("td", { class: "number" }, value);
@@ -166,7 +174,7 @@ function outcomeOf(request) {
   return [
     ...refusalsOf(request),
     request.isRetried && t(request.outcome === "answered" ? "Sent again with {0} tokens, it was answered." : "Sent again with {0} tokens.",
-      say(request.tokensAfter)),
+      about(request.tokensAfter, request.isReported)),
     request.refusals.length > 0 && !request.isRetried && request.outcome === "answered" && t("The answer stands all the same."),
     said && t(said),
   ].filter(Boolean).map((text) => el("p", { class: "bad" }, text));
@@ -180,7 +188,7 @@ function openRequest(request, { keepFocus = false } = {}) {
     request.isSubagent && t("of a subagent"),
   ].filter(Boolean).flatMap((fact, n) => (n ? [" · ", fact] : [fact]));
   const cuts = request.cuts.toSorted((one, other) => freed(other) - freed(one));
-  const unknown = report.isRecord ? request.cutMessages - cuts.length : 0;
+  const unknown = report.isRecord ? request.cutMessages - cuts.length - request.otherCuts.length : 0;
   const heading = report.isRecord ? "{0} cut" : "{0} newly cut in this request";
   openDetail([
     detailHead(t("Request {0}", say(request.number + 1)), fragment(...note), step(-1), step(1)),
@@ -193,6 +201,9 @@ function openRequest(request, { keepFocus = false } = {}) {
     request.lostNames > 0 && lostNames(request),
     el("h3", {}, request.cutMessages ? t(heading, plural(request.cutMessages, "message")) : t("Nothing is cut in this request")),
     cuts.length > 0 && paged(cuts, cutEntry),
+    request.otherCuts.length > 0 && el("p", { class: "quiet" },
+      t("Not in this session: a subagent's, or of before it was cleared or shortened.")),
+    request.otherCuts.length > 0 && paged(request.otherCuts, otherCutEntry),
     unknown > 0 && el("p", { class: "quiet" }, t("Of {0} more only the list says what became of them.", say(unknown))),
   ], keepFocus);
 }

@@ -84,7 +84,8 @@ def render(
         model, window, counted = records[-1].model, records[-1].window_tokens, "reported"
         places = places_of(records, messages)
         requests = [
-            _recorded(record, place, redact) for record, place in zip(records, places, strict=True)
+            _recorded(record, place, messages, redact)
+            for record, place in zip(records, places, strict=True)
         ]
         sent_cuts = list(_sent_cuts(records, places, messages))
         each = _recorded_tokens(messages, model, sent_cuts, records, places)
@@ -177,10 +178,16 @@ def _request(request: Request, redact: bool) -> list[Any]:
         False,
         True,
         True,
+        [],
     ]
 
 
-def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> list[Any]:
+def _recorded(
+    record: RequestRecord,
+    places: Places | None,
+    messages: Sequence[Mapping[str, Any]],
+    redact: bool,
+) -> list[Any]:
     names = zip(record.gone_from or [0] * len(record.gone), record.gone, strict=True)
     stacks = [
         [min(record.fixed_tokens, tokens), max(tokens - record.fixed_tokens, 0)]
@@ -195,7 +202,7 @@ def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> lis
         record.window_tokens,
         record.cached_tokens,
         record.completion_tokens,
-        [[one.tokens, one.refused, one.limit_tokens] for one in record.refusals],
+        [[one.tokens, one.refused, one.limit_tokens, one.is_reported] for one in record.refusals],
         record.outcome,
         record.is_subagent,
         None,
@@ -207,6 +214,14 @@ def _recorded(record: RequestRecord, places: Places | None, redact: bool) -> lis
         record.is_retried,
         record.is_reported,
         record.is_before_reported,
+        [
+            [
+                *(cut.index, cut.role, None if redact else cut.tool),
+                *(cut.reason, cut.tokens_before, cut.tokens_after),
+            ]
+            for cut in record.cuts
+            if _index_of(cut, places, messages) is None
+        ],
     ]
 
 
@@ -228,9 +243,17 @@ def _sent_cuts(
     """Yield each cut of a message of the session, behind its request's number and its index."""
     for number, (record, place) in enumerate(zip(records, places, strict=True)):
         for cut in record.cuts:
-            index = place.of.get(cut.index) if place else None
-            if index is not None and messages[index]["role"] == cut.role:
+            index = _index_of(cut, place, messages)
+            if index is not None:
                 yield number, index, cut
+
+
+def _index_of(
+    cut: SentCut, places: Places | None, messages: Sequence[Mapping[str, Any]]
+) -> int | None:
+    """Return which message of the session was cut; `None` for one that it does not have."""
+    index = places.of.get(cut.index) if places else None
+    return index if index is not None and messages[index]["role"] == cut.role else None
 
 
 def _recorded_cut(

@@ -1008,6 +1008,28 @@ def test_a_report_keeps_the_lessons_of_its_requests_when_the_model_is_another_on
     assert '"value":64000' not in page
 
 
+def test_a_session_has_the_requests_of_its_own_workspace(home: Path) -> None:
+    config, other = home / ".nanobot/config.json", home / "other"
+    config.parent.mkdir()
+    folder = session_file(config.parent / "workspace/sessions", "cli:direct", MESSAGES)
+    session_file(other / "sessions", "cli:direct", MESSAGES)
+    for model, workspace in (("old", None), ("mine", folder.parents[1]), ("theirs", other)):
+        shown = str(workspace) if workspace else None
+        record_file(config).write(replace(LAST, model=model, workspace=shown).to_dict())
+    (home / "copy.jsonl").write_bytes(folder.read_bytes())
+
+    def models(*arguments: str) -> list[str]:
+        found = loaded(home, "inspect", *arguments)
+        return [one["model"] for one in found["requests"]] if found["recorded"] else []
+
+    assert models("cli:direct") == ["old", "mine"]
+    assert models(str(folder)) == ["old", "mine"]
+    assert models("cli:direct", "--workspace", str(other)) == ["theirs"]
+    assert models(str(other / "sessions" / folder.name)) == ["theirs"]
+    # Whose it is nobody knows.
+    assert models("copy.jsonl") == []
+
+
 def test_every_command_looks_at_the_config_that_it_is_given(home: Path) -> None:
     usual, other = home / ".nanobot/config.json", home / "srv/config.json"
     for config, window in ((usual, 8_000), (other, 9_000)):
@@ -1051,6 +1073,7 @@ LAST = RequestRecord(
     tokens_before=60_000,
     attempts=(Sent(50_000),),
     outcome="answered",
+    is_fixed_known=True,
 )
 
 
@@ -1322,6 +1345,12 @@ def test_two_long_columns_share_a_narrow_terminal(
             "约 70,000 时被拒绝，已重发，已回答",
         ),
         (
+            (Sent(70_000, refused="input", is_reported=True), Sent(50_000)),
+            "answered",
+            "refused at 70,000, sent again, answered",
+            "70,000 时被拒绝，已重发，已回答",
+        ),
+        (
             (Sent(9_000, refused="reasoning"), Sent(9_100)),
             "interrupted",
             "refused without the model's reasoning, sent again, stopped before the answer",
@@ -1355,8 +1384,9 @@ def test_a_request_that_was_sent_again_says_so(
 def test_a_number_that_nobody_has_reported_is_said_to_be_about(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reported = replace(LAST, tokens_before=50_000, prompt_tokens=50_000)
-    cut = replace(LAST, prompt_tokens=50_000, is_shortened=True)
+    sent = (Sent(50_000, is_reported=True),)
+    reported = replace(LAST, tokens_before=50_000, attempts=sent)
+    cut = replace(LAST, attempts=sent, is_shortened=True)
     stopped = replace(LAST, tokens_before=50_000, outcome="interrupted")
     conversation = Conversation("cli:direct", [], {}, "a file")
     for language, about in (("en", "about"), ("zh", "约")):

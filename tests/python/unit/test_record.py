@@ -129,6 +129,43 @@ def test_what_was_cut_is_counted_as_the_provider_counts_the_rest(
     assert cut.tokens_before == pytest.approx(each * 0.75, rel=0.05)
 
 
+def test_what_is_in_every_request_is_told_by_a_refusal_and_an_answer(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    system = {"role": "system", "content": "You help with whatever is asked. " * 200}
+    fixed = count_tokens([system], "gpt-4o")
+
+    class Refusing(Script):
+        def next(self, messages: list[Any], max_tokens: int) -> LLMResponse:
+            # A fifth more of what is in each request.
+            tokens = count_tokens(messages, "gpt-4o") + fixed // 5
+            if tokens <= 9_000:
+                return answer(tokens)
+            limit = "This model's maximum context length is 9000 tokens. However, your messages"
+            return error(f"{limit} resulted in {tokens} tokens.")
+
+    install(classes, context_window_override=50_000)
+    messages = [system, *conversation(40, 600)[1:]]
+    call(make_provider(classes, Refusing()), messages=messages, model="gpt-4o")
+    (record,) = recorded(tmp_path)
+    assert [one.is_reported for one in record.attempts] == [True, True]
+    assert record.fixed_tokens == pytest.approx(fixed * 1.2, rel=0.01)
+    # It is less than nine tenths of what was counted.
+    assert not record.is_fixed_known
+
+
+def test_what_is_in_every_request_is_known_where_it_is_nearly_all(
+    tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
+) -> None:
+    install(classes, context_window_override=50_000)
+    system = {"role": "system", "content": "You help with whatever is asked. " * 200}
+    for question in ("Hello?", "Say it again. " * 400):
+        messages = [system, {"role": "user", "content": question}]
+        script = Script(answer(count_tokens(messages, "gpt-4o")))
+        call(make_provider(classes, script), messages=messages, model="gpt-4o")
+    assert [record.is_fixed_known for record in recorded(tmp_path)] == [True, True]
+
+
 def test_what_is_kept_free_for_the_answer_is_in_the_tokens_of_the_provider(
     tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:

@@ -226,17 +226,17 @@ def test_the_messages_of_a_request_are_as_large_as_the_provider_says_they_are_to
     roles = "s" + "".join(message["role"][0] for message in messages)
     record = RequestRecord(
         *("2026-01-01", "cli:direct", False, "gpt-4o", "gpt-4o", 8_000, "x", 50, 2, len(roles)),
-        *(650, (Sent(650),), "answered", 650),
+        *(650, (Sent(650, is_reported=True),), "answered", 650),
         roles=roles,
         keys=keys,
     )
     # Nobody has reported one that was stopped before its answer.
-    stopped = replace(record, prompt_tokens=None, outcome="interrupted")
-    cut = replace(record, is_shortened=True)
+    stopped = replace(record, attempts=(Sent(650),), prompt_tokens=None, outcome="interrupted")
+    cut = replace(record, tokens_before=651, is_shortened=True)
     page = report_page(a_conversation(messages), None, records=[record, cut, stopped])
     data = Elements(page.decode()).data
     assert sum(row[3] for row in data["messages"]) == pytest.approx(600, abs=len(messages))
-    assert [row[-2:] for row in data["requests"]] == [[True, True], [True, False], [False, False]]
+    assert [row[-3:-1] for row in data["requests"]] == [[True, True], [True, False], [False, False]]
 
 
 def test_what_was_kept_is_counted_as_a_browser_counts() -> None:

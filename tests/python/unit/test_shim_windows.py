@@ -178,7 +178,7 @@ def test_what_was_learned_lowers_what_was_told() -> None:
     found.learn("m", 40_000)
     assert found.of("m") == Window(40_000, "the server said so")
     found.assume("m", 30_000)
-    assert found.of("m") == Window(30_000, "the server took no more")
+    assert found.of("m") == Window(30_000, "about what the server takes")
 
 
 def test_a_learned_limit_only_lowers_the_table() -> None:

@@ -47,7 +47,7 @@ UNREAD = re.compile(
     r"\^## Workspace.*|pip install .*|hint:|\[Errno None\]|Archive\(.*|names of archived results|"
     r"a dict by names of archived results|\{0\} is not (a|the) .*|\{0\} at"
     r"show \{0\}|#|"
-    r"the server|the server at \{0\}|\{0\} (said so|took no more)"
+    r"the server|the server at \{0\}|\{0\} said so|about what \{0\} takes"
 )
 # Of the system, of typer and of the core; and what is put together.
 OF_OTHERS = {
@@ -65,8 +65,8 @@ OF_OTHERS = {
     ),
     *("hint: {0}", "{0} events", "show summaries", "show rules", "an event", "found {0}"),
     *("same as #{0}", "asked again in #{0}", "file written in #{0}"),
-    *("the server said so", "the server took no more"),
-    *("the server at {0} said so", "the server at {0} took no more"),
+    *("the server said so", "about what the server takes"),
+    *("the server at {0} said so", "about what the server at {0} takes"),
     "nanobot's sessions ({0}) and those in `{1}`",
     "those in `{0}` and nanobot's sessions ({1})",
 }
