@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scripts import check_release
+from scripts import absolute_links, check_release
 
 ROOT = Path(__file__).parents[3]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -128,6 +128,23 @@ def test_the_command_fails_where_something_is_missing(
     monkeypatch.setattr(sys, "argv", ["check_release.py", "v0.0.0"])
     assert check_release.main() == 1
     assert "error: the tag is `v0.0.0`" in capsys.readouterr().err
+
+
+def test_the_readme_of_a_wheel_links_to_files_of_its_tag() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    made = absolute_links.absolute(readme, "https://git.example.org/us/it/", "v1.2.0")
+    assert "](https://git.example.org/us/it/blob/v1.2.0/docs/seeing.md#rules)" in made
+    assert "](https://git.example.org/us/it/raw/v1.2.0/docs/assets/demo.svg)" in made
+    assert re.findall(r"\]\((?!https://)[^)]*", made) == []
+    assert re.sub(r"https://git\.example\.org/us/it/(blob|raw)/v1\.2\.0/", "", made) == readme
+
+
+def test_every_build_makes_the_links_of_its_readme_absolute() -> None:
+    release = jobs(ROOT / ".github" / "workflows" / "release.yml")
+    for name in ("linux", "desktop", "sdist"):
+        steps = [one.get("run", one.get("uses", "")) for one in release[name]["steps"]]
+        links = next(at for at, step in enumerate(steps) if "absolute_links.py" in step)
+        assert "maturin-action" in steps[links + 1]
 
 
 def test_the_address_of_the_repository_stands_in_one_file() -> None:
