@@ -233,7 +233,7 @@ class Exchange:
         self._capped |= overflow.kind == "output_cap" and used is None
         if overflow.kind == "rate_ceiling" and limit:
             # However long one waits, no request may be larger.
-            windows.learn(model, limit, endpoint)
+            windows.learn(model, limit, endpoint, needed_tokens=request.fixed_tokens())
         if overflow.kind in ("input", "output_cap"):
             if used:
                 windows.counted(
@@ -244,7 +244,7 @@ class Exchange:
                 windows.refused(model, theirs + (attempt.max_tokens or 0), endpoint)
             # Of an output cap the window, which only a text states that adds prompt and answer up.
             if limit:
-                windows.learn(model, limit, endpoint)
+                windows.learn(model, limit, endpoint, needed_tokens=request.fixed_tokens())
             elif overflow.kind == "output_cap":
                 # A cap of the model's own, not what one prompt happens to leave free.
                 if overflow.output_tokens:

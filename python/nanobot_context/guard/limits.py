@@ -39,7 +39,7 @@ _LEAST_TOKENS = 1_000
 _LIMIT_SECONDS = 24 * 3600.0
 # What nobody stated is tried again after an hour: it says less than a number.
 _ASSUMED_SECONDS = 3600.0
-# nanobot's own prompt and tools take as much: a number below was misread.
+# nanobot's own prompt and tools take as much: a number below was misread where they do not fit.
 LEAST_WINDOW = 4_096
 # No model has a smaller one: hermes, `agent/model_metadata.py`.
 SMALLEST_WINDOW = 1_024
@@ -178,14 +178,13 @@ class ProviderLimits:
         *,
         is_stated: bool = True,
         in_place_of: int | None = None,
+        least: int = SMALLEST_WINDOW,
     ) -> None:
         """Remember a window; as long as it is believed it only gets lower, but for `in_place_of`.
 
-        It is never below what was accepted before. A number below what nanobot itself needs was
-        misread.
+        It is never below what was accepted before, nor below `least`.
         """
         lesson, known = self._own(name), self.window_of(name)
-        least = LEAST_WINDOW if is_stated else SMALLEST_WINDOW
         limit_tokens = max(limit_tokens, lesson.accepted_tokens, least)
         if known is None or limit_tokens <= known[0] or known == (in_place_of, False):
             changed = known != (limit_tokens, is_stated)

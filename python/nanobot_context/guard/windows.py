@@ -12,7 +12,12 @@ from typing import Any
 from nanobot_context._core import count_tokens, listed_window, prevailing_script
 from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard.counted import Counted
-from nanobot_context.guard.limits import SMALLEST_WINDOW, ProviderLimits, name_of
+from nanobot_context.guard.limits import (
+    LEAST_WINDOW,
+    SMALLEST_WINDOW,
+    ProviderLimits,
+    name_of,
+)
 from nanobot_context.guard.told import Told
 from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
@@ -300,9 +305,15 @@ class WindowResolver:
         """Return whether a prompt was cut, by what was counted of the same conversation before."""
         return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs, tools)
 
-    def learn(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
-        """Remember that `model` stated a limit: see `ProviderLimits.window`."""
-        self.learned.window(name_of(model, endpoint), limit_tokens)
+    def learn(
+        self, model: str | None, limit_tokens: int, endpoint: str = "", *, needed_tokens: int = 0
+    ) -> None:
+        """Remember that `model` stated a limit: see `ProviderLimits.window`.
+
+        `needed_tokens` are in every request: a small number in which they do not fit was misread.
+        """
+        least = SMALLEST_WINDOW if needed_tokens <= limit_tokens else LEAST_WINDOW
+        self.learned.window(name_of(model, endpoint), limit_tokens, least=least)
 
     def refused(self, model: str | None, request_tokens: int, endpoint: str = "") -> None:
         """Remember that a request was refused, which the provider counted so, answer included."""

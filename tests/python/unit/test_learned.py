@@ -495,8 +495,8 @@ def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
 
 def test_a_window_has_a_floor() -> None:
     learned = ProviderLimits()
-    learned.window(NAME, 1_024)
-    assert learned.window_of(NAME) == (4_096, True)
+    learned.window(NAME, 512)
+    assert learned.window_of(NAME) == (1_024, True)
     learned.output(NAME, 16)
     assert learned.output_of(NAME) is None
 

@@ -181,6 +181,15 @@ def test_what_was_learned_lowers_what_was_told() -> None:
     assert found.of("m") == Window(30_000, "about what the server takes")
 
 
+def test_a_small_window_is_believed_where_what_is_in_every_request_fits() -> None:
+    found = windows()
+    found.learn("own loop", 2_048, needed_tokens=400)
+    assert found.of("own loop").tokens == 2_048
+    # nanobot's prompt and tools alone are more: the number was misread.
+    found.learn("nanobot", 2_048, needed_tokens=6_900)
+    assert found.of("nanobot").tokens == 4_096
+
+
 def test_a_learned_limit_only_lowers_the_table() -> None:
     found = windows()
     listed = found.of("gpt-4").tokens
