@@ -45,6 +45,8 @@ pub struct Documents {
     pub claims: Vec<Stated>,
     /// By group: tokens that the user typed, about.
     pub typed: Vec<f32>,
+    /// Blocks and their parts that have what the request asks for by name: those that have most of it first, then the newest.
+    pub asked_for: Vec<(usize, usize)>,
 }
 
 /// A sentence of the user that holds from then on.
@@ -77,6 +79,7 @@ impl Documents {
         let mut candidates = candidates.iter().peekable();
         let Users { said, holds_usually } = Users::of(draft, protection);
         let mut said = said.into_iter();
+        let mut cuts_of = Vec::new();
         for (position, group) in protection.groups.iter().enumerate() {
             let tier = protection.tiers[position];
             let mut frame = Frame {
@@ -105,7 +108,8 @@ impl Documents {
                     typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
                     let block = candidate.map(|_| this.blocks.len());
                     let place = Place { entry: index, piece: i, block };
-                    let cuts = cuts(text, &claims, if holds_usually { Claim::Fact } else { Claim::Brief });
+                    let least = if holds_usually { Claim::Fact } else { Claim::Brief };
+                    let cuts = cuts(text, holding(&claims, least).cloned());
                     this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
                         claim,
                         group: position,
@@ -127,6 +131,7 @@ impl Documents {
                             analysis: Analysis::cut_at(text, form, if form == Form::Stated { &cuts } else { &[] }),
                         });
                         this.places.push(place);
+                        cuts_of.push(if form == Form::Stated { cuts } else { Vec::new() });
                         (this.documents.len() - 1, form)
                     });
                     match candidate {
@@ -149,6 +154,9 @@ impl Documents {
             }
             this.frames.push(frame);
             this.typed.push(typed);
+        }
+        if let Some(question) = protection.last_user {
+            this.find_asked_for(draft, question, &cuts_of);
         }
         this
     }
@@ -229,9 +237,9 @@ fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> 
     Some(Effect::of(call?.name.as_ref()?.as_str()))
 }
 
-/// Returns where the sentences of a text begin and end that hold from then on, in order; with the fences around a line, which
-/// would open or close something else without it.
-fn cuts(text: &str, claims: &[(Claim, Range<usize>)], claiming: Claim) -> Vec<usize> {
+/// Returns where some sentences of a text begin and end, in order; with the fences around a line, which would open or close
+/// something else without it.
+pub fn cuts(text: &str, sentences: impl Iterator<Item = Range<usize>>) -> Vec<usize> {
     let behind_spaces = |at: usize| at + text[at..].len() - text[at..].trim_start_matches(' ').len();
     let first = |at: usize| {
         let at = behind_spaces(at);
@@ -244,7 +252,7 @@ fn cuts(text: &str, claims: &[(Claim, Range<usize>)], claiming: Claim) -> Vec<us
         let line = text[at..].split_inclusive('\n').next().unwrap_or_default();
         if text[..at].ends_with('\n') && is_fence(line) { at + line.len() } else { at }
     };
-    let mut cuts: Vec<usize> = holding(claims, claiming).flat_map(|at| [first(at.start), last(at.end)]).collect();
+    let mut cuts: Vec<usize> = sentences.flat_map(|at| [first(at.start), last(at.end)]).collect();
     // Between two sentences there may be one fence.
     cuts.sort_unstable();
     cuts.dedup();

@@ -139,7 +139,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     fn carry_out(mut self) -> LeftOut {
-        let Documents { documents, places, mut frames, blocks, claims, typed } =
+        let Documents { documents, places, mut frames, blocks, claims, typed, asked_for } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
         self.before = self
@@ -173,7 +173,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_pinned(&mut selector);
         self.protect_newest(&mut selector, stated);
         if self.by.pinning {
-            self.take_own_words(&mut selector, &pins, &typed);
+            let asked_for = if self.by.relevance { asked_for.as_slice() } else { &[] };
+            self.take_own_words(&mut selector, &pins, &typed, asked_for);
         }
         self.protect(&mut selector);
         let ledger = self.ledger_tokens(self.room - self.rest() * (1.0 - SURE) - selector.used());

@@ -6,6 +6,7 @@
 //! reasoning, single results, all results, long messages, and last the [`fit`]. [`emergency`] is for a request that a
 //! provider has rejected.
 
+mod asked_for;
 mod bounds;
 mod candidates;
 mod compaction;

@@ -12,6 +12,7 @@ pub mod usage_model;
 pub mod within;
 
 pub use ablation::Ablation;
+pub use facts::Asked;
 #[cfg(feature = "evaluation")]
 pub use scoring::Example;
 #[cfg(feature = "evaluation")]

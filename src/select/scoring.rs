@@ -18,6 +18,8 @@ use crate::text::estimate::index;
 use crate::text::terms::ShortTerm;
 use crate::tools::Effect;
 
+pub use relevance::asks_for_nothing;
+
 use super::Ablation;
 use super::facts::{Asked, Fact, NONE, Numbers, QueryMatch};
 use super::usage_model::{Conversation, FEATURES, Source, Uptake, by_hand, features, learned};

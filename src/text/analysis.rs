@@ -62,10 +62,11 @@ impl Analysis {
         Self::cut_at(text, form, &[])
     }
 
-    /// As [`Self::of`], cut at `cuts`, too, which the text and its form alone decide.
+    /// As [`Self::of`], cut at `cuts`, too.
     pub fn cut_at(text: &str, form: Form, cuts: &[usize]) -> Arc<Self> {
         checkpoint::reached();
-        MEMORY.get_or_make(text, form as u64, || {
+        let salt = cuts.iter().fold(form as u64, |salt, &cut| (salt ^ cut as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        MEMORY.get_or_make(text, salt, || {
             let analysis = Self::make(text, form, cuts);
             let bytes = analysis.segments.as_ref().map_or(0, Segments::heap_bytes)
                 + analysis.parts.len() * size_of::<Part>()

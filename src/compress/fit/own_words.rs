@@ -31,6 +31,9 @@ const OWN_SHARE: f32 = 0.85;
 const OWN_SHARE_OF_WORK: f32 = 0.25;
 const MOSTLY_TALK: f32 = 0.8;
 
+/// Share of the room for what the request asks for by name.
+const ASKED_SHARE: f32 = 0.3;
+
 /// Share of the room that one request may have to be kept as a whole, and the tokens of one that always may.
 const REQUEST_SHARE: f32 = 0.25;
 const SHORT_REQUEST: f32 = 400.0;
@@ -57,9 +60,15 @@ impl Pin {
 }
 
 impl Fit<'_, '_, '_> {
-    /// Takes what the user said: first what holds from then on, then, where the user says little beside the others, all of it;
-    /// the newest first, as far as each has room.
-    pub(super) fn take_own_words(&self, selector: &mut Selector<'_>, pins: &[Pin], typed: &[f32]) {
+    /// Takes what the user said: first what holds from then on, then what the request asks for by name, whoever said it, then, where
+    /// the user says little beside the others, all of it; the newest first, as far as each has room.
+    pub(super) fn take_own_words(
+        &self,
+        selector: &mut Selector<'_>,
+        pins: &[Pin],
+        typed: &[f32],
+        asked_for: &[(usize, usize)],
+    ) {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
         // However little the user says, so few tokens are kept of what holds from then on.
@@ -85,6 +94,9 @@ impl Fit<'_, '_, '_> {
         let (mut seen, mut unlabelled, mut again, mut claimed) = (HashSet::new(), HashSet::new(), Vec::new(), 0.0);
         let all_claimed: f32 = pins.iter().filter(|pin| pin.claim != Claim::Told).map(|pin| pin.tokens).sum();
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
+            if claim == Claim::Brief {
+                self.take_asked_for(selector, asked_for);
+            }
             // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
             let of_claim = pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
             claimed = match claim {
@@ -127,6 +139,14 @@ impl Fit<'_, '_, '_> {
             selector.take_within(room(own_share), |selector| selector.take_whole(position));
         }
         self.settle_sure(selector);
+    }
+
+    /// Takes what the request asks for by name, as far as it has room.
+    fn take_asked_for(&self, selector: &mut Selector<'_>, asked_for: &[(usize, usize)]) {
+        let limit = selector.used() + (self.room - selector.used()) * ASKED_SHARE;
+        for &(block, part) in asked_for {
+            selector.take_within(limit, |selector| selector.take_part(block, part));
+        }
     }
 
     /// Returns the tokens that what holds from then on may always have.

@@ -40,6 +40,11 @@ const ANSWER: f32 = 5.0;
 /// How much a term of a part of a result takes from the relevance of the others.
 const LENGTH: f32 = 0.02;
 
+/// Returns whether a term is a word that asks for nothing.
+pub fn asks_for_nothing(term: ShortTerm) -> bool {
+    STOP_WORDS.contains(&term)
+}
+
 impl Scoring {
     /// Rates the `related` parts by how much of what the request is about they name, and what they name by the best of them.
     pub(super) fn relate(&mut self, related: &[(u32, u32)]) -> Vec<QueryMatch> {

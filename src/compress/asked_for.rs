@@ -1,0 +1,96 @@
+//! What the last message of the user asks for by name, and where that is said.
+
+use std::collections::HashMap;
+
+use crate::select::Asked;
+use crate::select::scoring::{Author, asks_for_nothing};
+use crate::text::analysis::{Analysis, Form};
+use crate::text::segments::Kind;
+use crate::text::sentences::sentences;
+use crate::text::terms::{ShortTerm, scan};
+
+use super::documents::{Documents, cuts};
+use super::draft::Draft;
+
+/// A term that no more messages have, the question among them, asks for what is said of it.
+const RARELY: usize = 3;
+
+/// A request with more such terms is a task, and asks for none of them.
+const MOST_TERMS: usize = 16;
+
+/// What more parts have is what the conversation is about.
+const MOST_PARTS: usize = 4;
+
+/// A message in words with more tokens is cut around the sentence.
+const SHORT_TOKENS: u64 = 60;
+
+impl Documents {
+    /// Finds the parts of the conversation that have what the message `question` asks for by name. `cuts_of` says of each
+    /// document where it is cut already. O(terms), and O(bytes) of the texts that have such a name.
+    pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &[Vec<usize>]) {
+        let rare = self.rare_terms(question);
+        if rare.is_empty() || rare.len() > MOST_TERMS {
+            return;
+        }
+        let asked = Asked::of(rare.iter().copied());
+        let mut found = Vec::new();
+        for (document, cuts) in cuts_of.iter().enumerate() {
+            let of = &self.documents[document];
+            let is_said = matches!(of.author, Author::User | Author::Assistant);
+            let Some(block) = self.places[document].block.filter(|_| !of.stays && of.message != question) else {
+                continue;
+            };
+            // What a program printed is weighed by its lines.
+            let may_answer = is_said || of.author == Author::Result && of.analysis.kind() == Some(Kind::Plain);
+            if !may_answer || !of.analysis.terms.iter().any(|&term| asked.contains(term)) {
+                continue;
+            }
+            let place = self.places[document];
+            if is_said && draft.entries[place.entry].pieces[place.piece].tokens > SHORT_TOKENS {
+                let text = draft.text(place.entry, place.piece);
+                self.documents[document].analysis = cut_around(text, &asked, cuts);
+                self.blocks[block].is_bundle = true;
+            }
+            let analysis = &self.documents[document].analysis;
+            for (part, (_, range)) in analysis.ranges().enumerate() {
+                let terms = &analysis.terms[range];
+                let has = rare.iter().filter(|term| terms.contains(term)).count();
+                found.extend((has * 2 >= rare.len()).then_some((has, block, part)));
+            }
+        }
+        if found.len() > MOST_PARTS {
+            return;
+        }
+        found.sort_unstable_by(|one, other| other.cmp(one));
+        self.asked_for = found.into_iter().map(|(_, block, part)| (block, part)).collect();
+    }
+
+    /// Returns the terms of the question that hardly any other message has.
+    fn rare_terms(&self, question: usize) -> Vec<ShortTerm> {
+        let of_question = self.documents.iter().filter(|document| document.message == question);
+        let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
+        let asked = Asked::of(terms.filter(|&term| !asks_for_nothing(term)));
+        let mut named: HashMap<ShortTerm, (usize, usize)> = HashMap::new();
+        for document in self.documents.iter().filter(|document| document.author != Author::System) {
+            for &term in document.analysis.terms.iter().filter(|&&term| asked.contains(term)) {
+                let (messages, last) = named.entry(term).or_insert((0, usize::MAX));
+                *messages += usize::from(*last != document.message);
+                *last = document.message;
+            }
+        }
+        let is_rare = |messages: usize| (2..=RARELY).contains(&messages);
+        named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
+    }
+}
+
+/// Returns a text taken apart at `known` places and around the sentences that have what is asked for.
+fn cut_around(text: &str, asked: &Asked, known: &[usize]) -> std::sync::Arc<Analysis> {
+    let mut starts = Vec::new();
+    scan(text, |term, start| starts.extend(asked.contains(term.short()).then_some(start)));
+    let has_one = |sentence: &std::ops::Range<usize>| starts.iter().any(|start| sentence.contains(start));
+    let mut cuts = cuts(text, sentences(text).filter(has_one));
+    cuts.extend(known);
+    cuts.sort_unstable();
+    cuts.dedup();
+    Analysis::cut_at(text, Form::Stated, &cuts)
+}

@@ -1,0 +1,78 @@
+"""What the last message of the user asks for by name stays, whoever said it, in little room too."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from nanobot_context import count_tokens, fit_messages
+
+NAMED = [
+    ("The forwarder lost PO-77120 at the border.", "Where was PO-77120 lost?"),
+    ("The fan of web-prod-03 makes a noise.", "What is wrong with web-prod-03?"),
+    ("The tickets were booked by Ines Carvalho last night.", "What did Ines Carvalho do?"),
+    ("The repair came to $12,480.50 in the end.", "What cost $12,480.50?"),
+    ("The parcel went to Lindenstrasse 14 by mistake.", "What went to Lindenstrasse 14?"),
+    ("The scale in the shop is 192.168.40.12 on the wall plug.", "What is 192.168.40.12?"),
+    ("The bus home leaves at 17:05 behind the school.", "What leaves at 17:05?"),
+    ("仓库搬到了浦东大道1200号。", "浦东大道1200号有什么？"),
+    ("钥匙放在李秀英那里。", "李秀英那里有什么？"),
+]
+WHO = [
+    "The harbour office",
+    "My cousin",
+    "The choir",
+    "A tall cyclist",
+    "The ferry",
+    "The gardener",
+]
+DOES = ["picked up", "sketched", "opened", "compared", "painted", "returned"]
+WHAT = [
+    "a basket of apples",
+    "two wooden benches",
+    "the old maps",
+    "the tea cups",
+    "a row of lamps",
+]
+HOW = ["on a mild evening.", "near the station.", "in the usual way.", "as the bells rang."]
+
+
+def conversation(role: str) -> list[dict[str, Any]]:
+    """Return a talk in which each sentence is said once, in the middle of a long message."""
+    draw = random.Random(role)
+
+    def prose(sentences: int) -> str:
+        return " ".join(
+            " ".join(draw.choice(part) for part in (WHO, DOES, WHAT, HOW)) for _ in range(sentences)
+        )
+
+    messages: list[dict[str, Any]] = [{"role": "system", "content": "You help."}]
+    for number, (said, _) in enumerate(NAMED):
+        text = f"{prose(16)} {said} {prose(16)}"
+        if role == "tool":
+            function = {"name": "read_file", "arguments": f'{{"path": "notes/{number}.txt"}}'}
+            call = {"id": f"c{number}", "type": "function", "function": function}
+            messages += [
+                {"role": "user", "content": "Go on, please."},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": "tool", "tool_call_id": f"c{number}", "content": text},
+            ]
+        else:
+            messages.append({"role": role, "content": text})
+        messages += [
+            {"role": "user" if role == "assistant" else "assistant", "content": prose(2)},
+            {"role": "user", "content": prose(6)},
+            {"role": "assistant", "content": prose(6)},
+        ]
+    return messages
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "tool"])
+def test_the_sentence_that_is_asked_for_stays_of_a_long_message(role: str) -> None:
+    talk = conversation(role)
+    for said, question in NAMED:
+        messages = [*talk, {"role": "user", "content": question}]
+        fitted = fit_messages(messages, count_tokens(messages) // 8).messages
+        assert any(said in str(message["content"]) for message in fitted[:-1]), question
