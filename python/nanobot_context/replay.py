@@ -30,6 +30,8 @@ __all__ = ["CutMark", "MessageFate", "Replay", "Request", "message_text", "repla
 _INDEX = "nanobot_context.replay"
 
 _JOINED: CutReason = "joined"
+# Nothing is gone of such a message.
+_WHOLE: tuple[CutReason, ...] = (_JOINED, "late_result")
 
 _INSTEAD_OF = {"developer": "system", "function": "tool"}
 
@@ -279,7 +281,7 @@ class _Run:
         reused = sum(self.sent.tokens[:shared]) + self.framing.get("tools", 0) if shared else 0
         # What goes on from all of the request before has its cuts, too.
         seen = self.sent.position if shared == len(self.sent.messages) else 0
-        unseen = [cut for cut in cuts if cut.index >= seen and cut.reason != _JOINED]
+        unseen = [cut for cut in cuts if cut.index >= seen and cut.reason not in _WHOLE]
         replaced = self._send(messages, shared, cuts)
         marks = tuple(self._marks(unseen, replaced, shared, number))
         restored = tuple(index for index in sorted(self.cuts) if self._is_sent_whole(index))

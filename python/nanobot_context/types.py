@@ -13,6 +13,7 @@ CountSource = Literal["exact", "estimated"]
 
 CutReason = Literal[
     "orphan_result",
+    "late_result",
     "missing_result",
     "malformed_call",
     "reasoning",
@@ -22,7 +23,7 @@ CutReason = Literal[
     "budget",
     "joined",
 ]
-"""Why a message was shortened, left out, put in or joined with others."""
+"""Why a message was shortened, left out, put in, moved or joined with others."""
 
 LostKind = Literal["path", "url", "id", "number", "error"]
 """What kind of name is no longer in the context."""

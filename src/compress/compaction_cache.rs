@@ -9,8 +9,8 @@ use crate::message::Message;
 
 use super::compaction::{Arrived, Made, Step, last_step};
 use super::digest::Digest;
-use super::is_settled;
 use super::plan::Plan;
+use super::{is_settled, late};
 
 /// Steps remembered for all stateless calls.
 pub(super) static SHARED: LazyLock<CompactionCache> =
@@ -66,11 +66,13 @@ impl CompactionCache {
         if is_settled(view, request) {
             return Ok(None);
         }
-        let arrived = Arrived::of(view, request);
-        let plan = match last_step(view, &arrived, request) {
-            None => arrived.plan,
-            Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
-        };
+        let plan = late::planned(view, request, view.len(), |view, _| {
+            let arrived = Arrived::of(view, request);
+            Ok(match last_step(view, &arrived, request) {
+                None => arrived.plan,
+                Some(step) => step.join(&*self.made(&step, view, request)?, arrived, view, request),
+            })
+        })?;
         Ok((!plan.receipt.cuts.is_empty()).then_some(plan))
     }
 

@@ -9,7 +9,7 @@ pub use crate::select::{Ablation, Example, FEATURES};
 use crate::text::terms;
 
 use super::plan::Plan;
-use super::{draft, fit, fitted};
+use super::{draft, fit, fitted, late};
 
 /// As [`super::fit`], by some of the mechanisms only.
 ///
@@ -17,7 +17,7 @@ use super::{draft, fit, fitted};
 ///
 /// As [`super::fit`].
 pub fn fit_by(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, by: Ablation) -> Result<Plan> {
-    fitted(draft(view, request), request, max_tokens, by)
+    late::planned(view, request, view.len(), |view, _| fitted(draft(view, request), request, max_tokens, by))
 }
 
 /// Returns an example for every term of the conversation that could be kept or lost: its features, and whether one of the

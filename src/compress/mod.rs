@@ -17,6 +17,7 @@ mod draft;
 #[cfg(feature = "evaluation")]
 pub mod evaluation;
 mod fit;
+mod late;
 mod limits;
 pub(crate) mod lost;
 mod notes;
@@ -95,9 +96,11 @@ pub fn is_within(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -
 ///
 /// [`Error::Overflow`] when system messages, tool schemas and the last message of the user alone are above the target.
 pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
-    let mut draft = draft(view, request);
-    limits::all_reasoning(&mut draft);
-    fitted(draft, request, request.emergency_tokens(), Ablation::default())
+    late::planned(view, request, view.len(), |view, _| {
+        let mut draft = draft(view, request);
+        limits::all_reasoning(&mut draft);
+        fitted(draft, request, request.emergency_tokens(), Ablation::default())
+    })
 }
 
 /// Returns the plan for the next attempt after a request was refused: at most `max_tokens`.
@@ -108,9 +111,11 @@ pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
 ///
 /// As [`emergency`].
 pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
-    let mut draft = draft(view, request);
-    limits::reasoning(&mut draft, last_user_index(view).unwrap_or(view.len()), 0);
-    fitted(draft, request, max_tokens, Ablation::default())
+    late::planned(view, request, view.len(), |view, _| {
+        let mut draft = draft(view, request);
+        limits::reasoning(&mut draft, last_user_index(view).unwrap_or(view.len()), 0);
+        fitted(draft, request, max_tokens, Ablation::default())
+    })
 }
 
 /// Returns the plan for a request of at most `max_tokens`, calls and results repaired; nothing else is changed where
@@ -129,9 +134,11 @@ pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Resu
 ///
 /// As [`emergency`], for these messages, too.
 pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, above: usize) -> Result<Plan> {
-    let mut draft = draft(view, request);
-    draft.kept_from = above;
-    fitted(draft, request, max_tokens, Ablation::default())
+    late::planned(view, request, above, |view, above| {
+        let mut draft = draft(view, request);
+        draft.kept_from = above;
+        fitted(draft, request, max_tokens, Ablation::default())
+    })
 }
 
 fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64, by: Ablation) -> Result<Plan> {

@@ -194,6 +194,8 @@ pub const NO_REASONING: &str = "[reasoning left out]";
 pub enum Reason {
     /// A result without a call, or a second one to the same call.
     OrphanResult,
+    /// A result that stood behind other messages than its call's: it was moved there, and nothing of it is gone.
+    LateResult,
     /// A call without a result.
     MissingResult,
     /// A call without an id or name, with an id used twice, or with arguments that are no JSON text.
@@ -217,6 +219,7 @@ impl Reason {
     pub fn name(self) -> &'static str {
         match self {
             Self::OrphanResult => "orphan_result",
+            Self::LateResult => "late_result",
             Self::MissingResult => "missing_result",
             Self::MalformedCall => "malformed_call",
             Self::Reasoning => "reasoning",

@@ -59,7 +59,7 @@ fn is_well_formed(call: &ToolCall<'_>) -> bool {
 /// Returns the messages as entries of a request, repaired:
 ///
 /// - a result that answers no call of the message before it, or one that is answered already, is left out
-///   (`drop_orphan_results` in nanobot's words);
+///   (`drop_orphan_results` in nanobot's words); late ones have moved there: see [`super::late`];
 /// - a call without a result gets one that says so (`backfill_missing_results`);
 /// - a call without an id, or with one that its message has used, gets a new id, and its result with it; one without a
 ///   name is called `unknown_tool`; arguments that are no JSON text become it.

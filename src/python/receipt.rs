@@ -155,8 +155,8 @@ pub fn reduced<'py, C, T>(object: &Bound<'py, C>, state: T) -> Reduced<'py, T> {
 pub struct Cut {
     /// The message's index in the list that came in.
     index: usize,
-    /// Why: `orphan_result`, `missing_result`, `malformed_call`, `reasoning`, `large_result`,
-    /// `many_results`, `long_message`, `budget` or `joined`: then nothing of it is gone, and the two counts are the same.
+    /// Why: `orphan_result`, `missing_result`, `malformed_call`, `reasoning`, `large_result`, `many_results`,
+    /// `long_message`, `budget`; or `joined` or `late_result`: then nothing of it is gone, and the two counts are the same.
     reason: Cow<'static, str>,
     /// Tokens of what was cut, before.
     tokens_before: u64,

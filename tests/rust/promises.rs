@@ -113,7 +113,11 @@ proptest! {
     fn what_must_stay_comes_back_byte_for_byte_and_in_order(case in cases()) {
         for done in done(&case) {
             let kept: Vec<_> = kept(&done.plan).collect();
-            prop_assert!(kept.is_sorted_by(|a, b| a.0 < b.0), "{:?}: {kept:?}", done.way);
+            let cuts = done.plan.receipt.cuts.iter();
+            let late: Vec<_> = cuts.filter(|cut| cut.reason == Reason::LateResult).map(|cut| cut.index).collect();
+            prop_assert!(late.iter().all(|&index| case.messages[index].role == Role::Tool), "{:?}: {late:?}", done.way);
+            let in_place: Vec<_> = kept.iter().map(|kept| kept.0).filter(|index| !late.contains(index)).collect();
+            prop_assert!(in_place.is_sorted_by(|a, b| a < b), "{:?}: {in_place:?}", done.way);
             let system = (0..case.messages.len()).filter(|&index| case.messages[index].role == Role::System);
             for index in system.chain(last_user(&case.messages)) {
                 prop_assert!(kept.contains(&(index, false)), "{:?} changes {index}", done.way);
@@ -328,7 +332,7 @@ proptest! {
         if case.has_pins() {
             return Ok(());
         }
-        let is_repair = |reason| matches!(reason, Reason::OrphanResult | Reason::MissingResult | Reason::MalformedCall | Reason::Joined);
+        let is_repair = |reason| matches!(reason, Reason::OrphanResult | Reason::LateResult | Reason::MissingResult | Reason::MalformedCall | Reason::Joined);
         let cuts = done.plan.receipt.cuts.iter().filter(|cut| !is_repair(cut.reason));
         // What is newer came after the step.
         let Some(last) = cuts.map(|cut| cut.index).max() else { return Ok(()) };

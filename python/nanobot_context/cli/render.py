@@ -21,6 +21,7 @@ from nanobot_context.words import listed, shown
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
     "orphan_result": "result without a call",
+    "late_result": "late result, moved to its call",
     "missing_result": "call without a result",
     "malformed_call": "broken call",
     "reasoning": "old reasoning",

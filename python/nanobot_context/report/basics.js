@@ -39,6 +39,7 @@ const partOfRole = { __proto__: null, developer: "system", function: "tool" };
 const reasons = {
   __proto__: null,
   orphan_result: "a result whose call is not there",
+  late_result: "a result that came late, moved behind its call",
   missing_result: "a call without its result: a note stands in for it",
   malformed_call: "a call that providers refuse, repaired",
   reasoning: "old reasoning",
@@ -179,7 +180,7 @@ function fates(number) {
     }
   }
   for (const [index, { cut }] of of) {
-    if (cut?.reason === "joined") {
+    if (["joined", "late_result"].includes(cut?.reason)) {
       of.delete(index);
     }
   }

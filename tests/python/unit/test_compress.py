@@ -171,6 +171,45 @@ def test_repairs_are_listed_in_the_receipt() -> None:
     assert calling["tool_calls"] == [{"id": "a"}, {"id": "a", "function": {"name": "f"}}]
 
 
+def calling(*ids: str) -> Message:
+    functions = {"name": "f", "arguments": "{}"}
+    calls = [{"id": id_, "type": "function", "function": functions} for id_ in ids]
+    return assistant(None, tool_calls=calls)
+
+
+def result(id_: str, text: str = "port 8080") -> Message:
+    return {"role": "tool", "tool_call_id": id_, "content": text}
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        [calling("a", "b"), result("a"), user("Quick!"), result("b")],
+        [calling("a"), calling("b"), result("a"), result("b")],
+        [calling("a"), {"role": "system", "content": "Note."}, result("a")],
+        [calling("a"), assistant("Meanwhile."), user("Well?"), result("a"), user("So?")],
+    ],
+)
+def test_a_result_that_came_late_moves_to_its_call(late: list[Message]) -> None:
+    given = [user("Go."), *late]
+    moved = [fit_messages(given, 9_000).messages, compress_messages(given, 9_000)]
+    moved += [emergency_compress(given, 9_000)]
+    for sent in moved:
+        assert sorted(map(id, sent)) == sorted(map(id, given)), "nothing is new, nothing is gone"
+        for at, message in enumerate(sent):
+            ids = [call["id"] for call in message.get("tool_calls", ())]
+            answers = [one.get("tool_call_id") for one in sent[at + 1 : at + 1 + len(ids)]]
+            assert answers == ids
+        assert compress_messages(sent, 9_000) == sent
+    reasons = {cut.reason for cut in fit_messages(given, 9_000).receipt.cuts}
+    assert reasons == {"late_result"}
+    # What is cut, too, is still the result of its call.
+    long = [{**one, "content": "line\n" * 4_000} if "tool_call_id" in one else one for one in given]
+    fitted = fit_messages(long, 1_500)
+    assert {"role": "tool"}.items() <= fitted.messages[2].items()
+    assert "no result" not in str(fitted.messages)
+
+
 def test_a_receipt_compares_and_shows_itself() -> None:
     messages = rounds(20)
     first, second = (fit_messages(messages, 9_000, "gpt-4o") for _ in range(2))
