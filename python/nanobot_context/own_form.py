@@ -197,8 +197,8 @@ def find_safe_cut_point(messages: Sequence[Mapping[str, Any]], keep_last: int) -
     at = form.read_before(size - keep_last + 1) - 1
     while at > 0:
         at = _core.find_safe_cut_point(form.messages, count - at)
-        # What is said beside a result is of one message with it.
-        if form.place(at) != form.place(at - 1) and form.can_begin_at(form.place(at)):
+        # What is said beside a result is of one message with it, and a result may come late.
+        if form.can_begin_at(at):
             break
         at -= 1
     return form.place(at) if at > 0 else 0

@@ -93,12 +93,13 @@ class Form:
         return place_of(self.messages[index]) or 0
 
     def read_before(self, place: int) -> int:
-        """Return how many messages were read from before a place."""
-        return sum(self.place(index) < place for index in range(len(self.messages)))
+        """Return how many messages stand before the first read from a place or behind it."""
+        count = len(self.messages)
+        return next((index for index in range(count) if self.place(index) >= place), count)
 
-    def can_begin_at(self, place: int) -> bool:
-        """Return whether what stands there needs nothing before it but its call."""
-        return True
+    def can_begin_at(self, index: int) -> bool:
+        """Return whether nothing from a message's place on needs what was read before it."""
+        return all(self.place(before) < self.place(index) for before in range(index))
 
     def _limit_name(self) -> str:
         return "max_tokens"

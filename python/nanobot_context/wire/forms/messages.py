@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+import nanobot_context.wire.forms.pairs as pairs
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.identity import is_same
 from nanobot_context.types import Message
@@ -17,6 +18,7 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 _LEAST_THINKING = 1_024
 # A compaction is a message of the system's here.
 _MODELS = ("assistant", *SYSTEM_ROLES)
+_ANSWERED = ("assistant", "tool")
 
 
 class Messages(Form):
@@ -33,6 +35,7 @@ class Messages(Form):
         for number in range(max(compacted, default=0), len(self._parts)):
             part = self._parts[number]
             messages += [{**message, PART: number} for message in _from_blocks(part)]
+        messages = list(_as_merged(messages))
         self._known = {id(message) for message in messages}
         self._whole: dict[int, int] = {}
         for message in messages:
@@ -47,12 +50,15 @@ class Messages(Form):
         for turn in _by_turn(m for m in messages if PART in m or m.get("role") not in SYSTEM_ROLES):
             number = turn[0].get(PART)
             part = {} if number is None else self._parts[number]
-            is_known = all(id(one) in self._known for one in turn)
+            is_known = all(id(one) in self._known and one.get(PART) == number for one in turn)
             if is_known and number is not None and len(turn) == self._whole[number]:
                 written.append(part)
                 continue
             role = "assistant" if turn[0].get("role") in _MODELS else "user"
-            blocks = _to_blocks(turn, part.get("content"))
+            numbers = dict.fromkeys(one[PART] for one in turn if PART in one)
+            contents = [self._parts[one].get("content") for one in numbers]
+            before = [block for one in contents if isinstance(one, list) for block in one]
+            blocks = _to_blocks(turn, before)
             if blocks:
                 written.append({**part, "role": role, "content": blocks})
         return _behind_compaction(written)
@@ -95,6 +101,30 @@ def _from_blocks(part: Json) -> Iterable[Message]:
             rest.append(block)
     if rest:
         yield {"role": role, "content": _contents(rest)}
+
+
+def _as_merged(messages: list[Message]) -> Iterator[Message]:
+    """Yield messages with the results behind their calls, which several of the model's may make.
+
+    Source: Anthropic, "Messages": consecutive turns of a role are combined. So results may stand
+    behind all of them, before anything else that the user says.
+    """
+    start = 0
+    for end in range(1, len(messages) + 1):
+        before = messages[end - 1].get("role")
+        role = messages[end].get("role") if end < len(messages) else None
+        if before in _ANSWERED and role in _ANSWERED and (before, role) != ("tool", "assistant"):
+            continue
+        turns = messages[start:end]
+        start = end
+        yield from pairs.behind_calls(turns, map(_pairing, turns))
+
+
+def _pairing(message: Message) -> pairs.Said:
+    """Return the names of the calls of a message, and of the one that it answers."""
+    ids = [*(call["id"] for call in message.get("tool_calls", ())), message.get("tool_call_id")]
+    *asked, answered = (id_ if isinstance(id_, str) else None for id_ in ids)
+    return asked, answered
 
 
 def _compactions(part: Json) -> list[Json]:
@@ -180,9 +210,8 @@ def _is_same_turn(turn: list[Message], message: Message) -> bool:
     return PART in message and message.get(PART) == turn[0].get(PART)
 
 
-def _to_blocks(turn: list[Message], content: Any) -> list[Json]:
+def _to_blocks(turn: list[Message], before: list[Json]) -> list[Json]:
     """Return messages of one turn as blocks, made of those that they were read from."""
-    before: list[Json] = content if isinstance(content, list) else []
     if turn[0].get("role") in _MODELS:
         return _said_blocks(turn[-1], before)
     results = {b.get("tool_use_id"): b for b in before if b.get("type") == "tool_result"}

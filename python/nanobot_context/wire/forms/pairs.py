@@ -8,8 +8,9 @@ for nobody here knows what may be left out of it; of a result the texts can be s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, TypeVar
 
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import Json
@@ -23,6 +24,9 @@ _MAX_SAID_CHARS = 200
 _LEAST_TEXT_CHARS = 200
 
 Path = tuple[Any, ...]
+Turn = TypeVar("Turn")
+# The names of the calls that something makes, and of the one that it answers.
+Said = tuple[Iterable[str | None], str | None]
 
 
 def asks(item: Json) -> str | None:
@@ -55,16 +59,8 @@ def _answered_by(item: Json) -> str | None:
 
 def paired(items: list[Json]) -> set[int]:
     """Return the places of calls that have a result behind them, and of these results."""
-    found: set[int] = set()
-    waiting: dict[str, int] = {}
-    for place, item in enumerate(items):
-        name = asks(item)
-        if name is not None:
-            waiting[name] = place
-        name = answers(item)
-        if name in waiting:
-            found |= {waiting.pop(name), place}
-    return found
+    calls = _calls(([asks(item)], answers(item)) for item in items)
+    return {*calls, *calls.values()}
 
 
 def answered(turns: Iterable[list[Json]]) -> Iterator[tuple[int, list[Json]]]:
@@ -72,23 +68,38 @@ def answered(turns: Iterable[list[Json]]) -> Iterator[tuple[int, list[Json]]]:
 
     As messages have it. Thoughts, a search or a word of the user may stand between in items.
     """
-    places, place = [], 0
-    behind: list[list[int]] = []
-    answering: set[int] = set()
-    waiting: dict[str, int] = {}
-    for at, part in enumerate(turns):
-        places.append((place, part))
-        behind.append([])
-        place += len(part)
-        name = _answered_by(part[0])
+    parts = list(turns)
+    places = accumulate(map(len, parts), initial=0)
+    said = ((map(_asked_by, part), _answered_by(part[0])) for part in parts)
+    yield from behind_calls(list(zip(places, parts, strict=False)), said)
+
+
+def behind_calls(turns: Sequence[Turn], said: Iterable[Said]) -> Iterator[Turn]:
+    """Yield turns in their order, but each that answers a call behind the one that makes it.
+
+    Args:
+        turns: The turns.
+        said: What each asks and answers.
+    """
+    calls = _calls(said)
+    behind: dict[int, list[Turn]] = {}
+    for place, call in calls.items():
+        behind.setdefault(call, []).append(turns[place])
+    for place, turn in enumerate(turns):
+        if place not in calls:
+            yield turn
+            yield from behind.get(place, ())
+
+
+def _calls(said: Iterable[Said]) -> dict[int, int]:
+    """Return by the place of what answers a call the place of the newest that it may answer."""
+    waiting: dict[str | None, int] = {}
+    calls: dict[int, int] = {}
+    for place, (asked, name) in enumerate(said):
         if name in waiting:
-            behind[waiting.pop(name)].append(at)
-            answering.add(at)
-        waiting.update((name, at) for name in map(_asked_by, part) if name is not None)
-    for at, one in enumerate(places):
-        if at not in answering:
-            yield one
-            yield from (places[answer] for answer in behind[at])
+            calls[place] = waiting.pop(name)
+        waiting.update((one, place) for one in asked if one is not None)
+    return calls
 
 
 def as_call(item: Json) -> tuple[Json, list[Json]]:

@@ -112,14 +112,14 @@ class Responses(Form):
         loose = _loose_thoughts(items) - _loose_thoughts(self._given)
         return _with_thoughts([item for item in items if id(item) not in loose], self._given)
 
-    def can_begin_at(self, place: int) -> bool:
-        """Return whether no thoughts led to what stands there: see `_with_thoughts`."""
-        for item in reversed(self.body["input"][:place]):
+    def can_begin_at(self, index: int) -> bool:
+        """Return whether no thoughts led to what stands there, either: see `_with_thoughts`."""
+        for item in reversed(self.body["input"][: self.place(index)]):
             if item.get("type") == "reasoning":
                 return False
             if _ends_thoughts(item):
-                return True
-        return True
+                break
+        return super().can_begin_at(index)
 
 
 def _turns(items: list[Json], paired: set[int]) -> Iterable[list[Json]]:
