@@ -10,6 +10,8 @@ from typing import Any
 
 Json = dict[str, Any]
 
+_OPEN = b"."
+
 # What a server says before it has begun to read the prompt.
 _BEFORE = ("response.created", "response.queued", "response.in_progress", "message_start", "ping")
 
@@ -33,7 +35,11 @@ class Lines:
         self._rest = b""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Return the lines that end in `piece`."""
+        """Return the lines that end in `piece`.
+
+        They may end in CR, too, as the standard has it. Of CR and LF in two pieces an empty line is
+        made, which says nothing.
+        """
         if not self.can_read:
             return []
         try:
@@ -41,7 +47,9 @@ class Lines:
         except zlib.error:
             self.can_read = False
             return []
-        *lines, self._rest = (self._rest + text).split(b"\n")
+        # The last one is open, if only for the mark.
+        *lines, rest = (self._rest + text + _OPEN).splitlines()
+        self._rest = rest.removesuffix(_OPEN)
         return lines
 
 

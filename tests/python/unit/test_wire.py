@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nanobot_context.wire.forms import endpoint_of, form_of
-from nanobot_context.wire.streams import Lines, failure
+from nanobot_context.wire.streams import Beginning, EndReader, Lines, failure
 
 
 def test_a_stream_that_is_no_gzip_is_not_read_any_further() -> None:
@@ -17,6 +17,34 @@ def test_a_stream_that_is_no_gzip_is_not_read_any_further() -> None:
     assert lines.feed(b"data: plain") == []
     assert not lines.can_read
     assert lines.feed(gzip.compress(b"data: x\n")) == []
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])
+def test_an_error_and_the_usage_of_a_stream_are_found_whatever_its_lines_end_in(
+    end: bytes, size: int
+) -> None:
+    usage = {"prompt_tokens": 9}
+    said = [{"error": {"code": 5}}, {"choices": [], "usage": usage}]
+    body = b"".join(b"data: " + json.dumps(one).encode() + end * 2 for one in said)
+    pieces = [body[at : at + size] for at in range(0, len(body), size)]
+    begun = Beginning(Lines(None), is_patient=True)
+    found: list[EndReader] = []
+    read = EndReader(Lines(None), found.append)
+    for piece in pieces:
+        begun.feed(piece)
+        read.feed(piece)
+    read.end()
+    assert begun.event == said[0]
+    assert (found[0].failure, found[0].usage) == ({"code": 5}, usage)
+
+
+def test_the_last_line_is_open_until_it_has_ended() -> None:
+    lines = Lines(None)
+    assert lines.feed(b"data: a.\rdata: b.") == [b"data: a."]
+    assert lines.feed(b"") == []
+    assert lines.feed(b"\r") == [b"data: b."]
+    assert lines.feed(b"\ndata: c\n\r\n") == [b"", b"data: c", b""]
 
 
 @pytest.mark.parametrize(
