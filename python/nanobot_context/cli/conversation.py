@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from nanobot_context import Message, Receipt, count_tokens, get_context_window
+from nanobot_context import Receipt, count_tokens, get_context_window
 from nanobot_context._core import Compressor, fit_messages
 from nanobot_context.cli import output
 from nanobot_context.cli.options import File, Json, Model, SessionName, Store, Window, Workspace
 from nanobot_context.cli.output import line, note, number_of, prose
 from nanobot_context.cli.render import (
+    Counted,
     as_counted,
     how_counted,
     print_each,
@@ -28,6 +28,7 @@ from nanobot_context.cli.render import (
     turns_of,
 )
 from nanobot_context.conversations import (
+    Conversation,
     find_conversation,
     model_of,
     read_conversation,
@@ -61,7 +62,6 @@ def count(
     model = model_of(conversation, model)
     known = in_force(conversation, model, None) if is_nanobots else None
     window = known.window_tokens if known else get_context_window(model)
-    each = _tokens_of_each(conversation.messages, model)
     tokens = count_tokens(conversation.messages, model, tools=conversation.tools)
     counted = how_counted(model)
     if as_json:
@@ -70,25 +70,22 @@ def count(
             "model": model,
             "counted": counted,
             "tokens": tokens,
-            "messages": len(each),
+            "messages": _count(conversation),
             "window_tokens": window,
         }
         if by_message:
-            turns = turns_of(conversation.messages)
             found["by_message"] = [
                 {"index": index, "turn": turn, "role": message["role"], "tokens": own}
-                for index, (message, turn, own) in enumerate(
-                    zip(conversation.messages, turns, each, strict=True)
-                )
+                for index, turn, message, own in _each(conversation, model)
             ]
         output.print_json(found)
         return
     if by_message:
-        print_each(conversation.messages, each)
+        print_each(_each(conversation, model))
         line()
     prose(
         shown(
-            f"{tokens:,} tokens in {number_of(len(each), 'message')} "
+            f"{tokens:,} tokens in {number_of(_count(conversation), 'message')} "
             f"({as_counted(model, counted)}); {tokens / window:.1%} of a window of {window:,}"
         )
     )
@@ -181,10 +178,9 @@ def compress(
             count_tokens(some, model, tools=conversation.tools)
             for some in (conversation.messages, messages)
         )
-        came = form.body[form.messages_name] if form else given
         note(
             f"{before:,} → {after:,} tokens ({as_counted(model, how_counted(model))}), "
-            f"{len(came):,} → {number_of(len(written), 'message')}"
+            f"{_count(conversation):,} → {number_of(len(written), 'message')}"
         )
 
 
@@ -341,15 +337,26 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
 
-def _tokens_of_each(messages: Sequence[Message], model: str | None) -> list[int]:
-    """Return the tokens of each message: what it adds to a prompt."""
+def _count(conversation: Conversation) -> int:
+    """Return how many messages, or items, the list has that was read."""
+    form = conversation.form
+    return len(form.body[form.messages_name] if form else conversation.messages)
+
+
+def _each(conversation: Conversation, model: str | None) -> list[Counted]:
+    """Return each message with its place, its turn and its tokens: what it adds to a prompt."""
+    messages = conversation.messages
     start = count_tokens([], model)
     each = []
     with output.progress("counting") as done:
         for message in messages:
             each.append(count_tokens([message], model) - start)
             done(len(each), len(messages))
-    return each
+    form = conversation.form
+    places = form.places() if form else range(len(messages))
+    rows = zip(places, turns_of(messages), messages, each, strict=True)
+    # A result is read with its call, wherever it stands.
+    return sorted(rows, key=lambda row: -1 if row[0] is None else row[0])
 
 
 def _file_name(name: str) -> str:

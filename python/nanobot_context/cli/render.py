@@ -18,6 +18,9 @@ from nanobot_context.replay import Replay
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.words import listed, shown
 
+Counted = tuple[int | None, int, Message, int]
+"""The place of a message in the list that was read, its turn, the message and its tokens."""
+
 # How a cut's reason is said in a few words. Keys: `Cut.reason`.
 REASONS = {
     "orphan_result": "result without a call",
@@ -41,9 +44,9 @@ _LOST_SHOWN = 20
 _TEXT_CHARS = 120
 
 
-def print_each(messages: Sequence[Message], each: Sequence[int]) -> None:
-    """Print a table of messages, whose tokens are `each`."""
-    whole = sum(each) or 1
+def print_each(each: Sequence[Counted]) -> None:
+    """Print a table of messages."""
+    whole = sum(tokens for *_, tokens in each) or 1
     columns = [
         Column("#", "right", "dim"),
         Column("turn", "right", "dim"),
@@ -54,12 +57,10 @@ def print_each(messages: Sequence[Message], each: Sequence[int]) -> None:
     ]
     rows = (
         [
-            *(f"{number:,}", f"{turn:,}", message["role"], f"{own:,}", f"{own / whole:.1%}"),
-            message_text(message)[:_TEXT_CHARS],
+            *("" if place is None else f"{place + 1:,}", f"{turn:,}", message["role"]),
+            *(f"{own:,}", f"{own / whole:.1%}", message_text(message)[:_TEXT_CHARS]),
         ]
-        for number, (message, turn, own) in enumerate(
-            zip(messages, turns_of(messages), each, strict=True), 1
-        )
+        for place, turn, message, own in each
     )
     output.print_table(columns, rows)
 

@@ -284,9 +284,10 @@ def test_a_body_of_anthropics_is_counted_with_its_system_prompt(home: Path) -> N
         "assistant",
         "tool",
     ]
-    assert loaded(home, "count", "list.json", *model)["tokens"] == count_tokens(
-        MESSAGES[1:], body["model"]
-    )
+    listed = loaded(home, "count", "list.json", *model)
+    assert listed["tokens"] == count_tokens(MESSAGES[1:], body["model"])
+    assert listed["messages"] == told["messages"] == len(body["messages"])
+    assert [one["index"] for one in told["by_message"][:3]] == [None, 0, 1]
     function = {**body["tools"][0], "parameters": {"type": "object"}}
     del function["input_schema"]
     tools = [{"type": "function", "function": function}]
@@ -330,6 +331,26 @@ def test_a_conversation_of_anthropics_is_replayed(home: Path) -> None:
     assert "nanobot_context.part" not in (home / "page.html").read_text()
 
 
+def test_messages_are_numbered_as_in_the_list_that_was_read(home: Path) -> None:
+    call = {"type": "tool_use", "name": "f", "input": {}}
+    result = {"type": "tool_result", "content": "ok"}
+    both = [{**result, "tool_use_id": id_} for id_ in "ab"]
+    messages = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": [{**call, "id": "a"}]},
+        {"role": "assistant", "content": [{**call, "id": "b"}]},
+        {"role": "user", "content": [*both, {"type": "text", "text": "And?"}]},
+    ]
+    (home / "late.json").write_text(json.dumps({"system": "You help.", "messages": messages}))
+    told = loaded(home, "count", "late.json", "--by-message")
+    assert told["messages"] == 4
+    assert [one["index"] for one in told["by_message"]] == [None, 0, 1, 2, 3, 3, 3]
+    out, _ = run(home, "count", "late.json", "--by-message")
+    numbers = [line.split()[0] for line in out.splitlines()[1:8]]
+    assert numbers == ["0", "1", "2", "3", "4", "4", "4"], "the system prompt has a turn alone"
+    assert "tokens in 4 messages" in out
+
+
 def test_items_of_responses_are_counted_and_compressed(home: Path) -> None:
     from nanobot_context.responses import to_response_items
 
@@ -338,6 +359,7 @@ def test_items_of_responses_are_counted_and_compressed(home: Path) -> None:
     (home / "items.json").write_text(json.dumps(body))
     (home / "items.jsonl").write_text("\n".join(json.dumps(item) for item in items))
     assert loaded(home, "count", "items.json")["tokens"] == count_tokens(MESSAGES, "gpt-5")
+    assert loaded(home, "count", "items.jsonl")["messages"] == len(items)
     assert loaded(home, "count", "items.jsonl", "--model", "gpt-5")["tokens"] == count_tokens(
         MESSAGES[1:], "gpt-5"
     )

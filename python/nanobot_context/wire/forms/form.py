@@ -88,6 +88,10 @@ class Form:
         """Return messages as the body has them: what is as it was read, as it came."""
         raise NotImplementedError
 
+    def places(self) -> list[int | None]:
+        """Return where the part of the body was that each message was read from, if from one."""
+        return [place_of(message) for message in self.messages]
+
     def place(self, index: int) -> int:
         """Return where the part of the body was that a message was read from; 0 for none."""
         return place_of(self.messages[index]) or 0
