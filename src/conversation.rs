@@ -1,8 +1,9 @@
 //! Turns, rounds and groups: which messages stand or fall together, and where a conversation may be cut.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use crate::message::{Content, Message, Part, Role};
+use crate::message::{Content, Message, Part, Role, Text};
 use crate::text::language::Language;
 use crate::text::{elision, ledger};
 
@@ -29,6 +30,52 @@ pub fn groups(roles: impl IntoIterator<Item = Role>) -> Vec<Group> {
         }
     }
     groups
+}
+
+/// A result that other messages part from its call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Late {
+    /// Its index.
+    pub result: usize,
+    /// The index of the message that makes the call.
+    pub call: usize,
+}
+
+/// Returns the results that came late, in order: behind a word of the user, or the next message of the assistant's.
+///
+/// A result answers the newest call of its id that none has answered. One that stands before all calls of its id answers none.
+/// O(messages and calls).
+pub fn late_results(messages: &[Message<'_>]) -> Vec<Late> {
+    fn id<'t>(text: Option<&'t Text<'_>>) -> &'t str {
+        text.map_or("", Text::as_str)
+    }
+    let mut waiting: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut late = Vec::new();
+    let mut opening = None;
+    for (index, message) in messages.iter().enumerate() {
+        if message.role == Role::Tool {
+            let call = waiting.get_mut(id(message.tool_call_id.as_ref())).and_then(Vec::pop);
+            late.extend(call.filter(|call| opening != Some(*call)).map(|call| Late { result: index, call }));
+            continue;
+        }
+        opening = Some(index);
+        if message.role == Role::Assistant {
+            message.tool_calls.iter().for_each(|call| waiting.entry(id(call.id.as_ref())).or_default().push(index));
+        }
+    }
+    late
+}
+
+/// Returns the indices of messages in the order in which late results stand with their calls, behind the others there.
+pub fn with_calls(messages: &[Message<'_>], late: &[Late]) -> Vec<usize> {
+    let groups = groups(messages.iter().map(|message| message.role));
+    let mut indices: Vec<usize> = (0..messages.len()).collect();
+    indices.sort_by_cached_key(|&index| {
+        let Ok(at) = late.binary_search_by_key(&index, |late| late.result) else { return (index, index) };
+        let group = groups.partition_point(|group| group.end <= late[at].call);
+        (groups[group].end - 1, index)
+    });
+    indices
 }
 
 /// Returns the index of the last message that a user wrote, or `None`.
@@ -118,12 +165,14 @@ pub fn safe_cut_point(messages: &[Message<'_>], keep_last: usize) -> usize {
     if candidate == messages.len() {
         return candidate;
     }
+    let late = late_results(messages);
     (1..=candidate)
         .rev()
-        .find(|&i| match messages[i].role {
+        .filter(|&i| match messages[i].role {
             Role::User => true,
             Role::Assistant => messages[i].tool_calls.is_empty(),
             _ => false,
         })
+        .find(|i| !late.iter().any(|late| (late.call + 1..=late.result).contains(i)))
         .unwrap_or(0)
 }
