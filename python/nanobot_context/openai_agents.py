@@ -8,8 +8,8 @@ The SDK is not imported: a session has the methods of its `Session` protocol, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import compress_messages, fits, get_context_window
@@ -22,13 +22,11 @@ from nanobot_context.errors import (
     SessionNotFoundError,
     StoreClosedError,
 )
-from nanobot_context.identity import is_same
 from nanobot_context.responses import from_response_items, to_response_items
 from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionHead, StoredSession
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
-from nanobot_context.wire.forms.pairs import answered
-from nanobot_context.wire.forms.responses import is_compaction
+from nanobot_context.wire.forms.responses import Responses
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
@@ -39,13 +37,9 @@ Item = dict[str, Any]
 # The SDK has a type for each kind of item, which it does not tell apart from a dict at run time.
 Items = list[Any]
 
-_CALLS = ("function_call", "custom_tool_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output")
-_CHAT = ("message", *_CALLS, *_RESULTS)
-# Under this key a message says which group of items it was made of, an event which item it is.
-_GROUP, _ITEM = "group", "item"
-# Signed thoughts, as Anthropic's: the newest must stay with their calls, and older ones go early.
-_THOUGHTS = "thinking_blocks"
+# Under this key an event says which item it is.
+_ITEM = "item"
 # What is within a budget comes back as it is, and all of the budget is for messages.
 _BUDGET = Settings(
     context_reserve_ratio=0.0,
@@ -142,16 +136,16 @@ class OpenAIAgentsSession:
         items += [_from_payload(event.payload) for event in events if _is_item(event)]
         # New input always follows. Standing in for it, this keeps none of the old from being cut.
         given = [*items, {"role": "user", "content": ""}]
-        messages = [group.message for group in _groups(given)]
+        messages = Responses({"input": given}).messages
         if self.max_tokens is None or fits(messages, self.max_tokens, self.model):
             return items
         shown = compress_items(given, self.max_tokens, self.model, settings=_BUDGET)
         # Calls without results may wait for an approval: that is for the SDK to know.
-        results = {item.get("call_id") for item in items if _kind(item) in _RESULTS}
+        results = {item.get("call_id") for item in items if item.get("type") in _RESULTS}
         return [
             item
             for item in shown[:-1]
-            if _kind(item) not in _RESULTS or item.get("call_id") in results
+            if item.get("type") not in _RESULTS or item.get("call_id") in results
         ]
 
     async def add_items(self, items: Sequence[Any]) -> None:
@@ -239,9 +233,9 @@ def compress_items(
 ) -> Items:
     """Return Responses items that fit, as `compress_messages` does it for chat messages.
 
-    Items that stay as they are come back as the very same objects. Reasoning, and calls of the
-    provider's own tools, stay and go with the message or the calls behind them. Where the thoughts
-    of older rounds are left out, what they led to loses its `id`: the provider would look for them.
+    Items that stay as they are come back as the very same objects. Reasoning stays and goes with
+    the message or the calls behind it. Where the thoughts of older rounds are left out, what they
+    led to loses its `id`: the provider would look for them.
 
     Args:
         items: The input of a request, with `instructions` in front of it.
@@ -260,11 +254,10 @@ def compress_items(
     """
     check_mappings("items", items)
     check_instance("instructions", instructions, str, optional=True)
-    groups = list(_groups(items))
-    front: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
-    messages = [group.message for group in groups]
+    body = {"input": list(items), **({"instructions": instructions} if instructions else {})}
+    form = Responses(body)
     fitted = compress_messages(
-        [*front, *messages],
+        form.messages,
         context_window,
         model,
         tools=tools,
@@ -272,13 +265,7 @@ def compress_items(
         settings=settings,
         archive=archive,
     )
-    if is_same(fitted, [*front, *messages]):
-        return list(items)
-    shown: list[Item] = []
-    for message in fitted[len(front) :]:
-        at = message.get(_GROUP)
-        shown += _put_in(message, items) if at is None else groups[at].as_in(message)
-    return shown
+    return form.written(fitted)
 
 
 class InputFilter:
@@ -329,136 +316,9 @@ fit_input = InputFilter()
 """The filter with what is known of each model."""
 
 
-def _put_in(message: Message, items: Sequence[Item]) -> list[Item]:
-    """Return a message that was put in: a note, or the result of a call that had none."""
-    if message.get("role") != "tool":
-        return to_response_items([message])
-    id_ = message["tool_call_id"]
-    calls = (item for item in items if _kind(item) in _CALLS and item.get("call_id") == id_)
-    kind = next((_kind(call) for call in calls), "function_call")
-    return [{"type": f"{kind}_output", "call_id": id_, "output": message["content"]}]
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Items that are one chat message, and what the message is."""
-
-    items: list[Item]
-    message: Message
-
-    def as_in(self, message: Message) -> list[Item]:
-        """Return the items with what the message says now."""
-        if message is self.message:
-            return self.items
-        if not any(_kind(item) in _CHAT for item in self.items):
-            return []
-        has_thoughts = message.get(_THOUGHTS) == self.message.get(_THOUGHTS)
-        calls = {call["id"]: call for call in message.get("tool_calls") or ()}
-        shown = []
-        for item in self.items:
-            kind = _kind(item)
-            if kind not in _CHAT:
-                if has_thoughts:
-                    shown.append(item)
-                continue
-            changed = {}
-            if kind in _CALLS:
-                if item.get("call_id") not in calls:
-                    continue
-                changed = _said_in(calls[item["call_id"]], "arguments", "input")
-            elif message.get("content") != self.message.get("content"):
-                name = "output" if kind in _RESULTS else "content"
-                changed = {name: _content(item.get(name), message)}
-            changed = {name: value for name, value in changed.items() if item.get(name) != value}
-            kept = item if has_thoughts else {k: v for k, v in item.items() if k != "id"}
-            shown.append({**kept, **changed} if changed else kept)
-        return shown
-
-
-def _groups(items: Sequence[Item]) -> Iterator[_Group]:
-    """Yield items by the messages that they make: see `from_response_items`."""
-    groups: list[list[Item]] = []
-    waiting: list[Item] = []
-    for item in items:
-        if is_compaction(item):
-            groups += [[*waiting], [item]] if waiting else [[item]]
-            waiting = []
-            continue
-        if _kind(item) not in _CHAT:
-            waiting.append(item)
-            continue
-        if waiting and not _is_models(item):
-            groups.append(waiting)
-            waiting = []
-        if _kind(item) in _CALLS and groups and _is_models(groups[-1][-1]):
-            groups[-1] += [*waiting, item]
-        else:
-            groups.append([*waiting, item])
-        waiting = []
-    if waiting:
-        groups.append(waiting)
-    for at, (_, group) in enumerate(answered(groups)):
-        others = [item for item in group if _kind(item) not in _CHAT]
-        message = next(iter(from_response_items(group)), None)
-        if is_compaction(group[0]):
-            # It is all that the model knows of what came before, and is never cut.
-            message = {"role": "system", "content": _stand_in(group)}
-        elif message is None:
-            message = {"role": "assistant", "content": _stand_in(others)}
-        elif others:
-            message[_THOUGHTS] = [{"type": "thinking", "thinking": _stand_in(others)}]
-        yield _Group(group, {**message, _GROUP: at})
-
-
-def _is_models(item: Item) -> bool:
-    kind = _kind(item)
-    return kind in _CALLS or (kind == "message" and item.get("role") == "assistant")
-
-
-def _kind(item: Item) -> Any:
-    return item.get("type") or ("message" if "role" in item else None)
-
-
 def _said_in(call: Any, *names: str) -> Item:
     said = call.get("function") or call.get("custom") or {}
     return {name: said[name] for name in names if name in said}
-
-
-def _content(before: Any, message: Message) -> Any:
-    """Return a message's content in the form that an item's content had before."""
-    content = message.get("content")
-    if isinstance(before, str) and isinstance(content, str):
-        return content
-    role = "assistant" if message.get("role") == "assistant" else "user"
-    made = to_response_items([{"role": role, "content": content}])
-    return made[0]["content"] if made else ""
-
-
-# Base64 says 3 bytes in 4 characters, and a token is about 4 bytes of text.
-_ENCRYPTED_CHARS = 16 / 3
-# Source: OpenAI's tiles for an image of 1,024 by 1,024 pixels.
-_IMAGE_TOKENS = 765
-
-
-def _stand_in(items: list[Item]) -> str:
-    """Return a text that is about as many tokens as items that chat messages have no form for."""
-    return " ".join(_texts(items))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if name == "encrypted_content" and isinstance(inner, str):
-                yield " thought" * round(len(inner) / _ENCRYPTED_CHARS)
-            else:
-                yield from _texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _texts(inner)
-    elif isinstance(value, str) and value.startswith("data:"):
-        yield " image" * _IMAGE_TOKENS
-    elif value is not None:
-        yield str(value)
 
 
 def _to_payload(item: Item) -> Item:

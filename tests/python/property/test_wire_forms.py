@@ -219,7 +219,7 @@ def test_items_of_responses_stay_as_its_server_wants_them(body: Json, window_tok
             assert following["type"].endswith("_call") or following["role"] == "assistant"
         elif "id" in item:
             # An id ties an item to the thoughts before it.
-            original = body["input"].index(item)
+            original = [one.get("id") for one in body["input"]].index(item["id"])
             assert body["input"][original - 1].get("type") != "reasoning" or (
                 items[at - 1] == body["input"][original - 1]
             )

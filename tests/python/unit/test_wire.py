@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nanobot_context import compress_messages, count_tokens, fit_messages
 from nanobot_context.wire.forms import endpoint_of, form_of
 from nanobot_context.wire.streams import Beginning, EndReader, Lines, failure
 
@@ -124,6 +125,49 @@ def test_what_the_provider_ran_itself_goes_with_an_id_only_behind_its_thoughts(
     assert ("it is so" in json.dumps(sent)) is ("call_id" in hosted)
     assert [item for item in sent if item.get("type") == hosted["type"]] == []
     assert {"role": "user", "content": "And now?"} in sent
+
+
+USER: dict[str, Any] = {"role": "user", "content": "And now?"}
+
+
+def answer(text: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {"type": "message", "id": "m", "role": "assistant", "content": [part]}
+
+
+def test_what_is_shortened_of_an_item_leaves_the_rest_of_it() -> None:
+    call = {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": "{}"}
+    result = {"type": "function_call_output", "id": "fco", "call_id": "c", "status": "completed"}
+    items = [USER, call, {**result, "output": "line\n" * 2_000}, answer("word " * 2_000), USER]
+    sent = fit_messages(items, 2_000, "gpt-5").messages
+    assert [item.get("id") for item in sent] == [None, "fc", "fco", "m", None]
+    assert sent[1] is call
+    assert {**sent[2], "output": ""} == {**result, "output": ""}
+    assert len(str(sent[2:4])) < 10_000
+
+
+def test_a_result_that_is_put_in_is_of_the_kind_of_its_call() -> None:
+    custom = {"type": "custom_tool_call", "call_id": "c", "name": "sh", "input": "ls"}
+    [_, call, result, _] = compress_messages([USER, custom, USER], 100_000, "gpt-5")
+    assert (call, result["type"]) == (custom, "custom_tool_call_output")
+
+
+def test_a_screenshot_without_its_call_counts_as_an_image() -> None:
+    shown = {"type": "computer_screenshot", "image_url": "data:image/png;base64," + "A" * 900_000}
+    output = {"type": "computer_call_output", "call_id": "c", "output": shown}
+    assert 500 < count_tokens([USER, output, USER], "gpt-5") < 5_000
+
+
+@pytest.mark.parametrize("kind", ["compaction", "compaction_summary", "context_compaction"])
+@pytest.mark.parametrize("before", [[], [{"type": "reasoning", "id": "rs", "summary": []}]])
+def test_what_holds_all_before_it_stays_as_it_came(kind: str, before: list[dict[str, Any]]) -> None:
+    compaction = {"type": kind, "id": "cmp", "encrypted_content": "E" * 2_000}
+    talk = [one for _ in range(40) for one in (USER, {**answer("word " * 300), "id": None})]
+    items = [USER, *before, compaction, *talk, USER]
+    sent = fit_messages(items, 4_000, "gpt-5").messages
+    assert compaction in sent
+    assert sent != items
+    assert compress_messages([USER, compaction, USER], 100_000) == [USER, compaction, USER]
 
 
 @pytest.mark.parametrize("call", ["/chat/completions", "/responses", "/messages", "/messages/"])

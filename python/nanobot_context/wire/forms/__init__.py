@@ -18,7 +18,7 @@ _KEPT_BY_SERVER = ("previous_response_id", "conversation", "prompt")
 _PATHS = ("/chat/completions", "/responses", "/messages")
 _CHAT_ROLES = ("tool", "function")
 # Types of items that are no messages, by how they begin and end.
-_ITEM_STARTS = ("reasoning", "compaction", "item_reference")
+_ITEM_STARTS = ("reasoning", "compaction", "context_compaction", "item_reference")
 _ITEM_ENDS = ("_call", "_output", "_request", "_response", "_list_tools")
 
 

@@ -129,6 +129,13 @@ def as_result(item: Json) -> Message:
     return {"role": "tool", "tool_call_id": answers(item), "content": content}
 
 
+def as_content(items: list[Json]) -> Any:
+    """Return items that have no form as a message as the content of one: JSON, and their images."""
+    images = {path: part for path, part in _leaves(items) if part["type"] == "image_url"}
+    text = _json(_with(items, dict.fromkeys(images, "")))
+    return [{"type": "text", "text": text}, *images.values()] if images else text
+
+
 def called(item: Json, name: Any) -> Json:
     """Return a call, or a result, by the name that it has now."""
     if name in (asks(item), answers(item)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 import nanobot_context.wire.forms.pairs as pairs
 from nanobot_context.identity import is_same
@@ -12,6 +13,8 @@ from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import PART, Form, Json
 
 _CALLS = ("function_call", "custom_tool_call")
+# Source: codex, `ResponseItem`: `compaction`, `compaction_summary`, `context_compaction`.
+_COMPACTIONS = ("compaction", "context_compaction")
 # Characters of a call that is said as text. An image has more.
 _MAX_SAID_CHARS = 2_000
 
@@ -44,7 +47,7 @@ class Responses(Form):
                 read = [{"role": "system", "content": part}]
             if not read:
                 # Of a kind that has no form as a message: it counts, and stays where it is.
-                read = [{"role": "assistant", "content": json.dumps(part, ensure_ascii=False)}]
+                read = [{"role": "assistant", "content": pairs.as_content(part)}]
             thoughts = [item for item in part if item.get("type") == "reasoning"]
             is_own = read[0].get("role") == "assistant" and not self._calls_in(number, part)
             if thoughts and is_own:
@@ -94,7 +97,7 @@ class Responses(Form):
                 items += [] if number is None else self._parts[number]
                 continue
             edited = {key: value for key, value in message.items() if key != PART}
-            before = self._parts[number] if number is not None else []
+            before = self._parts[number] if number is not None else self._answered(edited)
             if number is not None and (calls := self._calls_in(number, before)):
                 items += _turn_items(edited, before, calls)
                 continue
@@ -111,6 +114,13 @@ class Responses(Form):
         items = [pairs.as_text(item) if pairs.asks(item) in said else item for item in items]
         loose = _loose_thoughts(items) - _loose_thoughts(self._given)
         return _with_thoughts([item for item in items if id(item) not in loose], self._given)
+
+    def _answered(self, message: Message) -> list[Json]:
+        """Return what a message that was put in is written from: a result has its call's kind."""
+        name = message.get("tool_call_id")
+        calls = (call for call in self._given if call.get("type") in _CALLS)
+        kind = next((call["type"] for call in calls if call.get("call_id") == name), None)
+        return [{"type": f"{kind}_output"}] if kind else []
 
     def can_begin_at(self, index: int) -> bool:
         """Return whether no thoughts led to what stands there, either: see `_with_thoughts`."""
@@ -178,13 +188,14 @@ def _turn_items(message: Message, before: list[Json], own: set[int]) -> list[Jso
 def _items(message: Message, before: list[Json]) -> list[Json]:
     """Return a message that was shortened as items, each with what else it had."""
     calls = {item.get("call_id"): item for item in before if item.get("type") in _CALLS}
+    said = next((item for item in before if "role" in item), {})
     if message.get("role") == "tool":
         # Alone it answers no call, and would be left out.
         call = {"id": message.get("tool_call_id"), "type": "function", "function": {"name": "f"}}
         if before and before[0].get("type") == "custom_tool_call_output":
             call = {"id": call["id"], "type": "custom", "custom": {"name": "f"}}
         pair = [{"role": "assistant", "content": None, "tool_calls": [call]}, message]
-        return to_response_items(pair)[1:]
+        return [{**(before[0] if before else {}), **made} for made in to_response_items(pair)[1:]]
     results = [
         {"role": "tool", "tool_call_id": call.get("id"), "content": ""}
         for call in message.get("tool_calls") or ()
@@ -192,11 +203,9 @@ def _items(message: Message, before: list[Json]) -> list[Json]:
     written = []
     for item in to_response_items([message, *results]):
         if item.get("type") in _CALLS:
-            known = calls.get(item["call_id"], {})
-            # An id ties a call to thoughts that may be gone.
-            written.append({**{k: v for k, v in known.items() if k != "id"}, **item})
+            written.append({**calls.get(item["call_id"], {}), **item})
         elif not str(item.get("type")).endswith("_output"):
-            written.append(item)
+            written.append({**said, **item})
     return written
 
 
@@ -208,7 +217,7 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
     text.
     """
     kept, thoughts = {id(item) for item in items}, None
-    bare: set[int | str] = set()
+    bare: set[Any] = set()
     for item in given:
         kind = str(item.get("type") or "message")
         if kind == "reasoning":
@@ -216,7 +225,7 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
         elif _ends_thoughts(item):
             thoughts = None
         elif thoughts is not None and thoughts not in kept and "id" in item:
-            bare.add(id(item))
+            bare.add(item["id"])
             name = pairs.asks(item) if _is_hosted(item) else None
             if name is not None:
                 # With its result.
@@ -227,7 +236,7 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
     for item in items:
         known = {key: value for key, value in item.items() if key != "id"}
         name = pairs.answers(item)
-        if not bare & {id(item), name or str(item.get("call_id"))}:
+        if not bare & {item.get("id"), name or str(item.get("call_id"))}:
             whole.append(item)
         elif not (_is_hosted(item) or name or str(item.get("type")).endswith("_output")):
             whole.append(known)
@@ -250,12 +259,13 @@ def _loose_thoughts(items: list[Json]) -> set[int]:
 
 def _ends_thoughts(item: Json) -> bool:
     role, kind = item.get("role", "assistant"), str(item.get("type"))
-    return role != "assistant" or kind.endswith("_output")
+    return role != "assistant" or kind.endswith("_output") or is_compaction(item)
 
 
 def is_compaction(item: Json) -> bool:
     """Return whether an item holds what came before it, as the server has compacted it."""
-    return str(item.get("type")).startswith("compaction") and bool(item.get("encrypted_content"))
+    kind = str(item.get("type"))
+    return kind.startswith(_COMPACTIONS) and bool(item.get("encrypted_content"))
 
 
 def _is_compacted(part: list[Json]) -> bool:
