@@ -5,8 +5,8 @@ mod command_line;
 
 use serde_json::Value;
 
-use command_line::files_shown_by;
 pub use command_line::{command, only_looks};
+use command_line::{files_edited_by, files_of_patch, files_shown_by};
 
 /// What a call of a tool does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +78,17 @@ impl Action {
     pub fn of(tool: &str, arguments: &Value) -> Self {
         let named = Effect::of(tool);
         if named == Effect::RunsCommand {
-            let files: Vec<String> = files_shown_by(arguments).iter().map(|file| bare(file).to_owned()).collect();
-            let effect = if files.is_empty() { named } else { Effect::ReadsFile };
-            return Self { effect, files };
+            let does =
+                [(Effect::EditsFile, files_edited_by(arguments)), (Effect::ReadsFile, files_shown_by(arguments))];
+            let (effect, files) = does.into_iter().find(|(_, files)| !files.is_empty()).unwrap_or((named, Vec::new()));
+            return Self { effect, files: files.iter().map(|file| bare(file).to_owned()).collect() };
         }
-        let files: Vec<String> = files_in(arguments).into_iter().map(str::to_owned).collect();
+        let mut files = files_in(arguments);
+        if files.is_empty() && named == Effect::EditsFile {
+            let texts = arguments.as_object().into_iter().flat_map(|values| values.values()).filter_map(Value::as_str);
+            files = texts.flat_map(files_of_patch).map(bare).collect();
+        }
+        let files: Vec<String> = files.into_iter().map(str::to_owned).collect();
         let command = arguments.get("command").and_then(Value::as_str).filter(|_| !files.is_empty());
         // Source: Anthropic, "Text editor tool" and "Memory tool".
         let effect = match command {
@@ -387,6 +393,11 @@ mod tests {
         }
         let pays = Action::of("bash", &serde_json::json!({ "command": "pay 5" }));
         assert_eq!(pays, Action { effect: Effect::RunsCommand, files: Vec::new() });
+        let patch =
+            serde_json::json!({ "input": "*** Begin Patch\n*** Update File: ./a.md\n@@\n-a\n+b\n*** End Patch" });
+        let patched = Action { effect: Effect::EditsFile, files: vec!["a.md".to_owned()] };
+        assert_eq!(Action::of("apply_patch", &patch), patched);
+        assert_eq!(Action::of("Bash", &serde_json::json!({ "command": "sed -i s/a/b/ ./a.md" })), patched);
         let looks = Action::of("camera", &serde_json::json!({ "command": "view" }));
         assert_eq!(looks, Action { effect: Effect::Unknown, files: Vec::new() });
     }

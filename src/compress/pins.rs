@@ -1,6 +1,7 @@
-//! What stays whole because the user said so: messages with a marker, and the last reads of files that a pattern names.
+//! What stays whole because the user said so: messages with a marker, and the last reads of files that a pattern names, with what
+//! was changed in them since.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
@@ -12,18 +13,20 @@ use crate::tools::{Action, Effect, has_failed};
 /// What is pinned in a conversation that is seen message by message. It follows from the messages so far alone.
 pub struct Pins<'p, 'v> {
     patterns: &'p [String],
-    /// Of the newest message that has some.
-    calls: &'v [ToolCall<'v>],
+    /// Of the newest message that has some, with its index.
+    calls: (usize, &'v [ToolCall<'v>]),
     /// Messages of the user, by index.
     said: Vec<usize>,
-    /// By file and arguments: the index of the result.
+    /// By file and arguments: the index of the result; of what was written whole, that of the call's message.
     reads: HashMap<(String, &'v str), usize>,
+    /// By file: the indices of messages whose calls changed some of it.
+    edits: Vec<(String, usize)>,
 }
 
 impl<'p, 'v> Pins<'p, 'v> {
     /// Starts with no message seen.
     pub fn new(patterns: &'p [String]) -> Self {
-        Self { patterns, calls: &[], said: Vec::new(), reads: HashMap::new() }
+        Self { patterns, calls: (0, &[]), said: Vec::new(), reads: HashMap::new(), edits: Vec::new() }
     }
 
     /// Returns what is pinned in all of `view`.
@@ -37,7 +40,7 @@ impl<'p, 'v> Pins<'p, 'v> {
     pub fn see(&mut self, index: usize, message: &'v Message<'v>) {
         match message.role {
             Role::User if says_so(message) => self.said.push(index),
-            Role::Assistant if !message.tool_calls.is_empty() => self.calls = &message.tool_calls,
+            Role::Assistant if !message.tool_calls.is_empty() => self.calls = (index, &message.tool_calls),
             Role::Tool if !self.patterns.is_empty() => self.see_result(index, message),
             _ => {}
         }
@@ -45,7 +48,8 @@ impl<'p, 'v> Pins<'p, 'v> {
 
     fn see_result(&mut self, index: usize, message: &'v Message<'v>) {
         let id = message.tool_call_id.as_ref().map(Text::as_str);
-        let Some(call) = self.calls.iter().find(|call| call.id.as_ref().map(Text::as_str) == id) else { return };
+        let (calling, calls) = self.calls;
+        let Some(call) = calls.iter().find(|call| call.id.as_ref().map(Text::as_str) == id) else { return };
         let (Some(name), Some(arguments)) = (&call.name, &call.arguments) else { return };
         if matches!(&message.content, Content::Text(text) if has_failed(text.as_str())) {
             return;
@@ -53,21 +57,54 @@ impl<'p, 'v> Pins<'p, 'v> {
         let values: Value = serde_json::from_str(arguments.as_str()).unwrap_or_default();
         let Action { effect, files } = Action::of(name.as_str(), &values);
         for file in files {
-            match effect {
-                Effect::ReadsFile if self.patterns.iter().any(|pattern| is_named(&file, pattern)) => {
-                    self.reads.insert((file, arguments.as_str()), index);
-                }
+            if effect == Effect::WritesFile {
                 // What was read says nothing of the file any more.
-                Effect::WritesFile => self.reads.retain(|(read, _), _| *read != file),
+                self.reads.retain(|(read, _), _| *read != file);
+                self.edits.retain(|(edited, _)| *edited != file);
+            }
+            if !self.patterns.iter().any(|pattern| is_named(&file, pattern)) {
+                continue;
+            }
+            match effect {
+                Effect::ReadsFile => _ = self.reads.insert((file, arguments.as_str()), index),
+                Effect::WritesFile if holds_text(&values) => _ = self.reads.insert((file, ""), calling),
+                Effect::EditsFile => self.edits.push((file, calling)),
                 _ => {}
             }
         }
     }
 
-    /// Iterates over the indices of what is pinned, in no order.
+    /// Iterates over the indices of what is pinned, in order.
     pub fn indices(&self) -> impl Iterator<Item = usize> {
-        self.said.iter().chain(self.reads.values()).copied()
+        let mut oldest: HashMap<&str, HashMap<&str, usize>> = HashMap::new();
+        for ((file, _), index) in self.reads.iter().filter(|_| !self.edits.is_empty()) {
+            let first = oldest.entry(name_of(file)).or_default().entry(file).or_insert(*index);
+            *first = *index.min(first);
+        }
+        let is_since = |(file, edit): &&(String, usize)| {
+            let mut reads = oldest.get(name_of(file)).into_iter().flatten();
+            reads.any(|(read, index)| index < edit && may_be_same(read, file))
+        };
+        let edits = self.edits.iter().filter(is_since).map(|(_, index)| index);
+        let all: BTreeSet<usize> = self.said.iter().chain(self.reads.values()).chain(edits).copied().collect();
+        all.into_iter()
     }
+}
+
+/// Returns whether the arguments of a call that writes a file say all that is in it.
+fn holds_text(arguments: &Value) -> bool {
+    ["content", "contents", "text", "file_text"].iter().any(|key| arguments.get(key).is_some_and(Value::is_string))
+}
+
+/// Returns the last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// Returns whether two paths may be of one file: one of them may begin further down.
+fn may_be_same(one: &str, other: &str) -> bool {
+    let (long, short) = if one.len() < other.len() { (other, one) } else { (one, other) };
+    long.strip_suffix(short).is_some_and(|start| start.is_empty() || start.ends_with(['/', '\\']))
 }
 
 fn says_so(message: &Message<'_>) -> bool {
@@ -154,6 +191,19 @@ mod tests {
             indices
         };
         assert_eq!(pinned(&calls), [3, 5]);
-        assert_eq!(pinned(&[&calls[..], &[write]].concat()), [0_usize; 0]);
+        // The write is all that is in the file.
+        assert_eq!(pinned(&[&calls[..], &[write]].concat()), [10]);
+        let delete = ("7", "delete_file", r#"{"path": "AGENTS.md"}"#, "ok");
+        assert_eq!(pinned(&[&calls[..], &[delete]].concat()), [0_usize; 0]);
+        assert_eq!(pinned(&[write, delete]), [0_usize; 0]);
+        // What was changed stands beside what was read before it.
+        let edit = ("8", "Edit", r#"{"file_path": "/w/AGENTS.md", "old_string": "a", "new_string": "b"}"#, "ok");
+        let sed = ("9", "Bash", r#"{"command": "sed -i s/b/c/ AGENTS.md"}"#, "");
+        let other = ("10", "Edit", r#"{"file_path": "/w/other.md", "old_string": "a", "new_string": "b"}"#, "ok");
+        let refused = ("11", "Edit", r#"{"file_path": "AGENTS.md", "old_string": "a"}"#, "Error: not found");
+        assert_eq!(pinned(&[calls[0], edit, other, sed, refused]), [1, 2, 6]);
+        assert_eq!(pinned(&[calls[0], edit, calls[2], sed]), [5, 6]);
+        assert_eq!(pinned(&[edit, calls[0]]), [3]);
+        assert_eq!(pinned(&[write, sed, calls[3]]), [0, 2]);
     }
 }

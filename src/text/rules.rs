@@ -62,9 +62,15 @@ fn claimed(text: &str, claims: &[Claim]) -> impl Iterator<Item = Range<usize>> {
     said(text).claims.into_iter().filter(|(claim, _)| claims.contains(claim)).map(|(_, sentence)| sentence)
 }
 
-/// Returns whether a line of `text` begins with `#pin` or `#固定`: the user wants it to stay. O(n).
+/// Returns whether a line of `text` begins with `#pin` or `#固定`, the first one behind blanks: the user wants it to stay. O(n).
 pub fn is_pinned(text: &str) -> bool {
-    text.split('\n').any(is_pinned_line)
+    text[head(text)..].split('\n').any(is_pinned_line)
+}
+
+/// Returns where a text begins behind blanks and the mark of its byte order.
+fn head(text: &str) -> usize {
+    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    text.len() - text.trim_start_matches(is_blank).len()
 }
 
 fn is_pinned_line(line: &str) -> bool {
@@ -87,6 +93,7 @@ pub struct Said {
 pub fn said(text: &str) -> Said {
     let mut this = Said::default();
     let (middle, mut far, mut far_from) = (middle(text), Far::default(), None);
+    let head = head(text);
     for line in typed(text) {
         let is_far = middle.start <= line.start && line.end <= middle.end;
         let is_apart = is_far && is_paragraph(text, &line);
@@ -98,7 +105,8 @@ pub fn said(text: &str) -> Said {
         } else {
             this.typed_bytes += line.len();
         }
-        if is_pinned_line(&text[line.clone()]) && line.len() <= MAX_RULE_BYTES {
+        let from = if line.start <= head && head < line.end { head } else { line.start };
+        if is_pinned_line(&text[from..line.end]) && line.len() <= MAX_RULE_BYTES {
             this.claims.push((Claim::Rule, line.start..line.start + text[line.clone()].trim_end().len()));
             continue;
         }

@@ -12,6 +12,12 @@ const CHANGED_BY: [&str; 7] = [">", "-delete", "-exec", "-ok", "$(", "`", " -o "
 /// Programs that print the files that they are given, or lines of these.
 const SHOWING: [&str; 9] = ["cat", "head", "tail", "sed", "nl", "bat", "batcat", "less", "more"];
 
+/// Programs that change files in place where an option says so.
+const EDITORS: [&str; 3] = ["sed", "gsed", "perl"];
+
+/// How the lines of a patch begin that name a file.
+const PATCHED: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
+
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 
 /// Returns whether a command line surely changes nothing: each of its programs only looks.
@@ -45,6 +51,47 @@ pub fn files_shown_by(arguments: &Value) -> Vec<String> {
         Some(Value::Array(commands)) => commands.iter().flat_map(lines).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns the files that a call of a shell changes in place, as [`files_shown_by`] reads it: those of `sed -i` and of patches.
+pub fn files_edited_by(arguments: &Value) -> Vec<String> {
+    let word = |value: &Value| value.as_str().map(|word| Some(word.to_owned()));
+    let of_patch = |text: &str| files_of_patch(text).map(str::to_owned).collect::<Vec<_>>();
+    match command(arguments) {
+        Some(Value::String(line)) => [edited(&words(line)), of_patch(line)].concat(),
+        Some(Value::Array(line)) => {
+            let line: Vec<Option<String>> = line.iter().filter_map(word).collect();
+            let patches = line.iter().flatten().flat_map(|word| of_patch(word)).collect();
+            [edited(&line), patches].concat()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the files that a command line changes in place.
+fn edited(words: &[Option<String>]) -> Vec<String> {
+    let mut files = Vec::new();
+    for part in words.split(Option::is_none) {
+        let mut part = part.iter().flatten().map(String::as_str);
+        let Some(program) = part.next() else { continue };
+        let (options, operands): (Vec<&str>, Vec<&str>) = part.partition(|word| word.starts_with('-'));
+        let is_in_place = |option: &&str| match option.strip_prefix("--") {
+            Some(long) => long.starts_with("in-place"),
+            None => option.contains('i'),
+        };
+        if SHELLS.contains(&program) && options.iter().any(|option| option.ends_with('c')) {
+            files.extend(operands.first().map(|line| edited(&self::words(line))).unwrap_or_default());
+        } else if EDITORS.contains(&program) && options.iter().any(is_in_place) {
+            // The first one says what is done.
+            files.extend(operands.iter().skip(1).map(|file| (*file).to_owned()));
+        }
+    }
+    files
+}
+
+/// Returns the files that a patch names, as codex and as `diff -u` write one.
+pub fn files_of_patch(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| PATCHED.iter().find_map(|start| line.strip_prefix(start))).map(str::trim)
 }
 
 fn files_shown(command: &str) -> Vec<String> {
@@ -138,6 +185,28 @@ mod tests {
             "python pay.py",
         ] {
             assert!(!only_looks(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_edits_the_files_that_it_changes_in_place() {
+        let edited = |command: Value| files_edited_by(&serde_json::json!({ "command": command })).join(" ");
+        for line in [
+            "sed -i s/a/b/ AGENTS.md",
+            "cd /w && sed -i.bak -e 's/a > b/c/' AGENTS.md",
+            "sed --in-place=.bak 's/a/b/' AGENTS.md; ls",
+            "perl -pi -e 's/a/b/' AGENTS.md",
+            "bash -lc \"sed -i 's/a/b/' AGENTS.md\"",
+            "apply_patch <<'E'\n*** Begin Patch\n*** Update File: AGENTS.md\n@@\n-a\n+b\n*** End Patch\nE",
+            "patch -p1 <<E\n--- a/AGENTS.md\n+++ b/AGENTS.md\nE",
+        ] {
+            assert_eq!(edited(line.into()), "AGENTS.md", "{line}");
+        }
+        assert_eq!(edited(serde_json::json!(["sed", "-i", "s/a/b/", "AGENTS.md"])), "AGENTS.md");
+        let patch = "*** Begin Patch\n*** Add File: a.md\n+x\n*** Delete File: b.md\n*** End Patch";
+        assert_eq!(edited(serde_json::json!(["apply_patch", patch])), "a.md b.md");
+        for line in ["sed -n 1,9p AGENTS.md", "sed s/a/b/ AGENTS.md", "grep -i a AGENTS.md", "git add AGENTS.md", ""] {
+            assert_eq!(edited(line.into()), "", "{line}");
         }
     }
 

@@ -127,6 +127,59 @@ def test_what_does_not_read_a_file_is_not_pinned(tool: str, arguments: dict[str,
     assert RULES_FILE not in contents(shown)
 
 
+def changing(tool: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    call = read("", "done", 9, tool)
+    call[0]["tool_calls"][0]["function"]["arguments"] = json.dumps(arguments)
+    return call
+
+
+NEW = text(200, 6_000)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Edit", {"file_path": "/work/AGENTS.md", "old_string": "a", "new_string": NEW}),
+        ("edit_file", {"path": "AGENTS.md", "old_text": "a", "new_text": NEW}),
+        (
+            "str_replace_editor",
+            {"command": "insert", "path": "/work/AGENTS.md", "insert_line": 1, "new_str": NEW},
+        ),
+        ("apply_patch", {"input": f"*** Begin Patch\n*** Update File: AGENTS.md\n+{NEW}\n"}),
+        ("Bash", {"command": f"cd /work && sed -i 's/a/{NEW}/' AGENTS.md"}),
+        ("shell", {"command": ["apply_patch", f"*** Update File: AGENTS.md\n+{NEW}"]}),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_was_changed_in_a_pinned_file_stays_beside_its_read(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    messages = worked()
+    messages[6:6] = changing(tool, arguments)
+    shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
+    assert RULES_FILE in contents(shown)
+    assert NEW in str(shown)
+    assert NEW not in str(compress_messages(messages, WINDOW, MODEL))
+    # Once it is read again, the read has it.
+    messages[8:8] = read("/work/AGENTS.md", f"{NEW} {RULES_FILE}", 10)
+    shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
+    assert f"{NEW} {RULES_FILE}" in contents(shown)
+    assert str(shown).count(NEW) == 1
+
+
+def test_a_pinned_file_that_was_written_anew_stays_as_it_was_written() -> None:
+    messages = worked()
+    written = {"path": "/work/AGENTS.md", "content": text(300, 6_001)}
+    messages[6:6] = changing("write_file", written)
+    shown = compress_messages(messages, WINDOW, MODEL, settings=PINNED)
+    assert written["content"] in str(shown)
+    assert RULES_FILE not in contents(shown)
+    messages[8:8] = changing("delete_file", {"path": "/work/AGENTS.md"})
+    assert written["content"] not in str(
+        compress_messages(messages, WINDOW, MODEL, settings=PINNED)
+    )
+
+
 def test_a_pinned_result_is_not_cut_for_its_size() -> None:
     large = text(900, 7)
     messages = [said("user", "Look."), *read("docs/a.md", large, 1), *talk(20), said("user", "Go.")]
@@ -157,7 +210,12 @@ def test_of_pinned_files_the_newest_stay_where_all_are_too_many() -> None:
 @pytest.mark.parametrize("marker", ["#pin", "#PIN", "#固定", "＃固定：", "#Pin:"])
 def test_a_message_with_the_marker_stays_whole(marker: str) -> None:
     paste = text(400, 5)
-    for content in (f"{marker} This is it.\n{paste}", f"See below.\n\n{marker}\n{paste}"):
+    for content in (
+        f"{marker} This is it.\n{paste}",
+        f"See below.\n\n{marker}\n{paste}",
+        f"\ufeff{marker} This is it.\n{paste}",
+        f"\n  {marker}\n{paste}",
+    ):
         messages = [*talk(4), said("user", content), said("assistant", "Yes."), *talk(30, 500)]
         messages += [said("user", "Go on.")]
         assert content in contents(compress_messages(messages, WINDOW, MODEL))
@@ -184,6 +242,8 @@ def test_only_the_user_pins() -> None:
 def test_a_pinned_line_is_a_rule() -> None:
     line = "#pin The gate code is 4711"
     assert standing_rules(f"Hello.\n{line}\nBye.") == [line]
+    [rule] = standing_rules(f"\ufeff{line}\nBye.")
+    assert rule.endswith(line)
 
 
 def test_a_request_begins_as_the_one_before_with_pins_too() -> None:
