@@ -9,11 +9,14 @@ use crate::text::segments::Kind;
 use crate::text::sentences::sentences;
 use crate::text::terms::{ShortTerm, scan};
 
-use super::documents::{Documents, cuts};
+use super::documents::{Documents, Place, WHOLE_TOKENS, cuts};
 use super::draft::Draft;
 
 /// A term that no more messages have, the question among them, asks for what is said of it.
 const RARELY: usize = 3;
+
+/// In a short conversation it must be one of so many at most.
+const OF_MESSAGES: usize = 4;
 
 /// A request with more such terms is a task, and asks for none of them.
 const MOST_TERMS: usize = 16;
@@ -28,7 +31,7 @@ impl Documents {
     /// Finds the parts of the conversation that have what the message `question` asks for by name. `cuts_of` says of each
     /// document where it is cut already. O(terms), and O(bytes) of the texts that have such a name.
     pub(super) fn find_asked_for(&mut self, draft: &Draft<'_, '_>, question: usize, cuts_of: &[Vec<usize>]) {
-        let rare = self.rare_terms(question);
+        let rare = self.rare_terms(draft.entries.len(), question);
         if rare.is_empty() || rare.len() > MOST_TERMS {
             return;
         }
@@ -45,11 +48,11 @@ impl Documents {
             if !may_answer || !of.analysis.terms.iter().any(|&term| asked.contains(term)) {
                 continue;
             }
-            let place = self.places[document];
-            if is_said && draft.entries[place.entry].pieces[place.piece].tokens > SHORT_TOKENS {
-                let text = draft.text(place.entry, place.piece);
-                self.documents[document].analysis = cut_around(text, &asked, cuts);
-                self.blocks[block].is_bundle = true;
+            let Place { entry, piece, .. } = self.places[document];
+            let tokens = draft.entries[entry].pieces[piece].tokens;
+            if is_said && tokens > SHORT_TOKENS {
+                self.documents[document].analysis = cut_around(draft.text(entry, piece), &asked, cuts);
+                self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
             }
             let analysis = &self.documents[document].analysis;
             for (part, (_, range)) in analysis.ranges().enumerate() {
@@ -66,7 +69,7 @@ impl Documents {
     }
 
     /// Returns the terms of the question that hardly any other message has.
-    fn rare_terms(&self, question: usize) -> Vec<ShortTerm> {
+    fn rare_terms(&self, all_messages: usize, question: usize) -> Vec<ShortTerm> {
         let of_question = self.documents.iter().filter(|document| document.message == question);
         let terms = of_question.flat_map(|document| document.analysis.terms.iter().copied());
         let asked = Asked::of(terms.filter(|&term| !asks_for_nothing(term)));
@@ -78,7 +81,8 @@ impl Documents {
                 *last = document.message;
             }
         }
-        let is_rare = |messages: usize| (2..=RARELY).contains(&messages);
+        let most = RARELY.min(all_messages / OF_MESSAGES);
+        let is_rare = |messages: usize| (2..=most).contains(&messages);
         named.into_iter().filter(|&(_, (messages, _))| is_rare(messages)).map(|(term, _)| term).collect()
     }
 }

@@ -21,7 +21,7 @@ pub const LITTLE: f32 = 0.25;
 /// Share of what the user says from which on claims are usual.
 pub const OFTEN: f32 = 0.03;
 /// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
-const WHOLE_TOKENS: u64 = 400;
+pub const WHOLE_TOKENS: u64 = 400;
 
 /// A message of the user below this is not taken apart for the rule in it.
 const SHORT_RULE_TOKENS: u64 = 60;
