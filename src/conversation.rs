@@ -100,6 +100,9 @@ pub fn is_notes(text: &str) -> bool {
 /// and those of the notes that were joined to it.
 pub fn stands_for(message: &Message<'_>) -> (usize, bool) {
     let Content::Text(text) = &message.content else { return (1, false) };
+    if !elision::may_have_note(text.as_str()) {
+        return (1, false);
+    }
     let mut gone = (0_usize, false);
     let mut is_own = !message.tool_calls.is_empty();
     for paragraph in paragraphs(text.as_str()) {

@@ -312,10 +312,15 @@ impl<'d, 'v, 'a> Gaps<'d, 'v, 'a> {
 
     /// Returns how many messages notes stood for that were cut out of a message that stays.
     fn lost(&self, position: usize, index: usize) -> usize {
+        let (said, _) = self.draft.stands_for(index);
+        // Without a note in it a message stands for itself, cut or not.
+        if said <= 1 {
+            return 0;
+        }
         let pieces = &self.draft.entries[position].pieces;
         let cut = pieces.iter().find(|piece| piece.slot == Slot::Content).and_then(|piece| piece.text.as_deref());
         let still = |text| stands_for(&Message::new(Role::User, text)).0;
-        cut.map_or(0, |text| self.draft.stands_for(index).0.saturating_sub(still(text)))
+        cut.map_or(0, |text| said.saturating_sub(still(text)))
     }
 
     fn say_again(&mut self, at: usize, messages: usize) {

@@ -3,6 +3,8 @@
 //! Every mark says how much is gone, in Chinese where the conversation is, else in English. Marks of either language are
 //! recognised in any conversation: it may have changed its language since.
 
+use memchr::memmem;
+
 use super::language::Language;
 
 /// How the marks in a text are written.
@@ -65,6 +67,11 @@ pub fn read_note(text: &str) -> Option<(usize, bool)> {
     let messages = digits.replace(',', "").parse().ok()?;
     let is_of = |is_scattered| LANGUAGES.iter().any(|&language| note(messages, is_scattered, language) == text);
     [false, true].into_iter().find(|&is_scattered| is_of(is_scattered)).map(|is| (messages, is))
+}
+
+/// Returns whether a [`note`] may be in a text, or a ledger: at one look what most texts have not.
+pub fn may_have_note(text: &str) -> bool {
+    [LEFT_OUT, OMITTED].iter().any(|words| memmem::find(text.as_bytes(), words.trim().as_bytes()).is_some())
 }
 
 /// Returns the mark for a middle part that was cut out of a text.
