@@ -2,6 +2,8 @@
 
 use std::collections::BinaryHeap;
 
+use crate::text::bytes::usize_of;
+
 /// A group or a unit, by its index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
@@ -13,8 +15,9 @@ pub enum Item {
 /// step the newest comes first.
 #[derive(Default)]
 pub struct Queue {
-    items: BinaryHeap<(usize, usize, Item)>,
-    pushed: usize,
+    /// By the step in the upper half, and how many were pushed before.
+    items: BinaryHeap<(u64, Item)>,
+    pushed: u32,
 }
 
 impl Queue {
@@ -29,11 +32,11 @@ impl Queue {
     /// Adds an item.
     pub fn push(&mut self, item: Item, step: usize) {
         self.pushed += 1;
-        self.items.push((step, self.pushed, item));
+        self.items.push(((step as u64) << 32 | u64::from(self.pushed), item));
     }
 
     /// Takes the newest item off the highest step.
     pub fn pop(&mut self) -> Option<(Item, usize)> {
-        self.items.pop().map(|(step, _, item)| (item, step))
+        self.items.pop().map(|(key, item)| (item, usize_of(key >> 32)))
     }
 }

@@ -22,7 +22,7 @@ pub use relevance::asks_for_nothing;
 
 use super::Ablation;
 use super::facts::{Asked, Fact, NONE, Numbers, QueryMatch};
-use super::usage_model::{Conversation, FEATURES, Source, Uptake, by_hand, features, learned};
+use super::usage_model::{Conversation, FEATURES, Source, Uptake, Worths, by_hand, features, learned};
 
 /// Who brought a text into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,13 +158,10 @@ impl Scoring {
         this.ask(question.filter(|_| by.relevance));
         this.conversation = this.conversation(question);
         this.rate_documents();
+        let mut worths = Worths::of(if by.learned { learned } else { by_hand });
         let worth = |(id, fact): (usize, &Fact)| {
             checkpoint::reached();
-            let worth = match this.features(id) {
-                None => 0.0,
-                Some(features) if by.learned => learned(&features),
-                Some(features) => by_hand(&features),
-            };
+            let worth = this.features(id).map_or(0.0, |features| worths.at(&features));
             if fact.stays { worth * this.named_again } else { worth }
         };
         this.worths = this.facts.iter().enumerate().map(worth).collect();
@@ -323,17 +320,23 @@ impl Scoring {
 
     /// Returns the names that nothing which stays has, each where it was mentioned last. O(mentions).
     pub fn lost(&self, min_worth: f32) -> Vec<LostName> {
-        let mut seen = vec![false; self.facts.len()];
+        // By term: whether it is a name, and whether that is lost and not found yet. All that is asked of most mentions.
+        let names = self.facts.iter().zip(&self.covered).zip(&self.worths).map(|((fact, covered), worth)| {
+            let is_name = fact.term.kind().is_name();
+            (is_name, is_name && covered.is_nowhere() && *worth >= min_worth)
+        });
+        let mut names: Vec<(bool, bool)> = names.collect();
         let mut lost = Vec::new();
         let documents = self.documents.iter().enumerate().rev();
         for (document, _) in documents.filter(|(_, document)| document.author != Author::System) {
-            let names = self.mentions(document).filter(|&mention| self.term(mention).kind().is_name());
-            for (nth, mention) in names.enumerate() {
+            let mut nth = 0;
+            for mention in self.mentions(document) {
                 let id = self.numbers[mention] as usize;
-                let worth = self.worths[id];
-                if self.covered[id].is_nowhere() && worth >= min_worth && !std::mem::replace(&mut seen[id], true) {
-                    lost.push(LostName { worth, document, mention, term: self.term(mention), nth });
+                let (is_name, is_lost) = &mut names[id];
+                if std::mem::take(is_lost) {
+                    lost.push(LostName { worth: self.worths[id], document, mention, term: self.term(mention), nth });
                 }
+                nth += usize::from(*is_name);
             }
         }
         lost

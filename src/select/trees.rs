@@ -22,9 +22,9 @@ pub struct Trees {
 /// What the values of a feature rule out.
 #[derive(Debug)]
 struct Feature {
-    /// Of all splits by it, ascending.
-    thresholds: Vec<u16>,
-    /// By how many thresholds a value reaches: the leaves that are left.
+    /// By value, up to the last threshold: how many thresholds it reaches.
+    reached: Vec<u16>,
+    /// By that: the leaves that are left.
     left: Vec<Leaves>,
 }
 
@@ -51,11 +51,15 @@ impl Trees {
         }
         splits.sort_by_key(|split: &Split| (split.feature, split.threshold));
         let feature = |feature| {
-            let mut all = Feature { thresholds: Vec::new(), left: vec![[u16::MAX; TREES]] };
-            for split in splits.iter().filter(|split| split.feature == feature) {
+            // Below all thresholds nothing is ruled out.
+            let mut all = Feature { reached: Vec::new(), left: vec![[u16::MAX; TREES]] };
+            let splits: Vec<&Split> = splits.iter().filter(|split| split.feature == feature).collect();
+            for same in splits.chunk_by(|one, other| one.threshold == other.threshold) {
+                all.reached.resize(usize::from(same[0].threshold), u16::try_from(all.left.len() - 1).ok()?);
                 let mut left = *all.left.last()?;
-                left[split.tree] &= !split.leaves;
-                all.thresholds.push(split.threshold);
+                for split in same {
+                    left[split.tree] &= !split.leaves;
+                }
                 all.left.push(left);
             }
             Some(all)
@@ -68,7 +72,7 @@ impl Trees {
     pub fn sum<const N: usize>(&self, features: &[u16; N]) -> i32 {
         let mut leaves: Leaves = [u16::MAX; TREES];
         for (feature, value) in self.features.iter().zip(features) {
-            let reached = feature.thresholds.partition_point(|threshold| threshold <= value);
+            let reached = feature.reached.get(usize::from(*value)).copied().map_or(feature.left.len() - 1, usize::from);
             for (leaves, left) in leaves.iter_mut().zip(&feature.left[reached]) {
                 *leaves &= left;
             }

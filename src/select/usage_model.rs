@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use crate::text::estimate::index;
+use crate::text::terms::KINDS;
 use crate::tools::Effect;
 
 use super::facts::{Fact, NONE, QueryMatch};
@@ -124,6 +125,30 @@ fn hundredths(value: f32) -> u16 {
 
 fn effect(effect: Option<Effect>) -> u16 {
     effect.map_or(0, |effect| effect as u16 + 1)
+}
+
+/// What terms are worth, by their features. Remembers the last of each kind: the next one mostly stands in the same part, and no
+/// more is known of it.
+pub struct Worths {
+    worth: fn(&[u16; FEATURES]) -> f32,
+    last: [([u16; FEATURES], f32); KINDS],
+}
+
+impl Worths {
+    /// Returns those that `worth` finds, one of [`learned`] and [`by_hand`].
+    pub fn of(worth: fn(&[u16; FEATURES]) -> f32) -> Self {
+        let none = [0; FEATURES];
+        Self { worth, last: [(none, worth(&none)); KINDS] }
+    }
+
+    /// Returns the worth of a term.
+    pub fn at(&mut self, features: &[u16; FEATURES]) -> f32 {
+        let last = &mut self.last[usize::from(features[0]) % KINDS];
+        if last.0 != *features {
+            *last = (*features, (self.worth)(features));
+        }
+        last.1
+    }
 }
 
 /// Returns what a term is worth by the trees that were fitted to recorded agent runs.

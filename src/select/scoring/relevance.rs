@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use crate::text::estimate::count;
 use crate::text::terms::ShortTerm;
 
-use super::super::facts::QueryMatch;
+use super::super::facts::{Fact, QueryMatch};
 use super::{Author, Scoring, mentioned};
 
 /// BM25's saturation of repeats and its share of the length: the values of Robertson and Zaragoza, "The Probabilistic
@@ -86,24 +86,29 @@ impl Scoring {
     /// ones: the one line with the order that is asked for, out of a list of orders. A request of many names asks for none of them.
     pub(super) fn answer(&mut self, related: &[(u32, u32)]) {
         let idf = Idf::of(self.ends.len());
-        let weight = |id: u32| {
-            let fact = &self.facts[id as usize];
-            if STOP_WORDS.contains(&fact.term) { 0.0 } else { self.bearings[id as usize].asked * idf.at(fact.mentions) }
+        let weight = |(fact, bearing): (&Fact, &QueryMatch)| {
+            let asks = bearing.asked > 0.0 && !STOP_WORDS.contains(&fact.term);
+            if asks { (bearing.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
-        let mut named: Vec<(u32, u32)> = Vec::new();
+        let weights: Vec<f32> = self.facts.iter().zip(&self.bearings).map(weight).collect();
+        let mut is_named = vec![false; weights.len()];
         for &(part, _) in related {
-            let ids = mentioned(&self.numbers, &self.ends, part as usize);
-            named.extend(ids.iter().filter(|&&id| weight(id) > 0.0).map(|&id| (part, id)));
+            for &id in mentioned(&self.numbers, &self.ends, part as usize) {
+                is_named[id as usize] = true;
+            }
         }
-        named.sort_unstable();
-        named.dedup();
-        let mut ids: Vec<u32> = named.iter().map(|&(_, id)| id).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let all: f32 = ids.iter().map(|&id| weight(id)).sum();
-        for of_part in named.chunk_by(|a, b| a.0 == b.0) {
-            let share = of_part.iter().map(|&(_, id)| weight(id)).sum::<f32>() / all;
-            self.relevance[of_part[0].0 as usize] += ANSWER * share.powi(2);
+        let all: f32 = weights.iter().zip(is_named).filter(|(_, is_named)| *is_named).map(|(weight, _)| weight).sum();
+        let mut ids: Vec<u32> = Vec::new();
+        for &(part, _) in related {
+            let of_part = mentioned(&self.numbers, &self.ends, part as usize);
+            ids.clear();
+            ids.extend(of_part.iter().filter(|&&id| weights[id as usize] > 0.0));
+            if !ids.is_empty() {
+                ids.sort_unstable();
+                ids.dedup();
+                let share = ids.iter().map(|&id| weights[id as usize]).sum::<f32>() / all;
+                self.relevance[part as usize] += ANSWER * share.powi(2);
+            }
         }
     }
 

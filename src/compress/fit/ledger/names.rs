@@ -1,5 +1,7 @@
 //! Names that are written down of what is left out.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::{Listed, MAX_TOO_LONG, MIN_NAME, Name};
@@ -112,13 +114,16 @@ impl Fit<'_, '_, '_> {
 
     /// Lists the names that are lost, the likeliest first, as far as there is room for them.
     pub fn list_names(&self, selector: &mut Selector<'_>, listed: &mut Listed) {
-        let mut lost = selector.lost(MIN_WORTH);
-        lost.sort_by(|a, b| b.worth.total_cmp(&a.worth));
+        let lost = selector.lost(MIN_WORTH);
+        // Few of many are asked for. A worth is positive, so its bits are in order.
+        let order = lost.iter().enumerate().map(|(at, lost)| (lost.worth.to_bits(), Reverse(at)));
+        let mut likeliest: BinaryHeap<(u32, Reverse<usize>)> = order.collect();
         let mut too_long = 0;
-        for LostName { document, mention, term, nth, .. } in lost {
-            if listed.left < 2.0 || too_long >= MAX_TOO_LONG {
-                break;
-            }
+        while listed.left >= 2.0
+            && too_long < MAX_TOO_LONG
+            && let Some((_, Reverse(at))) = likeliest.pop()
+        {
+            let LostName { document, mention, term, nth, .. } = lost[at];
             let Place { entry, piece, block } = self.places[document];
             let text = block.map_or_else(|| self.draft.text(entry, piece), |block| self.before(block));
             let analysis = &selector.document(document).analysis;
