@@ -2,6 +2,8 @@
 //!
 //! Hashes are of this process only, and nothing but equality is asked of them.
 
+use memchr::{memchr_iter, memchr2_iter};
+
 // What a byte is in a word, a bit each, so that those of a word can be put together.
 pub const LOWER: u8 = 1;
 pub const UPPER: u8 = 2;
@@ -45,23 +47,41 @@ pub struct Word {
     pub hash: u64,
 }
 
+/// Returns where the word ends that begins at `start`; there where none does.
+pub fn word_end(bytes: &[u8], start: usize) -> usize {
+    let rest = bytes.get(start..).unwrap_or_default();
+    start + rest.iter().take_while(|byte| is_word(**byte)).count()
+}
+
 /// Returns the word that begins at `start`, an empty one where none does.
 pub fn word(bytes: &[u8], start: usize) -> Word {
     let rest = bytes.get(start..).unwrap_or_default();
-    let (mut length, mut classes, mut before) = (0, 0, 0);
+    let (mut length, mut classes) = (0, 0);
     for &byte in rest {
         let class = class(byte);
         if class == 0 {
             break;
         }
         classes |= class;
-        if before == LOWER && class == UPPER {
-            classes |= HUMP;
-        }
-        before = class;
         length += 1;
     }
-    Word { end: start + length, classes, hash: hash_of_name(&rest[..length]) }
+    if classes & (LOWER | UPPER) == LOWER | UPPER && has_hump(&rest[..length]) {
+        classes |= HUMP;
+    }
+    Word { end: start + length, classes, hash: hash_within(rest, length) }
+}
+
+/// Returns whether a capital follows a small letter: `HandleRefund`.
+pub fn has_hump(word: &[u8]) -> bool {
+    word.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
+}
+
+/// Iterates over the lines of a text with their ends: `split_inclusive('\n')`, several times as fast.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut start = 0;
+    let last = (!text.is_empty() && !text.ends_with('\n')).then_some(text.len());
+    let ends = memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1).chain(last);
+    ends.map(move |end| &text[std::mem::replace(&mut start, end)..end])
 }
 
 /// Things by some bits of their hashes: tells them from most others, and may take another one for one of them.
@@ -107,8 +127,7 @@ pub fn has_time(text: &[u8]) -> bool {
             bytes.iter().zip(shape).all(|(byte, like)| if *like == b'0' { byte.is_ascii_digit() } else { byte == like })
         })
     };
-    let marks = text.iter().enumerate().filter(|(_, byte)| matches!(byte, b':' | b'-'));
-    marks.map(|(at, _)| at).any(|at| {
+    memchr2_iter(b':', b'-', text).any(|at| {
         (at >= 2 && shape(at - 2, b"00:00"))
             || (at >= 1 && shape(at - 1, b"0:00"))
             || (at >= 4 && shape(at - 4, b"0000-00-00"))
@@ -141,10 +160,18 @@ const SEED: u64 = 0x517c_c1b7_2722_0a95;
 /// Returns the hash of a name of ASCII characters, whatever their case: eight bytes at a time, and then fewer than that,
 /// maybe none.
 pub fn hash_of_name(name: &[u8]) -> u64 {
-    let (chunks, rest) = name.as_chunks();
+    hash_within(name, name.len())
+}
+
+/// As [`hash_of_name`], of the first `length` bytes. Those behind are read, too, where there are any: to read eight bytes at
+/// once takes no branch for each length, which would be guessed wrong.
+pub fn hash_within(bytes: &[u8], length: usize) -> u64 {
+    let (chunks, _) = bytes[..length].as_chunks();
     let hash = chunks.iter().fold(SEED, |hash, chunk| mix(hash ^ (u64::from_le_bytes(*chunk) | LOWER_CASE)));
-    let mask = (1 << (8 * rest.len())) - 1;
-    mix(hash ^ (few(rest) | LOWER_CASE & mask))
+    let rest = &bytes[8 * chunks.len()..];
+    let last = rest.first_chunk().map_or_else(|| few(&rest[..length % 8]), |chunk| u64::from_le_bytes(*chunk));
+    let mask = (1 << (8 * (length % 8))) - 1;
+    mix(hash ^ ((last | LOWER_CASE) & mask))
 }
 
 #[cfg(test)]

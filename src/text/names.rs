@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::bytes::has_hump;
 use super::terms::is_han;
 
 /// What a word looks like.
@@ -220,15 +221,10 @@ fn look(word: &str) -> Look {
         () if digits > 0 && word.len() > 2 => Look::Name,
         () if signs > 0 && !word.ends_with("'s") => Look::Name,
         () if word.matches('-').count() > 1 => Look::Name,
-        () if has_hump(word) => Look::Name,
+        () if has_hump(word.as_bytes()) => Look::Name,
         () if word.starts_with(char::is_uppercase) => Look::Capital,
         () => Look::Plain,
     }
-}
-
-/// Returns whether a capital follows a small letter: `HandleRefund`.
-fn has_hump(word: &str) -> bool {
-    word.as_bytes().windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase())
 }
 
 /// Returns whether a word of a log says how much or when, to the second: `51ms`, `4.2KB`, `00:15:43`. Each line has another.

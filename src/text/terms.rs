@@ -4,11 +4,11 @@
 //! term as a whole and in its parts: `src/loadConfig.py` is a path, `loadConfig.py`, `loadConfig`, `load`, `config`. A word
 //! is a term by its stem, so that who asks for what `arrived` is told of what `arrives`.
 
-use std::iter::Peekable;
-
 use super::estimate::index;
 
-use super::bytes::{DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, is_word, mix, word as word_at};
+use super::bytes::{
+    DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
+};
 
 /// What a term is. The order is that of the low bits of [`Term`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +171,8 @@ impl Terms {
     pub fn by_part(text: &str, ends: impl Iterator<Item = usize>, reader: &mut impl Reader) -> Self {
         let (all, names) = (Vec::with_capacity(text.len() / 4), Vec::with_capacity(text.len() / 16));
         let by_part = Vec::with_capacity(ends.size_hint().0);
-        let mut parts = Parts { terms: Self { all, names, ends: by_part }, ends: ends.peekable(), reader };
+        let mut parts = Parts { terms: Self { all, names, ends: by_part }, end: None, ends, reader };
+        parts.end = parts.ends.next();
         read(text, &mut parts);
         parts.reach(usize::MAX);
         parts.terms
@@ -181,15 +182,17 @@ impl Terms {
 /// Reads terms by parts.
 struct Parts<'r, I: Iterator<Item = usize>, R> {
     terms: Terms,
-    /// Of the part under way and those behind it.
-    ends: Peekable<I>,
+    /// Of the part under way, and of those behind it.
+    end: Option<usize>,
+    ends: I,
     reader: &'r mut R,
 }
 
 impl<I: Iterator<Item = usize>, R: Reader> Parts<'_, I, R> {
     /// Ends the parts that end at `at` or before.
     fn reach(&mut self, at: usize) {
-        while self.ends.next_if(|&end| end <= at).is_some() {
+        while self.end.is_some_and(|end| end <= at) {
+            self.end = self.ends.next();
             self.terms.ends.push(index(self.terms.all.len()));
             self.reader.part_ends();
         }
@@ -221,15 +224,12 @@ const MAX_JOINED: usize = 200;
 /// Scans words joined by punctuation, from `start`; returns the index behind them.
 fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
     let mut at = start;
-    let (mut words, mut slash, mut other, mut end) = (0, false, false, start);
+    let (mut words, mut slash, mut other) = (0, false, false);
     // where the last segment of a path starts
     let mut base = start;
     let mut base_words = 0;
-    loop {
+    let end = loop {
         let word = word_at(bytes, at);
-        if word.end == at {
-            break;
-        }
         if matches!(bytes[at], b'n' | b'r' | b't') && is_escaped(bytes, at) {
             let behind = word_at(bytes, at + 1);
             if behind.end > at + 1 {
@@ -239,13 +239,12 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
             reader.word(at, &word);
         }
         if R::TERMS {
-            simple(&bytes[at..word.end], &word, at, reader);
+            simple(&bytes[at..], &word, at, reader);
         }
-        at = word.end;
+        let end = word.end;
         words += 1;
         base_words += 1;
-        end = at;
-        let Some(next) = joined_word(bytes, end) else { break };
+        let Some(next) = joined_word(bytes, end) else { break end };
         at = next;
         if bytes[end..at].iter().any(|&b| b == b'/' || b == b'\\') {
             slash = true;
@@ -253,7 +252,7 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
         } else {
             other |= bytes[end..at] != *b"-" || bytes[at].is_ascii_digit();
         }
-    }
+    };
     if R::TERMS && words > 1 && (slash || other) && end - start <= MAX_JOINED {
         let kind = if slash { TermKind::Path } else { TermKind::Joined };
         reader.term(Term::new(hash(&bytes[start..end]), kind), start);
@@ -261,7 +260,7 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
             reader.term(Term::new(hash(&bytes[base..end]), TermKind::Joined), base);
         }
     }
-    end.max(start + 1)
+    end
 }
 
 /// Returns where the word begins that punctuation joins to the one that ends at `end`.
@@ -317,18 +316,19 @@ static KIND_OF: [[Option<TermKind>; LONG + 1]; 2 * HUMP as usize] = {
     kinds
 };
 
-/// Reports one word, and the parts of it where it is an identifier.
-fn simple(word: &[u8], read: &Word, start: usize, reader: &mut impl Reader) {
+/// Reports one word, with which `bytes` begin, and the parts of it where it is an identifier.
+fn simple(bytes: &[u8], read: &Word, start: usize, reader: &mut impl Reader) {
+    let word = &bytes[..read.end - start];
     if word.len() > MAX_JOINED {
         return;
     }
     match KIND_OF[usize::from(read.classes)][word.len().min(LONG)] {
         None => {}
-        Some(TermKind::Word) => reader.term(Term::new(hash(&word[..stem(word)]), TermKind::Word), start),
+        Some(TermKind::Word) => reader.term(Term::new(hash_within(bytes, stem(word)), TermKind::Word), start),
         Some(kind) => {
             reader.term(Term::new(read.hash, kind), start);
             if kind == TermKind::LongWord {
-                reader.term(Term::new(hash(&word[..stem(word)]), TermKind::Word), start);
+                reader.term(Term::new(hash_within(bytes, stem(word)), TermKind::Word), start);
             }
         }
     }
@@ -394,14 +394,14 @@ pub fn is_han(c: char) -> bool {
 /// Returns the text of a name that [`scan`] found at `start`; `None` for other terms. O(1).
 pub fn text_at(text: &str, start: usize, term: ShortTerm) -> Option<&str> {
     let bytes = text.as_bytes();
-    let mut end = word_at(bytes, start).end;
+    let mut end = word_end(bytes, start);
     match term.kind() {
         TermKind::Ident | TermKind::Number => {}
         TermKind::Joined | TermKind::Path => {
             while end - start <= MAX_JOINED
                 && let Some(next) = joined_word(bytes, end)
             {
-                end = word_at(bytes, next).end;
+                end = word_end(bytes, next);
             }
         }
         _ => return None,

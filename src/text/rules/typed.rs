@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::text::bytes::has_time;
+use crate::text::bytes::{has_time, lines};
 use crate::text::envelope;
 use crate::text::excerpt::is_fence;
 
@@ -11,7 +11,7 @@ use crate::text::excerpt::is_fence;
 pub fn typed(text: &str) -> impl Iterator<Item = Range<usize>> {
     let (start, context) = (envelope::start(text), envelope::runtime_context(text).unwrap_or_default());
     let (mut at, mut is_fenced) = (0, false);
-    text.split_inclusive('\n').filter_map(move |line| {
+    lines(text).filter_map(move |line| {
         let mut range = at..at + line.len();
         at = range.end;
         if range.contains(&start) && start > range.start {

@@ -1,6 +1,6 @@
 //! Source code: its signatures, its comments.
 
-use crate::text::bytes::word;
+use crate::text::bytes::word_end;
 
 use super::severity::{Level, Scan};
 use super::units::Unit;
@@ -145,9 +145,9 @@ fn is_code_line(line: &str, trimmed: &str) -> bool {
 }
 
 fn first_word(trimmed: &str) -> &str {
-    let mut end = word(trimmed.as_bytes(), 0).end;
+    let mut end = word_end(trimmed.as_bytes(), 0);
     while let Some(b'#' | b'!') = trimmed.as_bytes().get(end) {
-        end = word(trimmed.as_bytes(), end + 1).end;
+        end = word_end(trimmed.as_bytes(), end + 1);
     }
     match trimmed.as_bytes().get(end) {
         Some(b'.' | b'(') if end > 0 => &trimmed[..=end],

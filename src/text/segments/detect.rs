@@ -121,7 +121,7 @@ fn sample(text: &str) -> Vec<&str> {
     let not_blank = |line: &&str| line.bytes().take(LINE_BYTES).any(|byte| !byte.is_ascii_whitespace());
     let window = |from: usize, count: usize| {
         let (from, to) = (boundary(text, from), boundary(text, from + count * LINE_BYTES));
-        let lines = text[from..to].split_inclusive('\n').map(without_end);
+        let lines = bytes::lines(&text[from..to]).map(without_end);
         lines.map(|line| &line[..boundary(line, LINE_BYTES)]).filter(not_blank).take(count)
     };
     lines.extend(window(0, SAMPLE[0]));
@@ -203,7 +203,7 @@ fn has_level(start: &[u8]) -> bool {
     for _ in 0..5 {
         let Some(space) = start[at..].iter().position(|&byte| is_word(byte)) else { return false };
         let word = at + space;
-        at = bytes::word(start, word).end;
+        at = bytes::word_end(start, word);
         if is_level(&start[word..at]) {
             return true;
         }

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::units::Unit;
+use crate::tokens::BuildMixedHasher;
 use column::{Column, MAX_VALUES, Sampled, strange};
 use fields::{Field, Value, read, spread};
 
@@ -32,6 +33,8 @@ const MAX_PLACES: usize = 8;
 /// At most one line in [`ODD_IN`] is odd for one reason, or [`MIN_ODD`] of a short text: of more lines the reason is none.
 const ODD_IN: usize = 50;
 const MIN_ODD: usize = 4;
+/// Fields of a line for which there is room from the start.
+const FIELDS: usize = 8;
 /// Bytes of a line that are compared.
 const LINE_BYTES: usize = 600;
 
@@ -123,7 +126,6 @@ fn line(text: &str, unit: Unit) -> &str {
 }
 
 /// Lines that were read.
-#[derive(Default)]
 struct Sample<'t> {
     /// Each with its shape and the end of its fields.
     lines: Vec<(&'t str, u64, usize)>,
@@ -147,7 +149,8 @@ impl<'t> Line<'t, '_> {
 
 impl<'t> Sample<'t> {
     fn of(lines: impl Iterator<Item = &'t str>) -> Self {
-        let mut this = Self::default();
+        let count = lines.size_hint().0;
+        let mut this = Self { lines: Vec::with_capacity(count), fields: Vec::with_capacity(count * FIELDS) };
         for line in lines {
             let shape = read(line, &mut this.fields);
             this.lines.push((line, shape, this.fields.len()));
@@ -164,7 +167,7 @@ impl<'t> Sample<'t> {
 
 /// What the lines of a text usually look like.
 struct Usual {
-    shapes: HashMap<u64, Shape>,
+    shapes: HashMap<u64, Shape, BuildMixedHasher>,
     columns: Vec<Column>,
 }
 
@@ -181,17 +184,17 @@ impl Usual {
     /// Returns `None` where the sampled lines, one in `step`, have no pattern. `place` returns how many lines of the same shape
     /// are right before one, up to [`MAX_PLACES`].
     fn of(sample: &Sample<'_>, step: usize, place: &impl Fn(usize) -> usize) -> Option<Self> {
-        let mut by_shape: HashMap<u64, Vec<usize>> = HashMap::default();
-        for (nth, (_, shape, _)) in sample.lines.iter().enumerate() {
-            by_shape.entry(*shape).or_default().push(nth);
-        }
-        by_shape.retain(|_, lines| lines.len() > 1);
-        if by_shape.values().map(Vec::len).sum::<usize>() * 100 < sample.lines.len() * COVERED {
+        let mut by_shape: Vec<(u64, usize)> =
+            sample.lines.iter().enumerate().map(|(nth, &(_, shape, _))| (shape, nth)).collect();
+        by_shape.sort_unstable();
+        let same = || by_shape.chunk_by(|one, other| one.0 == other.0).filter(|same| same.len() > 1);
+        if same().map(<[_]>::len).sum::<usize>() * 100 < sample.lines.len() * COVERED {
             return None;
         }
-        let is_only = by_shape.len() == 1;
+        let is_only = same().nth(1).is_none();
         let mut usual = Self { shapes: HashMap::default(), columns: Vec::new() };
-        for (shape, lines) in by_shape {
+        for same in same() {
+            let (shape, lines) = (same[0].0, same.iter().map(|&(_, nth)| nth).collect::<Vec<_>>());
             let word = |nth: usize| match Value::of(sample.line(nth).field(0)?) {
                 Value::Number(_) => None,
                 form @ Value::Form(_) => Some(form),

@@ -1,6 +1,6 @@
 //! Cutting a text into lines and long lines into parts, and joining what is too short to stand alone.
 
-use crate::text::bytes::is_word;
+use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
 
 use super::{Class, Piece, at};
@@ -53,7 +53,7 @@ const FREE_PIECES: usize = 8;
 pub fn units(text: &str, tags: bool, before: impl Fn(&str) -> usize) -> Vec<Unit> {
     let mut units = Vec::with_capacity(text.len() / 64);
     let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    for line in lines(text) {
         let end = start + line.len();
         let first = units.len();
         if line.len() <= PART_BYTES.1 {
