@@ -73,8 +73,10 @@ impl Trees {
         let mut leaves: Leaves = [u16::MAX; TREES];
         for (feature, value) in self.features.iter().zip(features) {
             let reached = feature.reached.get(usize::from(*value)).copied().map_or(feature.left.len() - 1, usize::from);
-            for (leaves, left) in leaves.iter_mut().zip(&feature.left[reached]) {
-                *leaves &= left;
+            if reached > 0 {
+                for (leaves, left) in leaves.iter_mut().zip(&feature.left[reached]) {
+                    *leaves &= left;
+                }
             }
         }
         let value = |(values, leaves): (&[i32; LEAVES], &u16)| values[leaves.trailing_zeros() as usize % LEAVES];

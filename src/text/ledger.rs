@@ -133,7 +133,7 @@ pub struct Said<'t> {
 /// Returns a text without the ledgers in it, and what these say, in order; `None` where there is none. O(n).
 pub fn lift(text: &str) -> Option<(String, Said<'_>)> {
     let (mut said, mut rest, mut found) = (Said::default(), String::new(), false);
-    if !WORDS.iter().any(|[open, ..]| text.contains(open)) {
+    if !elision::may_have_note(text) || !WORDS.iter().any(|[open, ..]| text.contains(open)) {
         return None;
     }
     for paragraph in text.split("\n\n") {

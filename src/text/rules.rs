@@ -171,6 +171,11 @@ fn middle(text: &str) -> Range<usize> {
 
 /// Returns a rule as it is compared with others: letters and digits only, in lower case.
 pub fn normal(rule: &str) -> String {
+    if rule.is_ascii() {
+        let mut normal = rule.to_ascii_lowercase();
+        normal.retain(|c| c.is_ascii_alphanumeric());
+        return normal;
+    }
     rule.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

@@ -5,9 +5,20 @@ use std::ops::Range;
 /// Returns the sentences of `text`, with what ends them; a line ends one too. O(n).
 pub fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
-    let stops = (0..text.len()).filter_map(|at| stop(text, at));
+    let may_stop = |at: &usize| MAY_STOP[usize::from(text.as_bytes()[*at])];
+    let stops = (0..text.len()).filter(may_stop).filter_map(|at| stop(text, at));
     stops.chain([text.len()]).map(move |stop| std::mem::replace(&mut start, stop)..stop)
 }
+
+/// Whether the last character of a sentence may begin with a byte.
+static MAY_STOP: [bool; 256] = {
+    let (mut table, bytes, mut i) = ([false; 256], *b"\n.!?\xe3\xef", 0);
+    while i < bytes.len() {
+        table[bytes[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 
 /// Returns where a sentence ends whose last character is at `at`.
 fn stop(text: &str, at: usize) -> Option<usize> {

@@ -182,7 +182,9 @@ impl Fit<'_, '_, '_> {
         for Stated { claim, group, entry, piece, block, sentence } in claims {
             let text = self.draft.text(entry, piece);
             let said = &text[sentence.clone()];
-            let (normal, unlabelled) = (normal(said), normal(without_label(said)));
+            let bare = without_label(said);
+            let whole = normal(said);
+            let unlabelled = if bare.len() == said.len() { whole.clone() } else { normal(bare) };
             let block = block.and_then(|block| Some((block, &documents[blocks[block].document?].analysis.parts)));
             let parts = block.map(|(block, parts)| {
                 if of != Some(block) {
@@ -201,7 +203,7 @@ impl Fit<'_, '_, '_> {
             });
             let of_piece = float(self.draft.entries[entry].pieces[piece].tokens);
             let tokens = of_piece * float(sentence.len() as u64) / float(text.len().max(1) as u64);
-            pins.push(Pin { claim, group, parts, normal, unlabelled, tokens });
+            pins.push(Pin { claim, group, parts, normal: whole, unlabelled, tokens });
         }
         pins
     }

@@ -36,16 +36,20 @@ const FIRST_WIDE: char = '\u{2e80}';
 /// Returns what a sentence is to those that follow it.
 pub fn claim(sentence: &str) -> Option<Claim> {
     let said = sentence.trim();
-    let is_short = said.is_ascii() && !said.contains(' ');
-    if said.len() > MAX_RULE_BYTES || is_short {
+    if said.len() > MAX_RULE_BYTES {
+        return None;
+    }
+    let is_ascii = said.is_ascii();
+    let is_short = is_ascii && !said.contains(' ');
+    if is_short {
         return None;
     }
     let is_asked = is_asked(said);
-    let said = said.to_lowercase().replace('’', "'");
+    let said = if is_ascii { said.to_ascii_lowercase() } else { said.to_lowercase().replace('’', "'") };
     let words: Vec<(usize, &str)> = words(&said).collect();
     let mut signs = Signs::new(is_asked);
     signs.read_words(&said, &words)?;
-    if !said.is_ascii() {
+    if !is_ascii {
         signs.read_wide(&said);
     }
     signs.claim(|| is_brief(&said, &words))
