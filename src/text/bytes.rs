@@ -165,6 +165,7 @@ pub fn hash_of_name(name: &[u8]) -> u64 {
 
 /// As [`hash_of_name`], of the first `length` bytes. Those behind are read, too, where there are any: to read eight bytes at
 /// once takes no branch for each length, which would be guessed wrong.
+#[inline]
 pub fn hash_within(bytes: &[u8], length: usize) -> u64 {
     let (chunks, _) = bytes[..length].as_chunks();
     let hash = chunks.iter().fold(SEED, |hash, chunk| mix(hash ^ (u64::from_le_bytes(*chunk) | LOWER_CASE)));
@@ -179,6 +180,13 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+
+    #[test]
+    fn lines_are_those_of_the_standard_library() {
+        for text in ["", "\n", "a", "a\n", "\n\na\r\n中\nb"] {
+            assert_eq!(lines(text).collect::<Vec<_>>(), text.split_inclusive('\n').collect::<Vec<_>>(), "{text:?}");
+        }
+    }
 
     #[test]
     fn a_word_is_found_whole_wherever_it_ends() {

@@ -265,9 +265,13 @@ fn chunk<R: Reader>(bytes: &[u8], start: usize, reader: &mut R) -> usize {
 
 /// Returns where the word begins that punctuation joins to the one that ends at `end`.
 fn joined_word(bytes: &[u8], end: usize) -> Option<usize> {
+    // Mostly a space follows.
+    if !joins(*bytes.get(end)?) {
+        return None;
+    }
     let joints = bytes[end..].iter().take(3).take_while(|&&byte| joins(byte)).count();
     let next = end + joints;
-    (joints > 0 && bytes.get(next).is_some_and(|&byte| is_word(byte))).then_some(next)
+    bytes.get(next).is_some_and(|&byte| is_word(byte)).then_some(next)
 }
 
 /// Returns how much of a word of letters, three or more, is its stem, so that `arrive`, `arrives`, `arrived` and `arriving`

@@ -1,5 +1,7 @@
 //! HTML and XML.
 
+use memchr::memchr;
+
 use super::severity::{Level, Scan};
 use super::units::Unit;
 use super::{Class, log};
@@ -11,7 +13,7 @@ pub fn is_html(trimmed: &str, lines: &[&str]) -> bool {
         return true;
     }
     let tags = lines.iter().filter(|line| {
-        let line = if line.contains('<') { line.trim() } else { "" };
+        let line = if memchr(b'<', line.as_bytes()).is_some() { line.trim() } else { "" };
         line.starts_with('<')
             && line[1..].starts_with(|c: char| c.is_ascii_alphabetic() || c == '/' || c == '!')
             && line.contains('>')

@@ -53,11 +53,14 @@ pub fn odd(text: &str, units: &[Unit]) -> Vec<usize> {
     let sample = Sample::of((0..lines.len().div_ceil(step)).map(|nth| at(sampled(nth))));
     let place = |nth: usize| {
         let (shape, nth, mut fields) = (sample.line(nth).shape, sampled(nth), Vec::new());
-        let same = (0..nth).rev().take(MAX_PLACES).take_while(|&before| {
+        let mut shape_at = |nth: usize| {
+            if nth == sampled(nth / step) {
+                return sample.line(nth / step).shape;
+            }
             fields.clear();
-            read(at(before), &mut fields) == shape
-        });
-        same.count()
+            read(at(nth), &mut fields)
+        };
+        (0..nth).rev().take(MAX_PLACES).take_while(|&before| shape_at(before) == shape).count()
     };
     let Some(mut usual) = Usual::of(&sample, step, &place) else { return Vec::new() };
     let most = (lines.len() / ODD_IN).max(MIN_ODD);
@@ -199,7 +202,7 @@ impl Usual {
                 Value::Number(_) => None,
                 form @ Value::Form(_) => Some(form),
             };
-            let place = |nth: usize| Some(place(nth)).filter(|&place| place < MAX_PLACES && !is_only);
+            let place = |nth: usize| (!is_only).then(|| place(nth)).filter(|&place| place < MAX_PLACES);
             let known = if let Some(parts) = parts(&lines, word) {
                 let first = usual.column(sample, &lines, 0, strange(lines.len()), step);
                 let of_part = |(word, lines): (Value, Vec<usize>)| (word, usual.columns_of(sample, &lines, 1, step));
