@@ -3,6 +3,9 @@
 
 mod command_line;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 pub use command_line::{command, only_looks};
@@ -29,20 +32,37 @@ pub enum Effect {
 
 impl Effect {
     /// Returns what the name of a tool says, in whatever case it is written: `read_file`, `readFile`, `mcp-Read-File`.
+    ///
+    /// A conversation has few tools, and asks for each at every call and every result: each thread remembers some.
     pub fn of(tool: &str) -> Self {
-        let words = words(tool);
+        thread_local! {
+            static KNOWN: RefCell<HashMap<String, Effect>> = RefCell::default();
+        }
+        KNOWN.with_borrow_mut(|known| {
+            if let Some(effect) = known.get(tool) {
+                return *effect;
+            }
+            let effect = Self::said_by(&words(tool));
+            if known.len() < MAX_KNOWN && tool.len() <= MAX_KNOWN_BYTES {
+                known.insert(tool.to_owned(), effect);
+            }
+            effect
+        })
+    }
+
+    fn said_by(words: &[String]) -> Self {
         let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
         let is_all = |lists: &[&[&str]]| {
             !words.is_empty() && words.iter().all(|word| lists.iter().any(|list| list.contains(&word.as_str())))
         };
-        let changes = changes(&words);
+        let changes = changes(words);
         if has(&RUNNING) || (has(&["run", "execute"]) && has(&["command", "commands", "cmd", "code", "script"])) {
             Self::RunsCommand
         } else if has(&WRITING) && (has(&FILES) || is_all(&[&WRITING])) {
             Self::WritesFile
         } else if has(&EDITING) && (has(&FILES) || is_all(&[&EDITING, &BESIDE_EDITING])) {
             Self::EditsFile
-        } else if !changes && (reads(&words) || (has(&READING) && has(&FILES))) {
+        } else if !changes && (reads(words) || (has(&READING) && has(&FILES))) {
             Self::ReadsFile
         } else if has(&SEARCHING) && is_all(&[&READING, &SEARCHING, &FILES, &SEARCHED]) {
             Self::LooksUp
@@ -63,6 +83,10 @@ impl Effect {
         matches!(self, Self::WritesFile | Self::EditsFile | Self::RunsCommand | Self::Changes)
     }
 }
+
+/// Names of tools that a thread remembers, and the bytes of each, at most.
+const MAX_KNOWN: usize = 256;
+const MAX_KNOWN_BYTES: usize = 64;
 
 /// What one call of a tool does.
 #[derive(Debug, PartialEq, Eq)]
