@@ -91,13 +91,8 @@ impl Scoring {
             if asks { (bearing.asked * idf.at(fact.mentions)).max(0.0) } else { 0.0 }
         };
         let weights: Vec<f32> = self.facts.iter().zip(&self.bearings).map(weight).collect();
-        let mut is_named = vec![false; weights.len()];
-        for &(part, _) in related {
-            for &id in mentioned(&self.numbers, &self.ends, part as usize) {
-                is_named[id as usize] = true;
-            }
-        }
-        let all: f32 = weights.iter().zip(is_named).filter(|(_, is_named)| *is_named).map(|(weight, _)| weight).sum();
+        // A part that names any of them is related, so all of them are named.
+        let all: f32 = weights.iter().filter(|weight| **weight > 0.0).sum();
         let mut ids: Vec<u32> = Vec::new();
         for &(part, _) in related {
             let of_part = mentioned(&self.numbers, &self.ends, part as usize);
