@@ -18,6 +18,7 @@ use crate::tokens::REPLY;
 use crate::tools::Effect;
 
 use super::draft::{Draft, Entry, Origin};
+use super::finish;
 use super::limits::{self, longer_than};
 use super::notes::LeftOut;
 use super::origins::Origins;
@@ -85,7 +86,7 @@ impl Arrived {
             }
             tokens[at] += entry.tokens();
         }
-        Self { plan: draft.finish(&LeftOut::default(), &Origins::of(None)), tokens }
+        Self { plan: finish::plan(draft, &LeftOut::default(), &Origins::of(None)), tokens }
     }
 }
 
@@ -136,7 +137,7 @@ impl Step {
         let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request, Ablation::default())?;
         let system = system_tokens(&draft);
         let overhead = draft.overhead_tokens;
-        let plan = draft.finish(&left_out, &origins);
+        let plan = finish::plan(draft, &left_out, &origins);
         let tokens = plan.receipt.tokens_after.unwrap_or_default() - overhead - system;
         Ok(Made { plan, tokens })
     }

@@ -1,7 +1,6 @@
 //! The request while it is being planned: every message with what can be cut in it, and what was cut so far.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeMap;
 
 use crate::conversation::{spoken, stands_for};
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
@@ -9,10 +8,8 @@ use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
 use crate::tokens::{REPLY, Recount, TokenCounter};
 
-use super::notes::{Item, LeftOut, Notes};
-use super::origins::Origins;
 use super::pins::Pins;
-use super::plan::{CallEdit, Cut, Edit, NewMessage, Output, Plan, Reason, Receipt};
+use super::plan::{CallEdit, NewMessage, Reason};
 
 /// What in a message may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +96,7 @@ pub struct Draft<'v, 'a> {
     pub overhead_tokens: u64,
     /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
     parsed: RefCell<(Option<usize>, serde_json::Value)>,
-    before: u64,
+    pub before: u64,
     /// What variants of texts were counted.
     recount: RefCell<Recount>,
     language: OnceCell<Language>,
@@ -219,73 +216,6 @@ impl<'v, 'a> Draft<'v, 'a> {
         piece.text = Some(text);
         piece.reason = reason;
     }
-
-    /// Returns the plan: what every message has become, and notes where messages were left out for the budget.
-    pub fn finish(self, left_out: &LeftOut, origins: &Origins<'_>) -> Plan {
-        let archived = origins.archived(&self);
-        let tokens = self.tokens() + left_out.ledger_tokens(&self);
-        let max_tokens = tokens.saturating_add(left_out.max_note_tokens);
-        let (items, after) = Notes::of(&self, left_out).carry_out(&self, max_tokens);
-        let mut outputs = Vec::with_capacity(items.len());
-        let mut cuts = Vec::new();
-        let mut entries: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();
-        // Of the last message that stays.
-        let mut last_index = 0;
-        for item in items {
-            let (position, joined, is_merged) = match item {
-                Item::New(message) => {
-                    outputs.push(Output::New(message));
-                    continue;
-                }
-                Item::Entry(position, joined) => (position, joined, false),
-                Item::Merged(position) => (position, None, true),
-            };
-            let Some(entry) = entries[position].take() else { continue };
-            if let Some(reason) = entry.dropped {
-                if let Some(index) = entry.index() {
-                    let tokens_before = self.counter.message(&self.view[index]);
-                    cuts.push(Cut { index, reason, tokens_before, tokens_after: 0 });
-                }
-                continue;
-            }
-            let tokens = entry.tokens();
-            match entry.origin {
-                Origin::View(index) => {
-                    last_index = index;
-                    let malformed = !entry.calls.is_empty() || entry.tool_call_id.is_some();
-                    if malformed {
-                        let reason = Reason::MalformedCall;
-                        cuts.push(Cut { index, reason, tokens_before: 0, tokens_after: 0 });
-                    }
-                    for piece in entry.pieces.iter().filter(|piece| piece.text.is_some() || piece.repaired.is_some()) {
-                        let (tokens_before, tokens_after) = (piece.original_tokens, piece.tokens);
-                        cuts.push(Cut { index, reason: piece.reason, tokens_before, tokens_after });
-                    }
-                    if is_merged || joined.is_some() {
-                        cuts.push(Cut { index, reason: Reason::Joined, tokens_before: tokens, tokens_after: tokens });
-                    }
-                    if is_merged {
-                        continue;
-                    }
-                    let mut edit = edit(entry.pieces, entry.calls, entry.tool_call_id);
-                    edit.content = joined.or(edit.content);
-                    outputs.push(if edit == Edit::default() { Output::Keep(index) } else { Output::Edit(index, edit) });
-                }
-                Origin::Backfill(message) => {
-                    let reason = Reason::MissingResult;
-                    cuts.push(Cut { index: last_index, reason, tokens_before: 0, tokens_after: tokens });
-                    outputs.push(Output::New(message));
-                }
-            }
-        }
-        let receipt = Receipt {
-            tokens_before: Some(self.before),
-            tokens_after: Some(after),
-            source: Some(self.counter.source()),
-            cuts,
-        };
-        Plan { outputs, receipt, archived }
-    }
 }
 
 fn original<'m, 'a>(message: &'m Message<'a>, slot: Slot) -> Option<&'m Text<'a>> {
@@ -340,20 +270,4 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
         answers: None,
         is_pinned: false,
     }
-}
-
-fn edit(pieces: Vec<Piece>, calls: Vec<(usize, CallEdit)>, tool_call_id: Option<String>) -> Edit {
-    let mut edit = Edit { tool_call_id, ..Edit::default() };
-    let mut calls: BTreeMap<usize, CallEdit> = calls.into_iter().collect();
-    for piece in pieces {
-        let Some(text) = piece.text.or(piece.repaired) else { continue };
-        match piece.slot {
-            Slot::Content => edit.content = Some(text),
-            Slot::Part(i) | Slot::Media(i) => edit.parts.push((i, text)),
-            Slot::Arguments(i) => calls.entry(i).or_default().arguments = Some(text),
-            Slot::Field(field) => edit.fields.push((field, text)),
-        }
-    }
-    edit.calls = calls.into_iter().collect();
-    edit
 }

@@ -16,6 +16,7 @@ mod documents;
 mod draft;
 #[cfg(feature = "evaluation")]
 pub mod evaluation;
+mod finish;
 mod fit;
 mod late;
 mod limits;
@@ -145,7 +146,7 @@ fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64, by: 
     draft.pin(&request.limits.pinned);
     let origins = Origins::of(request.archive.as_ref());
     let left_out = fit::fit(&mut draft, &origins, max_tokens, request, by)?;
-    Ok(draft.finish(&left_out, &origins))
+    Ok(finish::plan(draft, &left_out, &origins))
 }
 
 fn draft<'v, 'a>(view: &'v [Message<'a>], request: &Request<'_>) -> Draft<'v, 'a> {
