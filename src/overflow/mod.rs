@@ -5,6 +5,7 @@
 //! here does I/O.
 
 mod detect;
+mod kind;
 mod numbers;
 mod patterns;
 mod reading;
@@ -12,6 +13,7 @@ mod recovery;
 mod scan;
 mod silent;
 
-pub use detect::{ErrorView, Overflow, OverflowKind, detect_overflow};
+pub use detect::{ErrorView, Overflow, detect_overflow};
+pub use kind::OverflowKind;
 pub use recovery::{ESSENTIAL_TOKENS, MIN_OUTPUT_TOKENS, Reason, Recovery, Step, answer_reserve};
 pub use silent::{UsageView, detect_silent};

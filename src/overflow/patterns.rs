@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
-use super::detect::OverflowKind;
+use super::kind::OverflowKind;
 
 /// What a pattern that matches is evidence of.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,8 @@
 //! until a step says to give up: after three attempts at the latest, and one more where a shorter answer might have been all
 //! that it took. Each asks for less than the one before, but for one that sends reasoning back. No step needs a model.
 
-use super::detect::{Overflow, OverflowKind};
+use super::detect::Overflow;
+use super::kind::OverflowKind;
 use crate::budget::Tokens;
 
 /// Requests that are sent after the first was refused, smaller prompts and shorter answers together. Source: hermes and

@@ -1,6 +1,7 @@
 //! Overflows that no error reports: the provider cut the prompt, or answered past the window.
 
-use super::detect::{Overflow, OverflowKind};
+use super::detect::Overflow;
+use super::kind::OverflowKind;
 
 /// Fewer tokens than this are framing and templates, not a cut prompt.
 const MIN_CUT_TOKENS: u64 = 2_048;
