@@ -4,7 +4,7 @@ use memchr::memchr2;
 
 use crate::text::bytes::{self, has_time, is_word};
 
-use super::log::Rules;
+use super::log::{Rules, is_hit};
 use super::severity::Level;
 use super::{Kind, code, diff, html, table};
 
@@ -144,27 +144,6 @@ fn boundary(text: &str, position: usize) -> usize {
         position -= 1;
     }
     position
-}
-
-/// Returns the path of a hit such as `src/a.rs:12:` or `src/a.rs-12-`, and what follows.
-pub fn is_hit(line: &str) -> Option<(&str, &str)> {
-    let bytes = line.as_bytes();
-    let mut end = 0;
-    while let Some(&byte) = bytes.get(end).filter(|_| end < 256) {
-        if matches!(byte, b':' | b'-') {
-            let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let behind = end + 1 + number;
-            if number > 0 && bytes.get(behind) == Some(&byte) {
-                let path = &line[..end];
-                return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
-            }
-        }
-        if byte.is_ascii_whitespace() || byte == b'"' {
-            return None;
-        }
-        end += 1;
-    }
-    None
 }
 
 /// Returns whether a word stands near the start of log lines, between brackets and spaces.

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Class;
-use super::detect::is_hit;
 use super::severity::{Level, Scan};
 use super::units::Unit;
 
@@ -166,4 +165,25 @@ fn is_noise(line: &str) -> bool {
     let is_blob = bytes.len() > 100
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\n' | b'\r'));
     is_blob || (bytes.contains(&b'%') && is_bar())
+}
+
+/// Returns the path of a hit such as `src/a.rs:12:` or `src/a.rs-12-`, and what follows.
+pub fn is_hit(line: &str) -> Option<(&str, &str)> {
+    let bytes = line.as_bytes();
+    let mut end = 0;
+    while let Some(&byte) = bytes.get(end).filter(|_| end < 256) {
+        if matches!(byte, b':' | b'-') {
+            let number = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let behind = end + 1 + number;
+            if number > 0 && bytes.get(behind) == Some(&byte) {
+                let path = &line[..end];
+                return (path.contains(['.', '/'])).then(|| (path, &line[behind + 1..]));
+            }
+        }
+        if byte.is_ascii_whitespace() || byte == b'"' {
+            return None;
+        }
+        end += 1;
+    }
+    None
 }
