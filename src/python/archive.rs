@@ -9,8 +9,8 @@ use crate::compress::{self, Archived, Plan, Request};
 use crate::message::Message;
 use crate::{Error, Result};
 
-use super::arguments::format_value;
 use super::errors::OrRaise;
+use super::errors::format_value;
 use super::view::View;
 
 /// Where the originals of shortened results are kept.

@@ -12,7 +12,7 @@ use crate::error::MAX_WHOLE;
 use crate::session::store;
 
 use super::convert::snapshot;
-use super::errors::OrRaise;
+use super::errors::{OrRaise, format_value};
 
 /// Returns a copy of a list of messages, made at one moment: other threads may change the caller's during the call.
 ///
@@ -161,15 +161,4 @@ pub fn without_credentials(url: &Bound<'_, PyString>) -> String {
 #[pyfunction]
 pub fn mask_credentials(text: &Bound<'_, PyString>) -> String {
     store::mask_credentials(&text.to_string_lossy())
-}
-
-/// Return a value as an error message shows it: its repr, or its type where that is long or cannot be made. Of a URL, user
-/// and password are masked.
-#[pyfunction]
-pub fn format_value(value: &Bound<'_, PyAny>) -> String {
-    const MAX_CHARS: usize = 60;
-    match value.repr() {
-        Ok(repr) if repr.len().is_ok_and(|length| length <= MAX_CHARS) => mask_credentials(&repr),
-        _ => value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| format!("`{name}`")),
-    }
 }

@@ -1,7 +1,5 @@
 //! The caches of the process, as Python sees them.
 
-use std::sync::MutexGuard;
-
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -76,10 +74,4 @@ pub fn set_cache_limit(py: Python<'_>, megabytes: &Bound<'_, PyAny>) -> PyResult
         }
     }
     Ok(())
-}
-
-/// Takes out what a lock guards and lets go of it after the lock: that may free a whole conversation.
-pub fn take_out<T>(guarded: Option<MutexGuard<'_, T>>, empty: T) {
-    let taken = guarded.map(|mut guarded| std::mem::replace(&mut *guarded, empty));
-    drop(taken);
 }

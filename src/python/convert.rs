@@ -375,7 +375,7 @@ impl<'a, 'py> Reader<'a, 'py> {
     fn wrong(&self, field: &str, expected: &str, got: &Bound<'_, PyAny>) -> Error {
         let is_model = expected == "a dict" && got.hasattr("model_dump").unwrap_or(false);
         let hint = if is_model { "\nhint: pass what its `model_dump(exclude_none=True)` returns" } else { "" };
-        let problem = format!("must be {expected}, got {}{hint}", super::arguments::format_value(got));
+        let problem = format!("must be {expected}, got {}{hint}", super::errors::format_value(got));
         Error::message(self.index, field, problem)
     }
 }

@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyModule};
 
 use crate::Error;
-use crate::session::store::{Retry, StoreError};
+use crate::session::store::{Retry, StoreError, mask_credentials};
 
 /// Returns the exception for an error of the core.
 pub fn to_python(py: Python<'_>, error: &Error) -> PyErr {
@@ -97,5 +97,16 @@ pub trait OrRaise<T> {
 impl<T> OrRaise<T> for crate::Result<T> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
         self.map_err(|error| to_python(py, &error))
+    }
+}
+
+/// Return a value as an error message shows it: its repr, or its type where that is long or cannot be made. Of a URL, user
+/// and password are masked.
+#[pyfunction]
+pub fn format_value(value: &Bound<'_, PyAny>) -> String {
+    const MAX_CHARS: usize = 60;
+    match value.repr() {
+        Ok(repr) if repr.len().is_ok_and(|length| length <= MAX_CHARS) => mask_credentials(&repr.to_string_lossy()),
+        _ => value.get_type().name().map_or_else(|_| "an object".to_owned(), |name| format!("`{name}`")),
     }
 }

@@ -10,10 +10,10 @@ use crate::message::{Message, Text};
 use crate::tokens::{Encoding, Script};
 use crate::{Error, Language, conversation, history, summary, window};
 
-use super::arguments::{format_value, limits, model, optional_whole, whole};
+use super::arguments::{limits, model, optional_whole, whole};
 use super::call::Call;
 use super::convert::without_surrogates;
-use super::errors::OrRaise;
+use super::errors::{OrRaise, format_value};
 use super::receipt::Fitted;
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;

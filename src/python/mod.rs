@@ -15,6 +15,7 @@ mod errors;
 mod evaluation;
 mod file_lock;
 mod functions;
+mod lock;
 mod overflow;
 mod receipt;
 mod recovery;
@@ -34,11 +35,13 @@ mod core_module {
     #[pymodule_export]
     use super::archive::{archive_directory, archive_name};
     #[pymodule_export]
-    use super::arguments::{check_whole, format_value, mask_credentials, without_credentials};
+    use super::arguments::{check_whole, mask_credentials, without_credentials};
     #[pymodule_export]
     use super::caches::{cache_limit_bytes, cache_sizes, clear_caches, set_cache_limit};
     #[pymodule_export]
     use super::compressor::Compressor;
+    #[pymodule_export]
+    use super::errors::format_value;
     #[pymodule_export]
     use super::file_lock::{FileLock, lock_file};
     #[pymodule_export]

@@ -15,7 +15,7 @@ use crate::cache::CONVERSATIONS as SHARE;
 use crate::compress::{Bounds, Request};
 use crate::tokens::TokenCounter;
 
-use super::caches::take_out;
+use super::lock::take_out;
 use super::view::{Strings, View};
 
 /// Conversations remembered: those of a gateway that are answered at the same time, and their subagents.

@@ -14,9 +14,9 @@ use crate::checkpoint;
 use crate::message::{Facts, Message, Role, Text};
 use crate::tokens::{IdentityCache, TokenCounter};
 
-use super::caches::take_out;
 use super::convert::{Reader, SHORT_BYTES};
 use super::errors::OrRaise;
+use super::lock::take_out;
 
 /// Bytes of new text from which other Python threads are let run while it is counted and planned.
 ///
