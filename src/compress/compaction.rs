@@ -12,7 +12,6 @@
 use crate::budget::{Request, Tokens};
 use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
-use crate::select::Ablation;
 use crate::text::estimate::float;
 use crate::tokens::REPLY;
 use crate::tools::Effect;
@@ -134,7 +133,7 @@ impl Step {
             last_user,
             (limits.max_user_message_chars, limits.max_assistant_message_chars),
         );
-        let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request, Ablation::default())?;
+        let left_out = fit::fit(&mut draft, &origins, self.max_tokens, request)?;
         let system = system_tokens(&draft);
         let overhead = draft.overhead_tokens;
         let plan = finish::plan(draft, &left_out, &origins);

@@ -5,19 +5,26 @@ use std::collections::HashSet;
 use crate::budget::Request;
 use crate::error::Result;
 use crate::message::Message;
-pub use crate::select::{Ablation, Example, FEATURES};
+use crate::select::without;
+pub use crate::select::{Example, FEATURES};
 use crate::text::terms;
 
 use super::plan::Plan;
 use super::{draft, fit, fitted, late};
 
-/// As [`super::fit`], by some of the mechanisms only.
+/// As [`super::fit`], without the mechanisms of these names.
 ///
 /// # Errors
 ///
-/// As [`super::fit`].
-pub fn fit_by(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, by: Ablation) -> Result<Plan> {
-    late::planned(view, request, view.len(), |view, _| fitted(draft(view, request), request, max_tokens, by))
+/// As [`super::fit`], and for a name that no mechanism has.
+pub fn fit_without<'n>(
+    view: &[Message<'_>],
+    request: &Request<'_>,
+    max_tokens: u64,
+    names: impl IntoIterator<Item = &'n str>,
+) -> Result<Plan> {
+    let fit = |view: &[Message<'_>]| fitted(draft(view, request), request, max_tokens);
+    without(names, || late::planned(view, request, view.len(), |view, _| fit(view)))
 }
 
 /// Returns an example for every term of the conversation that could be kept or lost: its features, and whether one of the

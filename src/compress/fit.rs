@@ -14,9 +14,9 @@ use std::sync::Arc;
 use crate::budget::Request;
 use crate::conversation::Group;
 use crate::error::{Error, Floor, Result};
-use crate::select::Ablation;
 use crate::select::scoring::Scoring;
 use crate::select::selector::{FIRST_MARK, Kept, Selector, shrink_steps};
+use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
 use crate::text::estimate::float;
 use crate::text::rules::Claim;
@@ -42,7 +42,6 @@ pub fn fit(
     origins: &Origins<'_>,
     budget_tokens: u64,
     request: &Request<'_>,
-    by: Ablation,
 ) -> Result<LeftOut> {
     if draft.tokens() <= budget_tokens {
         return Ok(LeftOut::default());
@@ -53,8 +52,8 @@ pub fn fit(
     if floor_tokens > budget_tokens {
         return Err(overflow(floor, budget_tokens, request));
     }
-    let earlier = if by.ledger { Earlier::lift(draft, &protection) } else { Earlier::default() };
-    let mut left_out = Fit::new(draft, origins, &protection, earlier, (budget_tokens, floor_tokens), by).carry_out();
+    let earlier = if is_on(Mechanism::Ledger) { Earlier::lift(draft, &protection) } else { Earlier::default() };
+    let mut left_out = Fit::new(draft, origins, &protection, earlier, (budget_tokens, floor_tokens)).carry_out();
     // Where all goes and there is no place for the notes, they go too.
     left_out.max_note_tokens = budget_tokens.saturating_sub(draft.tokens() + left_out.ledger_tokens(draft));
     Ok(left_out)
@@ -66,7 +65,6 @@ struct Fit<'f, 'v, 'a> {
     origins: &'f Origins<'f>,
     protection: &'f Protection,
     earlier: Earlier,
-    by: Ablation,
     left_out: LeftOut,
     listed: Listed,
     candidates: Vec<Candidate>,
@@ -101,10 +99,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         protection: &'f Protection,
         earlier: Earlier,
         (budget_tokens, floor_tokens): (u64, u64),
-        by: Ablation,
     ) -> Self {
         // Before any mark is weighed, for marks name it.
-        let superseded = if by.superseded { superseded(draft) } else { Vec::new() };
+        let superseded = if is_on(Mechanism::Superseded) { superseded(draft) } else { Vec::new() };
         let mut candidates = candidates(draft, origins, protection, &superseded);
         for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
             candidate.weight *= SUPERSEDED;
@@ -127,7 +124,6 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             origins,
             protection,
             earlier,
-            by,
             left_out: LeftOut::default(),
             listed: Listed::default(),
             candidates,
@@ -153,7 +149,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             })
             .collect();
         let pins = self.pins(&blocks, &documents, claims);
-        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user, self.by);
+        let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);
         let note = float(self.draft.note_tokens());
         let few = self.few_tokens();
         let tokens_of = |is_one: &dyn Fn(Claim) -> bool| -> f32 {
@@ -172,8 +168,8 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
         self.take_pinned(&mut selector);
         self.protect_newest(&mut selector, stated);
-        if self.by.pinning {
-            let asked_for = if self.by.relevance { asked_for.as_slice() } else { &[] };
+        if is_on(Mechanism::Pinning) {
+            let asked_for = if is_on(Mechanism::Relevance) { asked_for.as_slice() } else { &[] };
             self.take_own_words(&mut selector, &pins, &typed, asked_for);
         }
         self.protect(&mut selector);
@@ -442,5 +438,5 @@ pub fn scoring(draft: &Draft<'_, '_>) -> Scoring {
     let protection = Protection::of(draft);
     let candidates = candidates(draft, &Origins::of(None), &protection, &[]);
     let documents = Documents::of(draft, &protection, &candidates).documents;
-    Scoring::new(documents, draft.entries.len(), protection.last_user, Ablation::default())
+    Scoring::new(documents, draft.entries.len(), protection.last_user)
 }

@@ -37,7 +37,7 @@ use crate::cache::{self, Cache, Share};
 use crate::conversation::last_user_index;
 use crate::error::Result;
 use crate::message::Message;
-use crate::select::{Ablation, within};
+use crate::select::within;
 use crate::text::analysis;
 use crate::tokens;
 
@@ -100,7 +100,7 @@ pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
     late::planned(view, request, view.len(), |view, _| {
         let mut draft = draft(view, request);
         limits::all_reasoning(&mut draft);
-        fitted(draft, request, request.emergency_tokens(), Ablation::default())
+        fitted(draft, request, request.emergency_tokens())
     })
 }
 
@@ -115,7 +115,7 @@ pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> R
     late::planned(view, request, view.len(), |view, _| {
         let mut draft = draft(view, request);
         limits::reasoning(&mut draft, last_user_index(view).unwrap_or(view.len()), 0);
-        fitted(draft, request, max_tokens, Ablation::default())
+        fitted(draft, request, max_tokens)
     })
 }
 
@@ -138,14 +138,14 @@ pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, a
     late::planned(view, request, above, |view, above| {
         let mut draft = draft(view, request);
         draft.kept_from = above;
-        fitted(draft, request, max_tokens, Ablation::default())
+        fitted(draft, request, max_tokens)
     })
 }
 
-fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64, by: Ablation) -> Result<Plan> {
+fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
     draft.pin(&request.limits.pinned);
     let origins = Origins::of(request.archive.as_ref());
-    let left_out = fit::fit(&mut draft, &origins, max_tokens, request, by)?;
+    let left_out = fit::fit(&mut draft, &origins, max_tokens, request)?;
     Ok(finish::plan(draft, &left_out, &origins))
 }
 

@@ -3,11 +3,10 @@
 use pyo3::prelude::*;
 
 use crate::budget::Limits;
-use crate::compress::evaluation::{self, Ablation, Example};
+use crate::compress::evaluation::{self, Example};
 
 use super::arguments::whole;
 use super::call::Call;
-use super::errors::OrRaise;
 use super::receipt::Fitted;
 
 type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
@@ -40,7 +39,7 @@ pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyRe
 /// Raises:
 ///     ContextOverflowError: As `fit_messages`.
 ///     InvalidMessageError: A message is of a shape that no provider accepts.
-///     InvalidArgumentError: Another argument cannot be used, or a name is no mechanism.
+///     InvalidArgumentError: Another argument cannot be used, or no mechanism has such a name.
 #[pyfunction(name = "_fit_without")]
 #[allow(clippy::needless_pass_by_value)] // as above
 pub fn fit_without(
@@ -52,6 +51,7 @@ pub fn fit_without(
     let call = Call::new(messages, model, None)?;
     let max_tokens = whole(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, Limits::default());
-    let by = Ablation::without(without.iter().map(String::as_str)).or_raise(messages.py())?;
-    call.planned(&request, |view, request| evaluation::fit_by(view, request, max_tokens, by))
+    call.planned(&request, |view, request| {
+        evaluation::fit_without(view, request, max_tokens, without.iter().map(String::as_str))
+    })
 }

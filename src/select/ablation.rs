@@ -1,63 +1,81 @@
-//! Parts of the selection that an evaluation may switch off, to show what each is worth.
+//! Mechanisms of the selection that an evaluation may switch off, to show what each is worth. A release has all of them on.
 
-#[cfg(feature = "evaluation")]
-use crate::error::{Error, Result};
-
-/// What selection goes by: all of it, but for evaluation, which shows what each is worth.
+/// A mechanism of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools)] // switches, each for itself
-pub struct Ablation {
+pub enum Mechanism {
     /// Learned weights, else guessed ones.
-    pub learned: bool,
+    #[cfg(feature = "evaluation")]
+    Learned,
     /// Relevance to what is asked now.
-    pub relevance: bool,
+    Relevance,
     /// The class of a part: errors, headers, outliers, repeats.
-    pub outline: bool,
+    Classes,
     /// Results that a later one has replaced go first.
-    pub superseded: bool,
+    Superseded,
     /// Rules and requests of the user stay.
-    pub pinning: bool,
+    Pinning,
     /// Names and calls that were left out are listed.
-    pub ledger: bool,
+    Ledger,
     /// A name that stays once need not stay twice.
-    pub coverage: bool,
+    Coverage,
 }
 
-impl Default for Ablation {
-    fn default() -> Self {
-        Self {
-            learned: true,
-            relevance: true,
-            outline: true,
-            superseded: true,
-            pinning: true,
-            ledger: true,
-            coverage: true,
-        }
-    }
+/// Returns whether a mechanism is on.
+#[cfg(not(feature = "evaluation"))]
+pub const fn is_on(_: Mechanism) -> bool {
+    true
 }
 
 #[cfg(feature = "evaluation")]
-impl Ablation {
-    /// Returns all mechanisms but those in `names`.
+pub use switches::{is_on, without};
+
+#[cfg(feature = "evaluation")]
+mod switches {
+    use std::cell::Cell;
+
+    use super::Mechanism;
+    use crate::error::{Error, Result};
+
+    thread_local! {
+        /// The mechanisms that are off in this thread, a bit each.
+        static OFF: Cell<u8> = const { Cell::new(0) };
+    }
+
+    /// Returns whether a mechanism is on.
+    pub fn is_on(mechanism: Mechanism) -> bool {
+        OFF.get() & (1 << mechanism as u8) == 0
+    }
+
+    /// Runs `act` in this thread without the mechanisms of these names.
     ///
     /// # Errors
     ///
-    /// [`Error::InvalidArgument`] for a name that is none.
-    pub fn without<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self> {
-        let mut mechanisms = Self::default();
-        for name in names {
-            *match name {
-                "learned" => &mut mechanisms.learned,
-                "relevance" => &mut mechanisms.relevance,
-                "outline" => &mut mechanisms.outline,
-                "superseded" => &mut mechanisms.superseded,
-                "pinning" => &mut mechanisms.pinning,
-                "ledger" => &mut mechanisms.ledger,
-                "coverage" => &mut mechanisms.coverage,
-                _ => return Err(Error::argument("without", format!("`{name}` is no mechanism"))),
-            } = false;
+    /// Those of `act`, and [`Error::InvalidArgument`] for a name that no mechanism has.
+    pub fn without<'n, T>(names: impl IntoIterator<Item = &'n str>, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        struct Restored(u8);
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                OFF.set(self.0);
+            }
         }
-        Ok(mechanisms)
+        let mut off = 0;
+        for name in names {
+            off |= 1 << named(name)? as u8;
+        }
+        let _restored = Restored(OFF.replace(off));
+        act()
+    }
+
+    fn named(name: &str) -> Result<Mechanism> {
+        Ok(match name {
+            "learned" => Mechanism::Learned,
+            "relevance" => Mechanism::Relevance,
+            "outline" => Mechanism::Classes,
+            "superseded" => Mechanism::Superseded,
+            "pinning" => Mechanism::Pinning,
+            "ledger" => Mechanism::Ledger,
+            "coverage" => Mechanism::Coverage,
+            _ => return Err(Error::argument("without", format!("no mechanism is called `{name}`"))),
+        })
     }
 }

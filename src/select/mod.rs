@@ -11,7 +11,9 @@ mod trees;
 pub mod usage_model;
 pub mod within;
 
-pub use ablation::Ablation;
+#[cfg(feature = "evaluation")]
+pub use ablation::without;
+pub use ablation::{Mechanism, is_on};
 pub use facts::Asked;
 #[cfg(feature = "evaluation")]
 pub use scoring::Example;

@@ -20,9 +20,9 @@ use crate::tools::Effect;
 
 pub use relevance::asks_for_nothing;
 
-use super::Ablation;
+use super::ablation::{Mechanism, is_on};
 use super::facts::{Asked, Fact, NONE, Numbers, QueryMatch};
-use super::usage_model::{Conversation, FEATURES, Source, Uptake, Worths, by_hand, features, learned};
+use super::usage_model::{Conversation, FEATURES, Source, Uptake, Worths, features};
 
 /// Who brought a text into the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,8 +125,8 @@ pub struct Scoring {
 
 impl Scoring {
     /// Scores a conversation of `messages` messages; `question` is the index of the last message of the user.
-    pub fn new(mut documents: Vec<Document>, messages: usize, question: Option<usize>, by: Ablation) -> Self {
-        if !by.relevance {
+    pub fn new(mut documents: Vec<Document>, messages: usize, question: Option<usize>) -> Self {
+        if !is_on(Mechanism::Relevance) {
             for document in &mut documents {
                 document.asks = 0.0;
             }
@@ -150,15 +150,15 @@ impl Scoring {
             covered: Vec::new(),
             said: vec![0.0; messages],
             messages,
-            named_again: if by.coverage { NAMED_AGAIN } else { 1.0 },
-            has_classes: by.outline,
+            named_again: if is_on(Mechanism::Coverage) { NAMED_AGAIN } else { 1.0 },
+            has_classes: is_on(Mechanism::Classes),
         };
         let related = this.gather();
         this.bearings = this.relate(&related);
-        this.ask(question.filter(|_| by.relevance));
+        this.ask(question.filter(|_| is_on(Mechanism::Relevance)));
         this.conversation = this.conversation(question);
         this.rate_documents();
-        let mut worths = Worths::of(if by.learned { learned } else { by_hand });
+        let mut worths = Worths::new();
         let worth = |(id, fact): (usize, &Fact)| {
             checkpoint::reached();
             let worth = this.features(id).map_or(0.0, |features| worths.at(&features));

@@ -6,6 +6,8 @@ use crate::text::estimate::index;
 use crate::text::terms::KINDS;
 use crate::tools::Effect;
 
+#[cfg(feature = "evaluation")]
+use super::ablation::{Mechanism, is_on};
 use super::facts::{Fact, NONE, QueryMatch};
 use super::scoring::Document;
 use super::trees::Trees;
@@ -135,9 +137,13 @@ pub struct Worths {
 }
 
 impl Worths {
-    /// Returns those that `worth` finds, one of [`learned`] and [`by_hand`].
-    pub fn of(worth: fn(&[u16; FEATURES]) -> f32) -> Self {
+    /// Returns those that [`learned`] finds.
+    pub fn new() -> Self {
         let none = [0; FEATURES];
+        #[cfg(not(feature = "evaluation"))]
+        let worth = learned;
+        #[cfg(feature = "evaluation")]
+        let worth = if is_on(Mechanism::Learned) { learned } else { by_hand };
         Self { worth, last: [(none, worth(&none)); KINDS] }
     }
 
@@ -167,8 +173,9 @@ const LEAF_SCALE: f64 = 1000.0;
 static LEARNED: LazyLock<Trees> =
     LazyLock::new(|| Trees::parse(include_str!("usage_trees.txt"), &NAMES).unwrap_or_default());
 
-/// Returns what one would guess: names more than words, the recent and the used more than others. The ablation of [`learned`].
-pub fn by_hand(features: &[u16; FEATURES]) -> f32 {
+/// Returns a guess: names more than words, the recent and the used more than others. The ablation of [`learned`].
+#[cfg(feature = "evaluation")]
+fn by_hand(features: &[u16; FEATURES]) -> f32 {
     let [kind, _, uses, _, age, ..] = *features;
     let bias = match kind {
         2 => -4.0,

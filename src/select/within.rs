@@ -13,7 +13,6 @@ use crate::text::excerpt;
 use crate::text::segments::Kind;
 use crate::tokens::{ContentMemory, Recount, TokenCounter};
 
-use super::Ablation;
 use super::scoring::{Author, Document, Scoring};
 use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 
@@ -90,7 +89,7 @@ fn chosen(
         asks: 0.0,
         analysis: Arc::clone(analysis),
     };
-    let mut scoring = Scoring::new(vec![document], 1, None, Ablation::default());
+    let mut scoring = Scoring::new(vec![document], 1, None);
     let mark = FIRST_MARK + marks.origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
     let full = float(u64::from(counter.text(text)));
     let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };

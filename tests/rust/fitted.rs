@@ -1,10 +1,7 @@
 //! Conversations made of steps, and what is left of them within a share of their tokens.
 
 use nanobot_context::budget::Request;
-use nanobot_context::compress::{
-    self,
-    evaluation::{self, Ablation},
-};
+use nanobot_context::compress::{self, evaluation};
 use nanobot_context::{Role, TokenCounter};
 
 use crate::owned::{Owned, apply, view};
@@ -46,9 +43,8 @@ pub fn fit(messages: &[Owned], percent: u64) -> Vec<Owned> {
 
 /// As [`fit`], without a mechanism.
 pub fn fit_without(mechanism: &str, messages: &[Owned], percent: u64) -> Vec<Owned> {
-    let by = Ablation::without([mechanism]).unwrap();
     let (request, max_tokens) = (Request::new(None, None, 0), percent_of(messages, percent));
-    apply(messages, &evaluation::fit_by(&view(messages), &request, max_tokens, by).unwrap())
+    apply(messages, &evaluation::fit_without(&view(messages), &request, max_tokens, [mechanism]).unwrap())
 }
 
 /// Returns all that is said, the calls left out.

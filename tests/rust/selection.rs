@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use nanobot_context::Role;
-use nanobot_context::compress::evaluation::Ablation;
-use nanobot_context::compress::{self, Archive, Request};
+use nanobot_context::compress::{self, Archive, Request, evaluation};
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::generate::rule_within;
@@ -533,8 +532,8 @@ fn every_mechanism_changes_what_stays_where_it_has_a_say() {
         assert_ne!(short, fit_without(mechanism, &messages, percent), "{mechanism}");
         assert!(tokens(&fit_without(mechanism, &messages, percent)) <= percent_of(&messages, percent), "{mechanism}");
     }
-    assert_eq!(Ablation::without([]).unwrap(), Ablation::default());
-    assert!(Ablation::without(["learned", "luck"]).is_err());
+    let (messages, request) = (mixed(), Request::new(None, None, 0));
+    assert!(evaluation::fit_without(&view(&messages), &request, 9_000, ["learned", "luck"]).is_err());
 }
 
 #[test]

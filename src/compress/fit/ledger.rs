@@ -4,6 +4,7 @@ mod calls;
 mod names;
 
 use crate::select::selector::Selector;
+use crate::select::{Mechanism, is_on};
 use crate::text::estimate::float;
 use crate::text::language::Language;
 use crate::text::ledger;
@@ -126,7 +127,7 @@ impl Fit<'_, '_, '_> {
             let mut entries = self.protection.tier(Tier::Older).flat_map(|(_, group)| group.start..group.end);
             entries.any(|entry| self.draft.call(entry).is_some())
         };
-        if !self.by.ledger {
+        if !is_on(Mechanism::Ledger) {
             0.0
         } else if calls >= MIN_CALLS && self.tier_tokens(Tier::Older) > rest && has_calls() {
             tokens.max(calls)

@@ -14,7 +14,7 @@ fn scoring(texts: &[(Author, &str)]) -> Scoring {
         analysis: Analysis::of(text, Form::Dated),
     };
     let documents = texts.iter().enumerate().map(document).collect();
-    Scoring::new(documents, texts.len(), None, Ablation::default())
+    Scoring::new(documents, texts.len(), None)
 }
 
 /// Returns what all of a text is worth.
@@ -44,7 +44,7 @@ fn a_question_of_common_words_asks_for_nothing() {
         let [old, answer, _] = texts;
         let mut documents = scoring(&[old, answer, (Author::User, question)]).documents;
         documents[2].asks = 1.0;
-        Scoring::new(documents, 3, Some(2), Ablation::default()).said(0)
+        Scoring::new(documents, 3, Some(2)).said(0)
     };
     assert!(said("And now?") == 0.0 && said("And the disk?") > 0.9);
 }

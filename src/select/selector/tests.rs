@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::rating::GAP;
 use super::*;
-use crate::select::Ablation;
 use crate::select::scoring::Author;
 use crate::text::analysis::{Analysis, Form};
 
@@ -27,7 +26,7 @@ fn scoring() -> Scoring {
             analysis: Arc::clone(&analysis),
         }
     };
-    Scoring::new((0..3).map(document).collect(), 3, None, Ablation::default())
+    Scoring::new((0..3).map(document).collect(), 3, None)
 }
 
 fn selector(scoring: &mut Scoring) -> Selector<'_> {

@@ -5,6 +5,7 @@ use crate::compress::fit::Fit;
 use crate::compress::protection::Tier;
 use crate::message::Text;
 use crate::select::selector::Selector;
+use crate::select::{Mechanism, is_on};
 use crate::text::estimate::float;
 use crate::text::ledger;
 use crate::tools::Effect;
@@ -96,7 +97,7 @@ impl Fit<'_, '_, '_> {
     /// Lists the calls of the last round, and those before that changed something: what was done is never invisible. The newest,
     /// as many as there is room for beside the `rules` of the user.
     pub fn list_lines(&mut self, rules: f32) {
-        if !self.by.ledger {
+        if !is_on(Mechanism::Ledger) {
             return;
         }
         let share = |room: f32, (of_little, of_more): (f32, f32)| {
