@@ -8,13 +8,15 @@ for nobody here knows what may be left out of it; of a result the texts can be s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import Json
 
+# What names an item that the server has.
+REFERENCE = "item_reference"
 # These have messages of their own.
 _CHAT = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
 _NAMES = ("type", "id", "call_id", "approval_request_id", "status")
@@ -47,12 +49,12 @@ def answers(item: Json) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _asked_by(item: Json) -> str | None:
+def asked_by(item: Json) -> str | None:
     """Return `asks` of any call, of those with messages of their own, too."""
     return item.get("call_id") if item.get("type") in _CHAT[::2] else asks(item)
 
 
-def _answered_by(item: Json) -> str | None:
+def answered_by(item: Json) -> str | None:
     """Return `answers` of any result."""
     return item.get("call_id") if item.get("type") in _CHAT[1::2] else answers(item)
 
@@ -63,15 +65,47 @@ def paired(items: list[Json]) -> set[int]:
     return {*calls, *calls.values()}
 
 
-def answered(turns: Iterable[list[Json]]) -> Iterator[tuple[int, list[Json]]]:
+def answered(
+    turns: Iterable[list[Json]], asked: Mapping[int, list[str]]
+) -> Iterator[tuple[int, list[Json]]]:
     """Yield turns, each with the place of its first item, and what answers its calls behind it.
 
     As messages have it. Thoughts, a search or a word of the user may stand between in items.
+
+    Args:
+        turns: The turns.
+        asked: The names of the calls of some, by their places, in place of those of their items.
     """
     parts = list(turns)
-    places = accumulate(map(len, parts), initial=0)
-    said = ((map(_asked_by, part), _answered_by(part[0])) for part in parts)
-    yield from behind_calls(list(zip(places, parts, strict=False)), said)
+    placed = list(zip(accumulate(map(len, parts), initial=0), parts, strict=False))
+    said = ((asked.get(place, map(asked_by, part)), answered_by(part[0])) for place, part in placed)
+    yield from behind_calls(placed, said)
+
+
+def is_reference(item: Json) -> bool:
+    """Return whether an item names one that the server has; it needs no type."""
+    return item.get("type", None if "role" in item else REFERENCE) == REFERENCE
+
+
+def references(items: list[Json]) -> dict[int, list[str]]:
+    """Return where references begin that stand for calls, and the names of these calls.
+
+    A reference names an item that the server has. Which of some in a row is a call, and of what
+    name, only the results tell that follow and whose calls are nowhere else.
+    """
+    known = {name for item in items if (name := asked_by(item)) is not None}
+    found: dict[int, list[str]] = {}
+    begins: int | None = None
+    for place, item in enumerate(items):
+        name = answered_by(item)
+        if is_reference(item):
+            if begins is None or not is_reference(items[place - 1]):
+                begins = place
+        elif name is None:
+            begins = None
+        elif begins is not None and name not in known:
+            found.setdefault(begins, []).append(name)
+    return found
 
 
 def behind_calls(turns: Sequence[Turn], said: Iterable[Said]) -> Iterator[Turn]:

@@ -36,13 +36,21 @@ class Responses(Form):
         if isinstance(self.body.get("instructions"), str):
             messages.append({"role": "system", "content": self.body["instructions"]})
         self._paired = pairs.paired(items)
+        self._referenced = pairs.references(items)
+        has_compaction = any(map(is_compaction, items))
         compacted = max((at for at, item in enumerate(items) if is_compaction(item)), default=0)
-        for number, part in pairs.answered(_turns(items, self._paired)):
+        # What led to a compaction is in it, whether or not it still stands before it.
+        asked = {**{place: [] for place in range(compacted)}, **self._referenced}
+        called = {pairs.asked_by(item) for item in items[compacted:]}.union(
+            *(names for place, names in asked.items() if place >= compacted)
+        )
+        for number, part in pairs.answered(_turns(items, self._paired, self._referenced), asked):
             if number < compacted and _is_compacted(part):
                 continue
             self._parts[number] = part
             read = self._from_pairs(number, part) or from_response_items(part)
-            if is_compaction(part[0]):
+            is_lone = has_compaction and pairs.answered_by(part[0]) not in {None, *called}
+            if is_compaction(part[0]) or is_lone:
                 # It is all that the model knows of what came before, and is never cut.
                 read = [{"role": "system", "content": part}]
             if not read:
@@ -58,6 +66,10 @@ class Responses(Form):
 
     def _from_pairs(self, number: int, part: list[Json]) -> list[Message]:
         """Return a turn with calls by their form, or the result of one, as a message."""
+        if names := self._referenced.get(number):
+            function = {"name": pairs.REFERENCE, "arguments": "{}"}
+            asked = [{"id": name, "type": "function", "function": function} for name in names]
+            return [{"role": "assistant", "content": pairs.as_content(part), "tool_calls": asked}]
         if number in self._paired and pairs.answers(part[0]) is not None:
             return [pairs.as_result(part[0])]
         calls = self._calls_in(number, part)
@@ -98,6 +110,9 @@ class Responses(Form):
                 continue
             edited = {key: value for key, value in message.items() if key != PART}
             before = self._parts[number] if number is not None else self._answered(edited)
+            if number in self._referenced:
+                items += before
+                continue
             if number is not None and (calls := self._calls_in(number, before)):
                 items += _turn_items(edited, before, calls)
                 continue
@@ -132,15 +147,23 @@ class Responses(Form):
         return super().can_begin_at(index)
 
 
-def _turns(items: list[Json], paired: set[int]) -> Iterable[list[Json]]:
+def _turns(items: list[Json], paired: set[int], referenced: Iterable[int]) -> Iterable[list[Json]]:
     """Yield items that make one message: a model's thoughts, what it said, and its calls.
 
     Args:
         items: The items.
         paired: The places of calls by their form, and of their results.
+        referenced: The places where references to calls begin.
     """
     turn: list[Json] = []
     for place, item in enumerate(items):
+        if place in referenced:
+            yield from [turn] if turn else []
+            turn = [item]
+            continue
+        if turn and pairs.is_reference(turn[0]) and pairs.is_reference(item):
+            turn.append(item)
+            continue
         kind = item.get("type") or ("message" if "role" in item else None)
         is_said = kind == "message" and item.get("role") == "assistant"
         is_call = kind in _CALLS or (place in paired and pairs.asks(item) is not None)
@@ -149,6 +172,7 @@ def _turns(items: list[Json], paired: set[int]) -> Iterable[list[Json]]:
             begins = last is not None and (
                 (kind == "reasoning" and last != "reasoning")
                 or (is_said and last not in ("reasoning", None))
+                or pairs.is_reference(turn[-1])
             )
             if begins:
                 yield turn
