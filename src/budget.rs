@@ -4,7 +4,7 @@ use std::ops::{Add, Sub};
 use std::sync::Arc;
 
 use crate::archive::Archive;
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_WHOLE, Result};
 use crate::tokens::TokenCounter;
 
 /// A number of tokens. Sums and differences stop at the ends; shares are those of all of it.
@@ -123,11 +123,10 @@ impl<'r> Request<'r> {
         TokenCounter::new(self.model).with_overhead(self.limits.message_overhead_tokens)
     }
 
-    /// Returns the tokens that messages and tool schemas may have: the window less the reserve for the answer, which is
-    /// `context_reserve_ratio` of the window or `max_output_tokens`, whichever is larger.
+    /// Returns the tokens that messages and tool schemas may have: the window less the reserve for the answer.
     pub fn budget_tokens(&self) -> u64 {
         let (window, output) = self.window_and_output();
-        (window - window.share_up(self.limits.context_reserve_ratio).max(output)).0
+        (window - Tokens(reserve_tokens(window.0, output.0, self.limits.context_reserve_ratio))).0
     }
 
     /// Returns the most tokens that are still below `emergency_ratio` of the window and leave room for the answer.
@@ -159,6 +158,24 @@ impl<'r> Request<'r> {
     pub fn all_tokens(&self) -> u64 {
         Tokens(self.window_tokens).share(self.limits.tool_result_hard_limit).0
     }
+}
+
+/// Returns the tokens of a window that are kept free for the answer: `ratio` of it, rounded up, or `max_output_tokens`,
+/// whichever is larger.
+pub fn reserve_tokens(window_tokens: u64, max_output_tokens: u64, ratio: f64) -> u64 {
+    Tokens(window_tokens).share_up(ratio).0.max(max_output_tokens)
+}
+
+/// Returns the smallest window that leaves `prompt_tokens` beside its [`reserve_tokens`]; [`MAX_WHOLE`] where none does.
+#[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)] // tokens are < 2^53
+pub fn window_for(prompt_tokens: u64, max_output_tokens: u64, ratio: f64) -> u64 {
+    let leaves = |window: u64| window.saturating_sub(reserve_tokens(window, max_output_tokens, ratio)) >= prompt_tokens;
+    let by_share = (prompt_tokens as f64 / (1.0 - ratio)) as u64;
+    // The quotient may be rounded to a window that is one too small, or two.
+    (by_share.max(prompt_tokens.saturating_add(max_output_tokens))..MAX_WHOLE)
+        .take(3)
+        .find(|&window| leaves(window))
+        .unwrap_or(MAX_WHOLE)
 }
 
 /// Checks a ratio that came from outside.
@@ -194,5 +211,19 @@ mod tests {
             [of(1_000, None), of(1_000, Some(100)), of(1_000, Some(400)), of(100, Some(400))],
             [850, 850, 600, 0]
         );
+    }
+
+    #[test]
+    fn a_window_for_a_prompt_is_the_smallest_that_leaves_it() {
+        for ratio in [0.0, 0.1, 0.15, 0.5, 0.9] {
+            for output in [0, 100] {
+                let budget = |window: u64| window.saturating_sub(reserve_tokens(window, output, ratio));
+                for prompt in 1..2_000 {
+                    let window = window_for(prompt, output, ratio);
+                    assert!(budget(window) >= prompt && budget(window - 1) < prompt, "{prompt} of {window}, {ratio}");
+                }
+            }
+        }
+        assert_eq!((window_for(0, 0, 1.0), window_for(1, 0, 1.0)), (0, MAX_WHOLE));
     }
 }

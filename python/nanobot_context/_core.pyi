@@ -59,6 +59,7 @@ __all__ = [
     "parse_structured",
     "prevailing_script",
     "reduce_messages",
+    "reserve_tokens",
     "rolling_cut",
     "rules_left_out",
     "select_history",
@@ -71,6 +72,7 @@ __all__ = [
     "summary_section",
     "token_bound",
     "trim_tool_result",
+    "window_for",
     "without_credentials",
     "wrap_summary",
 ]
@@ -311,6 +313,12 @@ class Recovery:
 def answer_reserve(left_tokens: int, asked_tokens: int) -> int: ...
 def check_whole(
     argument: str, value: object, *, least: int = 0, optional: bool = False
+def reserve_tokens(
+    window_tokens: int, max_output_tokens: int | None, context_reserve_ratio: float
+) -> int: ...
+def window_for(
+    prompt_tokens: int, max_output_tokens: int | None, context_reserve_ratio: float
+) -> int: ...
 ) -> int | None: ...
 def format_value(value: object) -> str: ...
 def mask_credentials(text: str) -> str: ...

@@ -15,10 +15,10 @@ from nanobot_context._core import (
     count_tokens,
     fit_messages,
 )
+    reserve_tokens,
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.identity import is_same
-from nanobot_context.room import kept_free
 
 if TYPE_CHECKING:
     from nanobot_context.archive import Archive
@@ -76,7 +76,8 @@ def _made(
 ) -> tuple[list[Message], Receipt | None]:
     """Return what `shorten` makes, or what is fitted in its place and the receipt of that."""
     tools, settings, archive = options["tools"], options["settings"], options["archive"]
-    most = window_tokens - kept_free(window_tokens, options["max_output_tokens"], settings)
+    output, ratio = options["max_output_tokens"], settings.context_reserve_ratio
+    most = window_tokens - reserve_tokens(window_tokens, output, ratio)
     overhead = settings.message_overhead_tokens
     short, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
     if budget is None:

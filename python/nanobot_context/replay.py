@@ -10,10 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import Compressor, Cut, Receipt, count_tokens, fit_messages
+from nanobot_context._core import (
+    Compressor,
+    Cut,
+    Receipt,
+    count_tokens,
+    fit_messages,
+    reserve_tokens,
+)
 from nanobot_context.arguments import check_callable, check_instance, check_messages, check_whole
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.message_texts import kept_spans, message_text, origin_of, tool_names
@@ -263,9 +269,9 @@ class _Run:
 
     @property
     def budget_tokens(self) -> int:
-        # As `budget_tokens` of `src/compress/mod.rs`.
-        share = ceil(self.window_tokens * self.settings.context_reserve_ratio)
-        return max(self.window_tokens - max(share, self.max_output_tokens or 0), 0)
+        ratio = self.settings.context_reserve_ratio
+        reserve = reserve_tokens(self.window_tokens, self.max_output_tokens, ratio)
+        return max(self.window_tokens - reserve, 0)
 
     def request(self, position: int) -> Request:
         """Return the request with the first `position` messages."""

@@ -9,7 +9,6 @@ from nanobot_context._core import MIN_OUTPUT_TOKENS, answer_reserve, count_token
 from nanobot_context.history import system_messages
 
 if TYPE_CHECKING:
-    from nanobot_context.settings import Settings
     from nanobot_context.types import Message
 
 _FIXED_STEPS = 64
@@ -77,8 +76,3 @@ class Room:
 def in_steps(tokens: int, step: int) -> int:
     """Return `tokens` rounded up to whole steps, so that what changes a little moves no cut."""
     return -(-tokens // step) * step
-
-
-def kept_free(window_tokens: int, max_output_tokens: int | None, settings: Settings) -> int:
-    """Return what the reserve for the answer takes of a window, as the core has it."""
-    return max(int(window_tokens * settings.context_reserve_ratio), max_output_tokens or 0)

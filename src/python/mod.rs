@@ -56,7 +56,7 @@ mod core_module {
     #[pymodule_export]
     use super::receipt::{Cut, Fitted, Lost, Receipt};
     #[pymodule_export]
-    use super::recovery::{Recovery, Repair, answer_reserve};
+    use super::recovery::{Recovery, Repair, answer_reserve, reserve_tokens, window_for};
     #[pymodule_export]
     use super::sessions::{SessionStoreHandle, filter_key_belongs};
     #[pymodule_export]

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::budget::check_ratio;
+use crate::budget::{self, check_ratio};
 use crate::overflow::{self, Recovery as Core, Step};
 
 use super::arguments::{optional_whole, whole};
@@ -92,4 +92,30 @@ impl Recovery {
 #[pyfunction]
 pub fn answer_reserve(left_tokens: &Bound<'_, PyAny>, asked_tokens: &Bound<'_, PyAny>) -> PyResult<u64> {
     Ok(overflow::answer_reserve(whole(left_tokens, "left_tokens")?, whole(asked_tokens, "asked_tokens")?))
+}
+
+/// Return the tokens of a window that are kept free for the answer.
+#[pyfunction]
+pub fn reserve_tokens(
+    py: Python<'_>,
+    window_tokens: &Bound<'_, PyAny>,
+    max_output_tokens: Option<&Bound<'_, PyAny>>,
+    context_reserve_ratio: f64,
+) -> PyResult<u64> {
+    let ratio = check_ratio("context_reserve_ratio", context_reserve_ratio).or_raise(py)?;
+    let output = optional_whole(max_output_tokens, "max_output_tokens")?.unwrap_or(0);
+    Ok(budget::reserve_tokens(whole(window_tokens, "window_tokens")?, output, ratio))
+}
+
+/// Return the smallest window that leaves `prompt_tokens` beside what is kept free for the answer.
+#[pyfunction]
+pub fn window_for(
+    py: Python<'_>,
+    prompt_tokens: &Bound<'_, PyAny>,
+    max_output_tokens: Option<&Bound<'_, PyAny>>,
+    context_reserve_ratio: f64,
+) -> PyResult<u64> {
+    let ratio = check_ratio("context_reserve_ratio", context_reserve_ratio).or_raise(py)?;
+    let output = optional_whole(max_output_tokens, "max_output_tokens")?.unwrap_or(0);
+    Ok(budget::window_for(whole(prompt_tokens, "prompt_tokens")?, output, ratio))
 }

@@ -13,6 +13,8 @@ from nanobot_context._core import (
     count_tokens,
     fits,
     reduce_messages,
+    reserve_tokens,
+    window_for,
 )
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.first_attempt import Options, compress, receipt_of
@@ -30,7 +32,7 @@ from nanobot_context.host.messages import (
 from nanobot_context.identity import is_same
 from nanobot_context.reasoning import with_reasoning
 from nanobot_context.recovery import Attempt
-from nanobot_context.room import Room, kept_free
+from nanobot_context.room import Room
 from nanobot_context.tools import shorten_tools
 from nanobot_context.types import Message
 
@@ -343,8 +345,7 @@ class Fitter:
 
     def window_for(self, prompt_tokens: int, max_tokens: int | None) -> int:
         """Return the window of which a prompt may have `prompt_tokens`, and the answer the rest."""
-        share = 1 - self.settings.context_reserve_ratio
-        return max(prompt_tokens + (max_tokens or 0), int(prompt_tokens / share))
+        return window_for(prompt_tokens, max_tokens, self.settings.context_reserve_ratio)
 
     def state_tokens(self, request: Request, state: State) -> int:
         """Return the tokens of a request that goes on from a state, in our own counting."""
@@ -359,7 +360,10 @@ class Fitter:
         return self.windows.ratio(request.model, request.messages, request.endpoint)
 
     def _budget(self, window_tokens: int, max_tokens: int | None) -> int:
-        return max(window_tokens - kept_free(window_tokens, max_tokens, self.settings), 0)
+        return max(window_tokens - self._reserve(window_tokens, max_tokens), 0)
+
+    def _reserve(self, window_tokens: int, max_tokens: int | None) -> int:
+        return reserve_tokens(window_tokens, max_tokens, self.settings.context_reserve_ratio)
 
     def answer_tokens(self, request: Request) -> int:
         """Return what is kept free for the answer to `request` by what is known now."""
@@ -375,7 +379,7 @@ class Fitter:
         limit = self.output_limit(request)
         if reserve is not None and limit is not None and reserve < limit:
             reserve = min(round(reserve * theirs / window.tokens), limit)
-        return kept_free(theirs, reserve, self.settings)
+        return self._reserve(theirs, reserve)
 
     def output_limit(self, request: Request) -> int | None:
         """Return the output limit of `request`, lowered to what the model is known to accept."""

@@ -1268,7 +1268,7 @@ def test_a_url_in_the_wrong_place_is_not_repeated_with_its_password(
         ({}, "55,536 tokens for the conversation = 65,536 - 6,000 system and tools - 4,000 answer"),
         (
             {"window_tokens": 32_768},
-            "21,853 tokens for the conversation = 32,768 - 6,000 system and tools - 4,915 answer",
+            "21,852 tokens for the conversation = 32,768 - 6,000 system and tools - 4,916 answer",
         ),
         (
             {"window_tokens": 128_000},
