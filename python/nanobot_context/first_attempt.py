@@ -13,9 +13,10 @@ from nanobot_context._core import (
     Receipt,
     compress_messages,
     count_tokens,
+    find_last_user_index,
     fit_messages,
-)
     reserve_tokens,
+)
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.identity import is_same
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 def never_cut(messages: list[Message]) -> list[Message]:
     """Return those of `messages` that are never cut: of the system, and the last of the user."""
-    last = next((m for m in reversed(messages) if m.get("role") == "user"), None)
-    return [m for m in messages if m is last or m.get("role") in SYSTEM_ROLES]
+    last = find_last_user_index(messages)
+    return [m for i, m in enumerate(messages) if i == last or m.get("role") in SYSTEM_ROLES]
 
 
 class Options(TypedDict):

@@ -166,6 +166,12 @@ def tool_names(messages: Sequence[Message]) -> list[str | None]:
     return names
 
 
+def turns_of(messages: Sequence[Message]) -> list[int]:
+    """Return for each message how many messages of the user there are up to it."""
+    turn = 0
+    return [turn := turn + (message["role"] == "user") for message in messages]
+
+
 def _pieces(before: str, after: str) -> Iterator[str]:
     """Yield what `after` may have of `before`: text between marks, or else its whole lines."""
     for text in _GAP.split(after):

@@ -22,7 +22,13 @@ from nanobot_context._core import (
 )
 from nanobot_context.arguments import check_callable, check_instance, check_messages, check_whole
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.message_texts import kept_spans, message_text, origin_of, tool_names
+from nanobot_context.message_texts import (
+    kept_spans,
+    message_text,
+    origin_of,
+    tool_names,
+    turns_of,
+)
 from nanobot_context.settings import Settings
 
 if TYPE_CHECKING:
@@ -240,7 +246,6 @@ class _Run:
     max_output_tokens: int | None
     settings: Settings
     archive: _Archive | None
-    turn: int = 0
     requests: int = 0
     sent: _Sent = field(default_factory=_Sent)
     arrived: list[Message] = field(default_factory=list)
@@ -252,6 +257,7 @@ class _Run:
     compressor: Compressor = field(init=False)
     framing: dict[str, int] = field(init=False)
     tool_names: list[str | None] = field(init=False)
+    turns: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.compressor = Compressor(
@@ -266,6 +272,7 @@ class _Run:
         schemas = count_tokens([], self.model, tools=self.tools) - start
         self.framing = {"tools": schemas, "framing": start} if schemas else {"framing": start}
         self.tool_names = tool_names(self.given)
+        self.turns = turns_of(self.given)
 
     @property
     def budget_tokens(self) -> int:
@@ -278,7 +285,9 @@ class _Run:
         self._take(position)
         number, self.requests = self.requests, self.requests + 1
         before = dict(self.before + Counter(self.framing))
-        made = partial(Request, position, self.turn, before, tokens_before=sum(before.values()))
+        made = partial(
+            Request, position, self.turns[position - 1], before, tokens_before=sum(before.values())
+        )
         try:
             messages, cuts, lost = self._compress()
         except ContextOverflowError as error:
@@ -310,9 +319,7 @@ class _Run:
 
     def fates(self) -> Iterator[MessageFate]:
         """Yield what has become of each message."""
-        turn = 0
         for index, message in enumerate(self.arrived):
-            turn += message["role"] == "user"
             place = self.sent.places.get(index)
             reason, first = self.cuts.get(index, (None, None))
             state, tokens = "left out", 0
@@ -322,7 +329,7 @@ class _Run:
                 state, reason, first, tokens = "kept", None, None, self.tokens[index]
             yield MessageFate(
                 index=index,
-                turn=turn,
+                turn=self.turns[index],
                 role=message["role"],
                 tool=self.tool_names[index],
                 tokens=self.tokens[index],
@@ -340,7 +347,6 @@ class _Run:
             self.arrived.append(message)
             self.tokens.append(tokens)
             self.before[_role(message)] += tokens
-            self.turn += message["role"] == "user"
 
     def _compress(self) -> tuple[list[Message], list[Cut], list[tuple[int, str]]]:
         """Return what is sent, the cuts, and names that are gone.

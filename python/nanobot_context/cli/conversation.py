@@ -25,7 +25,6 @@ from nanobot_context.cli.render import (
     receipt_dict,
     records_dict,
     replay_dict,
-    turns_of,
 )
 from nanobot_context.conversations import (
     Conversation,
@@ -34,6 +33,7 @@ from nanobot_context.conversations import (
     read_conversation,
     read_objects,
 )
+from nanobot_context.message_texts import turns_of
 from nanobot_context.replay import replay
 from nanobot_context.words import language, shown
 

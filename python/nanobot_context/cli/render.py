@@ -13,7 +13,7 @@ from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.history import SYSTEM_ROLES
-from nanobot_context.message_texts import message_text, replaced_by
+from nanobot_context.message_texts import message_text, replaced_by, turns_of
 from nanobot_context.replay import Replay
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.words import listed, shown
@@ -370,12 +370,6 @@ def replay_dict(conversation: Conversation, played: Replay, window_source: str) 
             for request in played.requests
         ],
     }
-
-
-def turns_of(messages: Sequence[Message]) -> list[int]:
-    """Return for each message how many messages of the user there are up to it."""
-    turn = 0
-    return [turn := turn + (message["role"] == "user") for message in messages]
 
 
 def how_counted(model: str | None) -> str:

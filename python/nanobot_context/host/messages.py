@@ -28,6 +28,7 @@ import importlib
 import re
 from collections.abc import Callable, Sequence
 
+from nanobot_context._core import find_last_user_index
 from nanobot_context.host.detect import find
 from nanobot_context.types import Message
 
@@ -157,8 +158,8 @@ def lift_runtime_context(
 
     Without a block in it the very same list comes back, and `None`.
     """
-    at = next((i for i in reversed(range(len(messages))) if _role(messages[i]) == "user"), None)
-    if not tag or at is None:
+    at = find_last_user_index(messages) if tag else len(messages)
+    if at == len(messages):
         return messages, None
     sent, content = messages[at], messages[at].get("content")
     saved: object = None

@@ -15,11 +15,10 @@ will be (`CustomProvider` is imported only when the configuration names it).
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from nanobot_context._core import count_tokens, token_bound
+from nanobot_context._core import count_tokens, find_last_user_index, token_bound
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.guard import in_flight
 from nanobot_context.guard.request import Call, positional_names
@@ -63,8 +62,8 @@ def _with_next(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     content = last.get("content")
     if not (isinstance(content, str) and content.endswith(_PROBE)):
         return messages
-    said = (message for message in reversed(before) if message.get("role") == "user")
-    return [*messages, *itertools.islice(said, 1)]
+    said = find_last_user_index(before)
+    return [*messages, *before[said : said + 1]]
 
 
 def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:

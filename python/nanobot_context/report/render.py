@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import __version__, count_tokens
 from nanobot_context.arguments import is_number
-from nanobot_context.message_texts import message_text, replaced_by, tool_names
+from nanobot_context.message_texts import message_text, replaced_by, tool_names, turns_of
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.tools import largest_tools
 
@@ -120,12 +120,17 @@ def render(
 def _messages(
     messages: Sequence[Message], each: Sequence[int], texts: _Texts
 ) -> Iterator[list[Any]]:
-    turn = 0
-    tools = tool_names(messages)
+    tools, turns = tool_names(messages), turns_of(messages)
     for index, message in enumerate(messages):
-        turn += message["role"] == "user"
         text = message_text(message)
-        yield [turn, message["role"], tools[index], each[index], texts.number(text), len(text)]
+        yield [
+            turns[index],
+            message["role"],
+            tools[index],
+            each[index],
+            texts.number(text),
+            len(text),
+        ]
 
 
 def _recorded_tokens(

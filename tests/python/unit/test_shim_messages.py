@@ -145,6 +145,17 @@ def test_the_newest_message_is_read_as_nanobot_saves_it(sent: Any, saved: Any) -
         assert lift_runtime_context(without, tag) == (without, None)
 
 
+def test_a_note_behind_the_newest_message_of_the_user_is_not_that_message() -> None:
+    """A loop that keeps what was compressed has notes for what was left out, in the user's name."""
+    sent = {"role": "user", "content": f"{LINES}\n\nHello."}
+    note = {"role": "user", "content": "[3 messages left out]"}
+    messages = [sent, {"role": "assistant", "content": "Yes."}, note]
+    lifted, pair = lift_runtime_context(messages, TAG)
+    assert pair is not None
+    assert pair[1] is sent
+    assert lifted[1:] == messages[1:]
+
+
 ASKS = "Please provide your response to the user based on the conversation above."
 
 
