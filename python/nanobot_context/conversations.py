@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import json
 import re
@@ -10,20 +9,19 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from json import JSONDecodeError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import find_last_user_index, mask_credentials, without_credentials
 from nanobot_context.arguments import check_instance, check_path, text_of
 from nanobot_context.errors import (
-    ConversationFileError,
     InvalidMessageError,
     SessionNotFoundError,
     SettingsError,
     StoreUnavailableError,
 )
-from nanobot_context.json_text import load_strictly, position_of, skip_blank
+from nanobot_context.json_file import JsonFile, kind_of, load_or_none
+from nanobot_context.json_text import position_of, skip_blank
 from nanobot_context.own_form import own_form
 from nanobot_context.settings import LoadedSettings, load_usable_settings
 from nanobot_context.types import Message
@@ -124,9 +122,9 @@ def read_conversation(path: Path | str) -> Conversation:
     """
     check_path("path", path)
     if path == STDIN:
-        return _Text("standard input", sys.stdin.buffer.read()).conversation("standard input")
+        return _File("standard input", sys.stdin.buffer.read()).conversation("standard input")
     path = Path(path)
-    return _Text(str(path), path.read_bytes()).conversation(path.name)
+    return _File(str(path), path.read_bytes()).conversation(path.name)
 
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
@@ -137,7 +135,7 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
         OSError: The file cannot be read.
     """
     check_path("path", path)
-    return [value for value, _ in _Text(str(path), Path(path).read_bytes()).objects("an object")]
+    return [value for value, _ in JsonFile(str(path), Path(path).read_bytes()).objects("an object")]
 
 
 def find_conversation(
@@ -370,29 +368,20 @@ def _key_of(record: dict[str, Any]) -> str | None:
     return key if isinstance(key, str) and key else None
 
 
-class _Text:
-    """The text of a file, taken apart; knows the line and column of each place in it."""
-
-    def __init__(self, shown: str, data: bytes) -> None:
-        self._shown = shown
-        data = data.removeprefix(codecs.BOM_UTF8)
-        try:
-            self._text = data.decode()
-        except UnicodeDecodeError as error:
-            self._text = data[: error.start].decode()
-            self._refuse_bytes(data, error)
+class _File(JsonFile):
+    """A file that holds a conversation."""
 
     def conversation(self, name: str) -> Conversation:
         """Return the conversation that the text is; `name` where it has none of its own."""
-        text = self._text
+        text = self.text
         start = skip_blank(text, 0)
         if start == len(text):
-            self._refuse(start, f"there is nothing in it; {_EXPECTED}")
+            self.refuse(start, f"there is nothing in it; {_EXPECTED}")
         end = text.find("\n", start)
         has_more = end != -1 and skip_blank(text, end) < len(text)
-        if has_more and isinstance(_or_none(text[start:end]), dict):
+        if has_more and isinstance(load_or_none(text[start:end]), dict):
             return self._of_messages(self.objects("a message"), name)
-        value = self._load(text)
+        value = self.load(text)
         if isinstance(value, dict) and ("_type" in value or "role" in value):
             return self._of_messages([(value, start)], name)
         path: tuple[str, ...] = ()
@@ -404,7 +393,7 @@ class _Text:
         if isinstance(value, str) and path == ("input",):
             value = [{"role": "user", "content": value}]
         if not isinstance(value, list):
-            self._refuse(position_of(text, 0, *path), f"{_EXPECTED}; found {_kind(value)}")
+            self.refuse(position_of(text, 0, *path), f"{_EXPECTED}; found {kind_of(value)}")
         form = self._check(value, lambda index: position_of(text, 0, *path, index), request)
         tools, model = request.get("tools"), request.get("model")
         # Where the request was made of a session: see `nanobot-context sessions show --json`.
@@ -414,7 +403,7 @@ class _Text:
             _key_of(metadata) or name,
             _read_as(form, value),
             metadata,
-            self._shown,
+            self.shown,
             tools=form.tools if form else tools if isinstance(tools, list) else None,
             model=model if isinstance(model, str) else None,
             form=form,
@@ -434,28 +423,7 @@ class _Text:
                 places.append(place)
         form = self._check(messages, places.__getitem__)
         said = _read_as(form, messages)
-        return Conversation(_key_of(metadata) or name, said, metadata, self._shown, form=form)
-
-    def objects(self, expected: str) -> Iterator[tuple[dict[str, Any], int]]:
-        """Yield the object of each line, and its place; blank lines have none."""
-        place = 0
-        for line in self._text.split("\n"):
-            if line.strip():
-                value, start = self._load(line, place), place + skip_blank(line, 0)
-                if not isinstance(value, dict):
-                    self._refuse(start, f"expected {expected} on each line; found {_kind(value)}")
-                yield value, start
-            place += len(line) + 1
-
-    def _load(self, text: str, place: int = 0) -> Any:
-        try:
-            return load_strictly(text)
-        except JSONDecodeError as error:
-            problem = error.msg[:1].lower() + error.msg[1:]
-            is_last = place + len(text) >= len(self._text.rstrip())
-            if is_last and (error.pos >= len(text.rstrip()) or error.msg.startswith("Unterm")):
-                problem += "; it looks cut off"
-            self._refuse(place + error.pos, f"not valid JSON: {problem}")
+        return Conversation(_key_of(metadata) or name, said, metadata, self.shown, form=form)
 
     def _check(
         self,
@@ -470,23 +438,7 @@ class _Text:
                 find_last_user_index(messages)
             return form
         except InvalidMessageError as error:
-            self._refuse(place_of(error.index), str(error))
-
-    def _refuse_bytes(self, data: bytes, error: UnicodeDecodeError) -> NoReturn:
-        problem = f"byte 0x{data[error.start]:02x} is not UTF-8"
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            problem += "\nhint: it looks like UTF-16; save it as UTF-8"
-        self._refuse(len(self._text), problem)
-
-    def _refuse(self, place: int, problem: str) -> NoReturn:
-        line = self._text.count("\n", 0, place) + 1
-        column = place - self._text.rfind("\n", 0, place)
-        raise ConversationFileError(
-            f"`{self._shown}`, line {line:,}, column {column:,}: {problem}",
-            path=self._shown,
-            line=line,
-            column=column,
-        )
+            self.refuse(place_of(error.index), str(error))
 
 
 def _read_as(form: Form | None, messages: list[Message]) -> list[Message]:
@@ -496,17 +448,3 @@ def _read_as(form: Form | None, messages: list[Message]) -> list[Message]:
     from nanobot_context.wire.forms.form import without_places
 
     return without_places(form.messages)
-
-
-def _or_none(text: str) -> Any:
-    try:
-        return load_strictly(text)
-    except JSONDecodeError:
-        return None
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
-    if value is None:
-        return "null"
-    return names.get(type(value), "a number")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mounts import mounted
-from nanobot_context import activation, doctor, setting_checks
+from nanobot_context import activation, doctor, file_checks, setting_checks
 from nanobot_context.guard.status import Status
 from nanobot_context.settings import Settings, load_settings
 from nanobot_context.settings.names import NANOBOT_FIELDS, camel_case
@@ -66,7 +66,7 @@ def home(tmp_path: Path, config: Path) -> Path:
 
 def problems(config: Path, **settings: object) -> list[str]:
     state = Status(True, settings=Settings(**settings))  # type: ignore[arg-type]
-    findings = [*doctor._check_files(config, state), *doctor._check_events(config, state)]
+    findings = [*file_checks.check_files(config, state), *file_checks.check_events(config, state)]
     assert all(finding.fix for finding in findings)
     return [finding.problem for finding in findings]
 
@@ -131,9 +131,9 @@ def test_a_full_disk_is_a_problem_that_says_what_it_does_not_take(home: Path, co
     settings = Settings(archive=True, events=str(home / "small/e.jsonl"), session_store=store)
     state = Status(True, settings=settings)
     with mounted("-t", "tmpfs", "-o", "size=6m", "tmpfs", home / "small"):
-        assert doctor._check_disks(config, state) == []
+        assert file_checks.check_disks(config, state) == []
         (home / "small/other").write_bytes(b"x" * 2_000_000)
-        (finding,) = doctor._check_disks(config, state)
+        (finding,) = file_checks.check_disks(config, state)
     assert f"the disk of `{home}/small` is full" in finding.problem
     assert "KB left" in finding.problem
     assert finding.problem.endswith(": events, sessions")
@@ -209,7 +209,7 @@ def test_a_pinned_file_that_is_not_there_is_a_problem(home: Path, config: Path) 
     (home / "workspace" / "docs" / "a.md").write_text("A")
     here = ("a.md", "docs/a.md", "./docs/a.md", str(config), "*.md", "later/*")
     state = Status(True, settings=Settings(pinned=[*here, "b.md", "other/a.md", "/no/a.md"]))
-    found = [finding.problem.split("`")[3] for finding in doctor._check_pins(config, state)]
+    found = [finding.problem.split("`")[3] for finding in file_checks.check_pins(config, state)]
     assert found == ["/no/a.md", "b.md", "other/a.md"]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import nanobot_context
-from nanobot_context import InvalidArgumentError, count_tokens, doctor, installer
+from nanobot_context import InvalidArgumentError, count_tokens, file_checks, installer
 from nanobot_context.events import (
     AnsweredEvent,
     CompressedEvent,
@@ -623,7 +623,7 @@ def test_the_doctor_says_when_the_file_cannot_be_written(
 ) -> None:
     (tmp_path / "taken").write_text("a file where the folder should be")
     status = install(classes, events=path)
-    findings = doctor._check_events(tmp_path / "config.json", status)
+    findings = file_checks.check_events(tmp_path / "config.json", status)
     assert [str(tmp_path / path) in finding.problem for finding in findings] == [True] * (
         not is_fine
     )
