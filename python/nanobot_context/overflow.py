@@ -76,7 +76,11 @@ class Usage:
         )
 
 
+# Anthropic counts these beside the prompt.
 _CACHE_FIELDS = ("cache_read_input_tokens", "cache_creation_input_tokens")
+
+CACHED_FIELDS = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
+"""Names under which nanobot hands on what a provider read from its cache; its own since 0.1.5."""
 
 
 def detect_overflow(

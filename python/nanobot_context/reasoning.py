@@ -10,11 +10,10 @@ from nanobot_context.identity import is_same
 if TYPE_CHECKING:
     from nanobot_context.types import Message
 
-# What carries a model's reasoning, in plain text or signed.
-_REASONING = (
-    *("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"),
-    *("extra_content", "provider_specific_fields"),
-)
+THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details", "thinking_blocks")
+"""Fields of a message that hold the model's reasoning, in plain text or signed."""
+
+_SIGNATURES = ("extra_content", "provider_specific_fields")
 
 
 def with_reasoning(messages: list[Message], given: list[Message]) -> list[Message]:
@@ -32,7 +31,7 @@ def with_reasoning(messages: list[Message], given: list[Message]) -> list[Messag
         original = originals.get(_first_call(message), {})
         put = {
             name: original[name]
-            for name in _REASONING
+            for name in (*THOUGHTS, *_SIGNATURES)
             if original.get(name) and original[name] != message.get(name)
         }
         thoughts = {**message, **put}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context.guard.ratios import RATIOS
+from nanobot_context.reasoning import THOUGHTS
 
 # Texts are known by their hashes, up to so many.
 _MOST_SEEN = 50_000
@@ -23,7 +24,6 @@ _READ_ON = 3
 _ESTIMATED = 4.4
 # And at least, whatever was there before.
 _DENSE = 3.0
-_REASONING = {"reasoning_content", "reasoning", "reasoning_details", "thinking_blocks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Counted:
         least; what came before says little of it.
         """
         before = self._before(messages)
-        if before is None or any(_REASONING & message.keys() for message in messages):
+        if before is None or any(message.keys() & THOUGHTS for message in messages):
             return False
         grown = ours - before.ours
         counts = min(before.theirs / before.ours, 1.0)

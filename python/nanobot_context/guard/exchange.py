@@ -17,7 +17,7 @@ from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.guard.limits import LEAST_WINDOW
 from nanobot_context.identity import is_same
 from nanobot_context.message_texts import holds_media
-from nanobot_context.overflow import Usage, detect_overflow
+from nanobot_context.overflow import CACHED_FIELDS, Usage, detect_overflow
 from nanobot_context.reasoning import with_reasoning
 from nanobot_context.recovery import Attempt, GaveUp, Refused, recover
 from nanobot_context.silent import is_answer, says_nothing
@@ -428,11 +428,8 @@ class Answer:
     usage: dict[str, Any] = field(default_factory=dict)
 
 
-_CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
-
-
 def _has_cached(response: Any) -> bool:
     """Return whether a part of the prompt came from a cache: it may be missing in the usage."""
     usage = getattr(response, "usage", None)
     values = usage if isinstance(usage, dict) else {}
-    return any(values.get(name) or getattr(usage, name, None) for name in _CACHED)
+    return any(values.get(name) or getattr(usage, name, None) for name in CACHED_FIELDS)

@@ -33,7 +33,7 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.limits import name_of
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.identity import is_same
-from nanobot_context.overflow import Usage
+from nanobot_context.overflow import CACHED_FIELDS, Usage
 
 if TYPE_CHECKING:
     from nanobot_context._core import Overflow
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from nanobot_context.settings import Settings
     from nanobot_context.summary import Summary
 
-# Under these names nanobot hands on what a provider says of its cache; its own since 0.1.5.
-_CACHED = ("cached_tokens", "cache_read_tokens", "cache_read_input_tokens")
 # Where OpenAI's two APIs have it.
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
@@ -291,7 +289,7 @@ def _cached(response: Any) -> int | None:
     if isinstance(usage, Mapping):
         details = [usage.get(name) for name in _DETAILS]
         usage = {**next((one for one in details if isinstance(one, Mapping)), {}), **usage}
-    for name in _CACHED:
+    for name in CACHED_FIELDS:
         found = usage.get(name) if isinstance(usage, Mapping) else getattr(usage, name, None)
         if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
             return found
