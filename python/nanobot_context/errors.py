@@ -24,7 +24,10 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nanobot_context.types import Retry
 
 __all__ = [
     "ConflictError",
@@ -150,7 +153,7 @@ class SessionStoreError(NanobotContextError):
         retry: What helps: `later`, `after_reading` or `never`.
     """
 
-    def __init__(self, message: str, *, retry: str = "never") -> None:
+    def __init__(self, message: str, *, retry: Retry = "never") -> None:
         super().__init__(message)
         self.retry = retry
 
@@ -175,7 +178,7 @@ class ConflictError(SessionStoreError):
         actual: What is there.
     """
 
-    def __init__(self, message: str, *, retry: str, expected: str, actual: str) -> None:
+    def __init__(self, message: str, *, retry: Retry, expected: str, actual: str) -> None:
         super().__init__(message, retry=retry)
         self.expected = expected
         self.actual = actual

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.forks import ThreadLock
@@ -239,6 +239,9 @@ class SummarisedEvent(TelemetryEvent):
         )
 
 
+Learned: TypeAlias = Literal["window_tokens", "output_tokens", "ratio"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedEvent(TelemetryEvent):
     """A provider taught something about its model, which holds from now on.
@@ -254,7 +257,7 @@ class LearnedEvent(TelemetryEvent):
 
     kind: ClassVar[str] = "learned"
 
-    what: str
+    what: Learned
     value: float
     script: str | None = None
 

@@ -16,7 +16,7 @@ from nanobot_context.errors import ContextOverflowError, InvalidMessageError
 from nanobot_context.overflow import is_empty
 
 if TYPE_CHECKING:
-    from nanobot_context.types import Message
+    from nanobot_context.types import GiveUpReason, Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class GaveUp(Exception):
 
     def __init__(
         self,
-        reason: str,
+        reason: GiveUpReason,
         refused: Refused,
         prompt_tokens: int,
         floor: ContextOverflowError | None,

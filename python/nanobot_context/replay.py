@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from nanobot_context._core import (
     Compressor,
@@ -45,6 +45,9 @@ _JOINED: CutReason = "joined"
 # Nothing is gone of such a message.
 _WHOLE: tuple[CutReason, ...] = (_JOINED, "late_result")
 
+State: TypeAlias = Literal["kept", "shortened", "left out"]
+"""What has become of a message."""
+
 _INSTEAD_OF = {"developer": "system", "function": "tool"}
 
 
@@ -65,7 +68,7 @@ class CutMark:
 
     index: int
     tool: str | None
-    reason: str
+    reason: CutReason
     tokens_before: int
     tokens_after: int
     kept: tuple[int, ...]
@@ -129,8 +132,8 @@ class MessageFate:
     role: str
     tool: str | None
     tokens: int
-    state: str
-    reason: str | None
+    state: State
+    reason: CutReason | None
     tokens_after: int
     first_request: int | None
 
@@ -251,7 +254,7 @@ class _Run:
     arrived: list[Message] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     before: Counter[str] = field(default_factory=Counter)
-    cuts: dict[int, tuple[str, int]] = field(default_factory=dict)
+    cuts: dict[int, tuple[CutReason, int]] = field(default_factory=dict)
     """For each message that is not sent whole, why, and since which request."""
     lost: set[tuple[int, str]] = field(default_factory=set)
     compressor: Compressor = field(init=False)
@@ -322,7 +325,8 @@ class _Run:
         for index, message in enumerate(self.arrived):
             place = self.sent.places.get(index)
             reason, first = self.cuts.get(index, (None, None))
-            state, tokens = "left out", 0
+            state: State = "left out"
+            tokens = 0
             if place is not None:
                 state, tokens = "shortened", self.sent.tokens[place]
             if index >= self.sent.position or self._is_sent_whole(index):
@@ -418,7 +422,7 @@ class _Run:
             if is_shared or (index < self.sent.position and sent == replaced.get(index)):
                 continue
             if sent is None or not self._is_whole(sent):
-                _, since = self.cuts.get(index, ("", number))
+                _, since = self.cuts.get(index, (cut.reason, number))
                 self.cuts[index] = (cut.reason, since)
             text = message_text(self.arrived[index])
             sent_text = "" if sent is None else message_text(sent)

@@ -35,6 +35,17 @@ OverflowKind = Literal[
 rate; or it said nothing."""
 
 
+RepairAction = Literal["send", "compress", "restore", "give_up"]
+"""What to do after a refusal: `restore` puts the model's reasoning back."""
+
+GiveUpReason = Literal["unrelated", "floor", "refused", "useless"]
+"""Why nothing more is sent: a smaller request is no help, what must stay is as large as what was
+refused, smaller requests were refused too, or compressing freed next to nothing."""
+
+Retry = Literal["later", "after_reading", "never"]
+"""What helps after an error of a session store."""
+
+
 class Priority(Enum):
     """How much a message matters to what comes later."""
 

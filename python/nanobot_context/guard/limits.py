@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from nanobot_context.events import LearnedEvent, emit, is_wanted
+from nanobot_context.events import Learned, LearnedEvent, emit, is_wanted
 from nanobot_context.forks import ThreadLock, alone
 from nanobot_context.guard import log
 from nanobot_context.guard.ratios import (
@@ -349,7 +349,7 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
-def _tell(name: str, what: str, value: float, script: str | None = None) -> None:
+def _tell(name: str, what: Learned, value: float, script: str | None = None) -> None:
     if is_wanted(LearnedEvent):
         emit(LearnedEvent(model=name, what=what, value=value, script=script))
 

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
+
+Outcome: TypeAlias = Literal["answered", "gave up", "interrupted", "failed"]
+"""How a request ended: see `RequestRecord`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ class RequestRecord:
     messages: int
     tokens_before: int
     attempts: tuple[Sent, ...]
-    outcome: str
+    outcome: Outcome
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None

@@ -9,6 +9,9 @@ from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.settings import Settings
 
+Generation = Literal["provider-chat", "safe-chat", "safe-chat-stream"]
+"""How model calls of a nanobot are reached."""
+
 
 @dataclass(frozen=True, slots=True)
 class PatchPoint:
@@ -58,7 +61,7 @@ class Status:
     reason: str = ""
     nanobot_version: str | None = None
     is_tested: bool = True
-    generation: str | None = None
+    generation: Generation | None = None
     unguarded: tuple[str, ...] = ()
     points: tuple[PatchPoint, ...] = ()
     fuses: tuple[BlownFuse, ...] = ()

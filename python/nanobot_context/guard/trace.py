@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from nanobot_context.events import current_session
-from nanobot_context.guard.record import SentCut
+from nanobot_context.guard.record import Outcome, SentCut
 from nanobot_context.message_texts import kept_spans, message_text, tool_names
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Trace:
     workspace: str | None = field(default_factory=current_workspace.get)
     is_subagent: bool = False
     answer_tokens: int = 0
-    outcome: str = "failed"
+    outcome: Outcome = "failed"
     usage: tuple[int | None, int | None, int | None] = (None, None, None)
     tries: list[_Try] = field(default_factory=list)
     _cut: tuple[list[Message], Callable[[list[Message]], Receipt | None]] | None = None

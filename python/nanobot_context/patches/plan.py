@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from nanobot_context.guard import fuse
-from nanobot_context.guard.status import PatchPoint
+from nanobot_context.guard.status import Generation, PatchPoint
 from nanobot_context.host.detect import NanobotClasses, subclasses
 from nanobot_context.patches import TABLE
 from nanobot_context.patches.declaration import Context, Part, Patch, Point
 from nanobot_context.patches.provider import SUBCLASSES
-
-Generation = Literal["provider-chat", "safe-chat", "safe-chat-stream"]
 
 # Without these, requests would be longer than the window: they need the guard behind every call.
 _TRUSTING: tuple[Part, ...] = ("own cuts", "own window")

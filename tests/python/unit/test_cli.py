@@ -37,7 +37,7 @@ from nanobot_context.doctor import Report
 from nanobot_context.guard.counters import Counts
 from nanobot_context.guard.fuse import BlownFuse
 from nanobot_context.guard.limits import ProviderLimits, learned_file
-from nanobot_context.guard.record import RequestRecord, Sent, SentCut
+from nanobot_context.guard.record import Outcome, RequestRecord, Sent, SentCut
 from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
@@ -1391,7 +1391,7 @@ def test_a_request_that_was_sent_again_says_so(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     attempts: tuple[Sent, ...],
-    outcome: str,
+    outcome: Outcome,
     said: str,
     chinese: str,
 ) -> None:

@@ -188,8 +188,9 @@ def test_what_is_kept_free_for_the_answer_is_in_the_tokens_of_the_provider(
 
 def test_a_subagent_has_its_own_number_of_what_is_in_each_request(tmp_path: Path) -> None:
     def record(is_subagent: bool, fixed: int, size: int, before: int) -> dict[str, Any]:
-        known = ("m", "m at host", 9_000, "x", fixed, 2, 3, before, (), "answered", before)
-        return RequestRecord("2026-01-01", "cli:a", is_subagent, *known, fixed_bytes=size).to_dict()
+        known = ("m", "m at host", 9_000, "x", fixed, 2, 3, before, ())
+        begun = ("2026-01-01", "cli:a", is_subagent, *known)
+        return RequestRecord(*begun, "answered", before, fixed_bytes=size).to_dict()
 
     file = record_file(tmp_path / "config.json")
     for line in (record(False, 7_990, 32_000, 8_000), record(True, 4_900, 16_000, 5_000)):
@@ -221,8 +222,8 @@ def test_what_is_in_each_request_has_one_number(
 
 def test_what_was_added_to_each_request_is_all_that_its_number_grows_by(tmp_path: Path) -> None:
     def record(at: str, fixed: int, size: int, before: int) -> dict[str, Any]:
-        known = ("cli:a", False, "m", "m at host", 9_000, "x", fixed, 2, 3, before, (), "answered")
-        return RequestRecord(at, *known, before, fixed_bytes=size).to_dict()
+        known = ("cli:a", False, "m", "m at host", 9_000, "x", fixed, 2, 3, before, ())
+        return RequestRecord(at, *known, "answered", before, fixed_bytes=size).to_dict()
 
     file = record_file(tmp_path / "config.json")
     for line in (
