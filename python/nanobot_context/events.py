@@ -24,6 +24,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from nanobot_context import log
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.forks import ThreadLock
 
@@ -340,6 +341,4 @@ def emit(event: TelemetryEvent, content: Callable[[], Mapping[str, Any]] | None 
         except Exception:
             if not listener.has_failed:
                 listener.has_failed = True
-                from nanobot_context.guard import log  # imports this module
-
                 log.exception("a listener to events failed; its errors are not logged again")

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context._core import without_credentials
 from nanobot_context.arguments import check_instance
 from nanobot_context.caches import cache_sizes, set_cache_limit
 from nanobot_context.errors import SettingsError
 from nanobot_context.forks import ThreadLock
-from nanobot_context.guard import fuse, log
+from nanobot_context.guard import fuse
 from nanobot_context.guard.archives import Archives, read_file_knows_the_workspace
 from nanobot_context.guard.counters import Counters, counters_file
 from nanobot_context.guard.fitting import Fitter

@@ -6,11 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from zlib import crc32
 
 from nanobot_context.arguments import check_instance
 from nanobot_context.history import call_id, function_of, tool_calls_of
-from nanobot_context.host.messages import users_own
 
 if TYPE_CHECKING:
     from nanobot_context.types import Message
@@ -30,7 +28,7 @@ def message_text(message: Mapping[str, Any]) -> str:
     calls = (_call_text(call) for call in tool_calls_of(dict(message)))
     function_call = message.get("function_call")
     said = (
-        _content_text(message.get("content")),
+        content_text(message.get("content")),
         message.get("refusal"),
         *calls,
         _call_text(function_call) if isinstance(function_call, dict) else None,
@@ -46,38 +44,6 @@ def holds_media(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return any(isinstance(part, dict) and "text" not in part for part in parts)
-
-
-def message_key(message: Mapping[str, Any]) -> str:
-    """Return what knows a message again in the session that it is saved in; "" where nothing does.
-
-    nanobot saves messages of the user otherwise than it sends them.
-    """
-    role = message.get("role")
-    if role in ("tool", "function"):
-        text = str(message.get("tool_call_id") or message_text(message))
-    elif role == "assistant":
-        calls = tool_calls_of(dict(message))
-        text = call_id(calls[0]) if calls else _own_text(message)
-    else:
-        text = ""
-    return _key_of(text)
-
-
-def known_by(message: Mapping[str, Any]) -> str:
-    """Return the same as `message_key`, and of a message of the user what its own words are."""
-    if message.get("role") != "user":
-        return message_key(message)
-    return _key_of(_own_text(message))
-
-
-def _own_text(message: Mapping[str, Any]) -> str:
-    """Return what a message says without what nanobot puts around that: it saves it otherwise."""
-    return users_own(_content_text(message.get("content"))).strip()
-
-
-def _key_of(text: str) -> str:
-    return f"{crc32(text.encode(errors='replace')):08x}" if text else ""
 
 
 def kept_spans(before: str, after: str) -> list[int]:
@@ -202,7 +168,8 @@ def _call_text(call: Any) -> str:
     return f"{_call_name(call)}({arguments})"
 
 
-def _content_text(content: Any) -> str:
+def content_text(content: Any) -> str:
+    """Return what the content of a message says, a word for each part that is no text."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(map(_part_text, content if isinstance(content, list) else [content]))

@@ -14,8 +14,9 @@ from playwright.sync_api import Locator, Page, expect
 from nanobot_context import Archive, compress_messages
 from nanobot_context.guard.limits import ProviderLimits
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
+from nanobot_context.host.message_keys import known_by
 from nanobot_context.host.stored_summary import mark_of
-from nanobot_context.message_texts import known_by, message_text
+from nanobot_context.message_texts import message_text
 from nanobot_context.replay import Replay, replay
 from nanobot_context.types import Message
 

@@ -16,9 +16,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from nanobot_context import log
 from nanobot_context.archive import Archive
 from nanobot_context.errors import InvalidArgumentError
-from nanobot_context.guard import log
 from nanobot_context.guard.request import Message
 from nanobot_context.host.config import DEFAULT_WORKSPACE
 

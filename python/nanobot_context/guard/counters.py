@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context.forks import ThreadLock, begin_in_children
-from nanobot_context.guard import log
 from nanobot_context.guard.ended import Ended
 from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.line_file import LineFile

@@ -13,7 +13,8 @@ from nanobot_context.guard.ratios import RATIOS
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.guard.trace import Trace
 from nanobot_context.history import function_of, system_messages
-from nanobot_context.message_texts import holds_media, known_by, message_key, message_text
+from nanobot_context.host.message_keys import known_by, message_key
+from nanobot_context.message_texts import holds_media, message_text
 
 if TYPE_CHECKING:
     from nanobot_context._core import Lost, Overflow

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from nanobot_context import log
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.first_attempt import never_cut
-from nanobot_context.guard import log
 from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.guard.limits import LEAST_WINDOW

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from nanobot_context import log
 from nanobot_context.forks import ThreadLock
-from nanobot_context.guard import log
 
 T = TypeVar("T")
 

@@ -13,9 +13,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from nanobot_context import log
 from nanobot_context._core import MIN_OUTPUT_TOKENS
 from nanobot_context.errors import ContextOverflowError
-from nanobot_context.guard import friendly, log
+from nanobot_context.guard import friendly
 from nanobot_context.guard.exchange import protected
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import fused

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from nanobot_context import log
 from nanobot_context.events import Learned, LearnedEvent, emit, is_wanted
 from nanobot_context.forks import ThreadLock, alone
-from nanobot_context.guard import log
 from nanobot_context.guard.ratios import (
     COUNTS_KEPT,
     MOST_FRAMING,

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context.files import locked
 from nanobot_context.forks import ThreadLock
-from nanobot_context.guard import log
 
 # Another process holds the lock for the time of one write. A quarter of a second of a model call is
 # the most that a stopped one may cost, and only once: from then on nobody waits for it, and the

@@ -10,7 +10,7 @@ import functools
 import sys
 from dataclasses import replace
 
-from nanobot_context.guard import log
+from nanobot_context import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file
 from nanobot_context.guard.record_file import record_file

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nanobot_context import log
 from nanobot_context._core import format_value
 from nanobot_context.files import locked, replace_file
-from nanobot_context.guard import log
 
 State = TypeVar("State")
 

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context.files import replace_file
-from nanobot_context.guard import log
 from nanobot_context.plugins.shared_session import cleared_at
 
 _FOLDER = ".not-stored"

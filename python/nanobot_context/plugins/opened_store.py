@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context._core import without_credentials
 from nanobot_context.errors import InvalidArgumentError, SessionStoreError
-from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import find
 from nanobot_context.plugins import meanwhile

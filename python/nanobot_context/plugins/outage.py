@@ -6,8 +6,9 @@ import atexit
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from nanobot_context import log
 from nanobot_context.errors import SessionStoreError
-from nanobot_context.guard import fuse, log
+from nanobot_context.guard import fuse
 from nanobot_context.guard.counters import Counters
 from nanobot_context.plugins.shared_session import known_of
 from nanobot_context.sessions.nanobot_files import common_length

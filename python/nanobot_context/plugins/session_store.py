@@ -23,6 +23,7 @@ import time
 from functools import partial
 from typing import Any
 
+from nanobot_context import log
 from nanobot_context.errors import (
     ConflictError,
     SessionExistsError,
@@ -32,7 +33,6 @@ from nanobot_context.errors import (
     StoreAccessError,
 )
 from nanobot_context.forks import ThreadLock
-from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import find
 from nanobot_context.plugins import meanwhile

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+from nanobot_context import log
 from nanobot_context._core import fits, select_history
-from nanobot_context.guard import log
 from nanobot_context.guard.guard import unguarded
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.guard.windows import WindowResolver

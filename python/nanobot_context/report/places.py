@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context.message_texts import known_by
+from nanobot_context.host.message_keys import known_by
 
 if TYPE_CHECKING:
     from nanobot_context.guard.record import RequestRecord

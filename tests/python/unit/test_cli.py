@@ -41,8 +41,8 @@ from nanobot_context.guard.record import Outcome, RequestRecord, Sent, SentCut
 from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.guard.status import PatchPoint, Status
 from nanobot_context.guard.windows import WindowResolver
+from nanobot_context.host.message_keys import known_by, message_key
 from nanobot_context.json_text import position_of
-from nanobot_context.message_texts import known_by, message_key
 from nanobot_context.replay import replay
 from nanobot_context.sessions import SessionEvent
 from nanobot_context.settings import load_settings

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from nanobot_context.guard.record import RequestRecord
+from nanobot_context.host.message_keys import known_by, message_key
 from nanobot_context.message_texts import (
     kept_spans,
-    known_by,
-    message_key,
     message_text,
     origin_of,
     replaced_by,

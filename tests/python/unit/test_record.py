@@ -20,7 +20,8 @@ from nanobot_context.guard.guard import subagent
 from nanobot_context.guard.record import RequestRecord
 from nanobot_context.guard.record_file import read_records, record_file
 from nanobot_context.host.detect import NanobotClasses
-from nanobot_context.message_texts import message_key, message_text
+from nanobot_context.host.message_keys import message_key
+from nanobot_context.message_texts import message_text
 from shim_classes import (
     TOO_LONG,
     LLMResponse,

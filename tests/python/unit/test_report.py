@@ -19,8 +19,8 @@ import pytest
 from nanobot_context import Archive, InvalidArgumentError, compress_messages, events, report
 from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
+from nanobot_context.host.message_keys import known_by, message_key
 from nanobot_context.host.stored_summary import mark_of
-from nanobot_context.message_texts import known_by, message_key
 from nanobot_context.replay import replay
 from nanobot_context.report import report_page, write_report
 from nanobot_context.report.render import render

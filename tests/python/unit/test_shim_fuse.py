@@ -218,7 +218,7 @@ def test_a_failure_is_logged_once(
 ) -> None:
     install(classes)
     logged: list[str] = []
-    monkeypatch.setattr("nanobot_context.guard.log.exception", lambda _, what: logged.append(what))
+    monkeypatch.setattr("nanobot_context.log.exception", lambda _, what: logged.append(what))
     fail(monkeypatch, f"{EXCHANGE}Usage.of", ValueError)
     provider = make_provider(classes, Script(*[ANSWER] * 3))
     for _ in range(3):
@@ -233,7 +233,7 @@ def test_a_log_that_fails_costs_nothing(
 ) -> None:
     install(classes)
     for name in ("exception", "warning", "error"):
-        fail(monkeypatch, f"nanobot_context.guard.log.{name}", OSError)
+        fail(monkeypatch, f"nanobot_context.log.{name}", OSError)
     fail(monkeypatch, f"{EXCHANGE}Usage.of", ValueError)
     provider = make_provider(classes, Script(ANSWER, error(TOO_LONG), ANSWER))
     assert call(provider, messages=conversation(8, 150)) is ANSWER

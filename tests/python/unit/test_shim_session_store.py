@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nanobot_context import SessionService, doctor, installer, setting_checks
+from nanobot_context import SessionService, doctor, installer, log, setting_checks
 from nanobot_context._core import without_credentials
 from nanobot_context.errors import InvalidArgumentError, SettingsError
-from nanobot_context.guard import log
 from nanobot_context.guard.counters import Counters
 from nanobot_context.host.detect import NanobotClasses
 from nanobot_context.plugins import meanwhile, opened_store

@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 import nanobot_context
-from nanobot_context import words
+from nanobot_context import log, words
 from nanobot_context.cli.app import COMMANDS, SESSION_COMMANDS
-from nanobot_context.guard import log
 from nanobot_context.words import choose, shown
 
 ROOT = Path(__file__).parents[3]
