@@ -179,12 +179,15 @@ class Base:
 
     @property
     def summary_errors(self) -> Sequence[JobError]:
-        """What went wrong with summaries in the background, the newest hundred."""
+        """Errors of summaries in the background that left none behind, the newest hundred.
+
+        A model that failed is not among them: see `summaries(failed=True)`.
+        """
         return self._jobs.errors
 
     @property
     def summary_counts(self) -> JobCounts:
-        """What became of the summaries in the background."""
+        """How many background summaries wait, run, are done, failed, timed out or were merged."""
         return self._jobs.counts
 
     def _append(

@@ -105,6 +105,35 @@ def test_without_a_summarizer_nothing_happens(store: Store) -> None:
     assert service.summary_text(session) is None
 
 
+def test_a_summary_that_could_not_be_made_is_among_the_errors_of_the_service(store: Store) -> None:
+    def check(_: Observed) -> bool:
+        raise LookupError("a check of the caller's")
+
+    service = summarised(store, Model(), trigger=check)
+    assert (service.summary_errors, service.summary_counts.queued) == ((), 0)
+    session = service.create("app", "me")
+    service.append(session, [said("a"), answered("b")])
+    with pytest.raises(LookupError):
+        service.enqueue_summary(session).result(30)
+    service.enqueue_summary(session, force=True).result(30)
+    (error,) = service.summary_errors
+    assert (error.key, error.state) == (session.key, "failed")
+    assert error.error == "LookupError: a check of the caller's"
+    assert (service.summary_counts.failed, service.summary_counts.done) == (1, 1)
+
+
+def test_no_more_than_the_newest_hundred_errors_are_kept(store: Store) -> None:
+    service = summarised(store, Model())
+    sessions = [service.create("app", "me", session_id=f"s{at}") for at in range(101)]
+    for session in sessions:
+        service.delete(*session.key)
+        with pytest.raises(SessionNotFoundError):
+            service.enqueue_summary(session, force=True).result(30)
+    kept = [error.key for error in service.summary_errors]
+    assert kept == [session.key for session in sessions[1:]]
+    assert service.summary_counts.failed == 101
+
+
 def test_a_summary_that_is_not_due_is_not_stored(store: Store) -> None:
     model = Model()
     service = summarised(store, model, trigger=Trigger.messages(gt=3))
