@@ -4,7 +4,7 @@
 says what is replaced. Importing this package imports no nanobot and changes nothing.
 
     model call -> guard: copy, compress -> nanobot's own method -> provider
-                  refused as too long: compress harder, once more -> else a friendly error
+                  refused as too long: compress harder, up to three times -> a friendly error
 """
 
 from __future__ import annotations

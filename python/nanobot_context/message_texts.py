@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
 _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 
-# As `src/compress/superseded.rs` has them.
+# For the guess of `replaced_by`.
 _LEAST_REPEATED = 120
 _FAILED = ("error", "failed", "traceback")
 
@@ -76,7 +76,8 @@ def replaced_by(messages: Sequence[Message]) -> dict[int, tuple[str, int]]:
     """Return for results that a later one replaces what it is, and the later one's index.
 
     `repeated`: it says the same; `again`: the same call was made again; `changed`: the file that
-    was read was written since. As `src/compress/superseded.rs` has it, by what the calls say.
+    was read was written since. A guess by names and arguments of the calls, to be shown; what is
+    cut is decided in `src/compress/superseded.rs`.
     """
     calls = {call_id(call): call for message in messages for call in tool_calls_of(message)}
     found: dict[int, tuple[str, int]] = {}

@@ -1,4 +1,7 @@
-"""One request of nanobot's as it is sent, refused, and what is learned of both."""
+"""Sends one request, detects refusals and silent cuts, and records what they teach.
+
+Requests of nanobot, `wrap`, `serve` and `call_with_recovery` alike.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Protection of model requests: a copy is compressed, sent, and repaired where it is refused.
 
-Everything that differs between nanobot's releases is in the generation modules; they hand a
-`Request` to `Guard.run`. A request is protected once: a provider that calls another one, or
+Everything that differs between nanobot's releases is in `patches/`, which hands a `Request` to
+`Guard.run`. A request is protected once: a provider that calls another one, or
 `super().chat()`, passes through.
 """
 

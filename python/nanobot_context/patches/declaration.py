@@ -73,7 +73,7 @@ class Patch:
         wrap: Makes the replacement of the original; `None` where nothing is replaced, and the
             attribute is only used.
         part: What it belongs to.
-        needed: Whether its part works without it.
+        needed: Whether its part cannot work without it.
         kind: A function, a coroutine function, a value of instances (whose constructor takes the
             parameters), or one that nanobot does not have.
         parameters: Those behind `self` that the replacement relies on.
