@@ -659,7 +659,7 @@ def test_a_lesson_says_when_it_was_learned_where_that_is_kept(
     open_page: Opener, tmp_path: Path
 ) -> None:
     limits = ProviderLimits(now=lambda: 1_767_323_045)
-    limits.window("m", 32_000)
+    limits.learn_window("m", 32_000)
     path = tmp_path / "page.html"
     page = open_page(written(path, agent_messages(1, 1), learned=limits.to_dict()))
     expect(page.locator("#lessons tr").first).to_have_text("ModelWhatValueWhen")

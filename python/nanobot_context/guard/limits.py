@@ -171,7 +171,7 @@ class ProviderLimits:
         }
 
     @alone
-    def window(
+    def learn_window(
         self,
         name: str,
         limit_tokens: int,
@@ -206,7 +206,7 @@ class ProviderLimits:
             self._forgotten.add(name)
 
     @alone
-    def output(self, name: str, limit_tokens: int) -> None:
+    def learn_output(self, name: str, limit_tokens: int) -> None:
         """Remember a limit for answers; as long as it is believed it only gets lower."""
         lesson, known = self._own(name), self.output_of(name)
         if limit_tokens >= _LEAST_OUTPUT and (known is None or limit_tokens <= known):
@@ -216,7 +216,7 @@ class ProviderLimits:
                 _tell(name, "output_tokens", limit_tokens)
 
     @alone
-    def reasoning(self, name: str) -> None:
+    def learn_reasoning(self, name: str) -> None:
         """Remember that messages without the model's reasoning were refused."""
         self._own(name).reasoning_at = self.now()
         self._save()

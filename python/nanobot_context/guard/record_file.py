@@ -58,7 +58,7 @@ def records_in(file: LineFile, session: str | None = None) -> list[RequestRecord
     found = sorted(_all_in(file), key=lambda record: record.at)
     surest = _surest_of(found)
     return [
-        _steady(record, surest[alike(record)])
+        _rescaled(record, surest[alike(record)])
         for record in found
         if session is None or record.session == session
     ]
@@ -103,7 +103,7 @@ def _part(record: RequestRecord) -> float:
     return record.fixed_tokens / max(record.tokens_before, 1)
 
 
-def _steady(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
+def _rescaled(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
     """Return a record in which what is in every request has as many tokens a byte as in another."""
     if not (record.fixed_bytes and record.fixed_tokens):
         return record

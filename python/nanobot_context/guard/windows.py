@@ -74,7 +74,7 @@ class WindowResolver:
     told: Told = field(init=False)
     _most_read: dict[str, int] = field(default_factory=dict)
     _counted: defaultdict[str, Counted] = field(default_factory=lambda: defaultdict(Counted))
-    _steady: dict[tuple[str, int | str, str], int] = field(default_factory=dict)
+    _remembered: dict[tuple[str, int | str, str], int] = field(default_factory=dict)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -230,16 +230,16 @@ class WindowResolver:
     def take_anew(self, model: str | None, messages: list[Any], endpoint: str = "") -> None:
         """Let a conversation have what is known now."""
         name, words = name_of(model, endpoint), _first_words(messages)
-        for key in [key for key in self._steady if key[0] == name and key[2] == words]:
-            del self._steady[key]
+        for key in [key for key in self._remembered if key[0] == name and key[2] == words]:
+            del self._remembered[key]
 
     @alone
     def _kept(self, key: tuple[str, int | str, str], now: Callable[[], int]) -> int:
         """Return what was returned for `key` before, or what is `now` from now on."""
-        kept = self._steady.pop(key, None)
-        self._steady[key] = kept = now() if kept is None else kept
-        if len(self._steady) > _REMEMBERED:
-            del self._steady[next(iter(self._steady))]
+        kept = self._remembered.pop(key, None)
+        self._remembered[key] = kept = now() if kept is None else kept
+        if len(self._remembered) > _REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
         return kept
 
     def in_theirs(
@@ -308,12 +308,12 @@ class WindowResolver:
     def learn(
         self, model: str | None, limit_tokens: int, endpoint: str = "", *, needed_tokens: int = 0
     ) -> None:
-        """Remember that `model` stated a limit: see `ProviderLimits.window`.
+        """Remember that `model` stated a limit: see `ProviderLimits.learn_window`.
 
         `needed_tokens` are in every request: a small number in which they do not fit was misread.
         """
         least = SMALLEST_WINDOW if needed_tokens <= limit_tokens else LEAST_WINDOW
-        self.learned.window(name_of(model, endpoint), limit_tokens, least=least)
+        self.learned.learn_window(name_of(model, endpoint), limit_tokens, least=least)
 
     def refused(self, model: str | None, request_tokens: int, endpoint: str = "") -> None:
         """Remember that a request was refused, which the provider counted so, answer included."""
@@ -327,9 +327,9 @@ class WindowResolver:
         *,
         in_place_of: int | None = None,
     ) -> None:
-        """Remember a limit that nobody stated: see `ProviderLimits.window`."""
+        """Remember a limit that nobody stated: see `ProviderLimits.learn_window`."""
         name = name_of(model, endpoint)
-        self.learned.window(name, limit_tokens, is_stated=False, in_place_of=in_place_of)
+        self.learned.learn_window(name, limit_tokens, is_stated=False, in_place_of=in_place_of)
 
     def accepted(
         self, model: str | None, prompt_tokens: int, endpoint: str = "", *, length: int = 0
@@ -367,11 +367,11 @@ class WindowResolver:
 
     def learn_output(self, model: str | None, limit_tokens: int, endpoint: str = "") -> None:
         """Remember that `model` refused to answer with more than that."""
-        self.learned.output(name_of(model, endpoint), limit_tokens)
+        self.learned.learn_output(name_of(model, endpoint), limit_tokens)
 
     def learn_reasoning(self, model: str | None, endpoint: str = "") -> None:
         """Remember that `model` wants reasoning back with its calls."""
-        self.learned.reasoning(name_of(model, endpoint))
+        self.learned.learn_reasoning(name_of(model, endpoint))
 
     def wants_reasoning(self, model: str | None, endpoint: str = "") -> bool:
         """Return whether `model` has refused messages without their reasoning."""

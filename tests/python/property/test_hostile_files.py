@@ -263,7 +263,7 @@ def test_settings_are_read_or_refused(home: Path, content: bytes) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_what_cannot_be_read_of_lessons_and_counts_is_made_anew(home: Path, content: bytes) -> None:
     learned = ProviderLimits.load(put(home / "learned.json", content))
-    learned.window("gpt-4o", 5_000)
+    learned.learn_window("gpt-4o", 5_000)
     learned.counted("gpt-4o", "latin", 2_000, 3_000, refused=True)
     assert ProviderLimits.load(home / "learned.json").to_dict() == learned.to_dict()
     counters._read(put(home / "counters.json", content)).to_dict()

@@ -1019,8 +1019,8 @@ def test_a_report_keeps_the_lessons_of_its_requests_when_the_model_is_another_on
 ) -> None:
     config = home / ".nanobot/config.json"
     learned = ProviderLimits(learned_file(config))
-    learned.window(LAST.place, 32_768)
-    learned.window("gpt-4o", 64_000)
+    learned.learn_window(LAST.place, 32_768)
+    learned.learn_window("gpt-4o", 64_000)
     config.write_text('{"agents": {"defaults": {"model": "gpt-4o"}}}')
     record_file(config).write(LAST.to_dict())
     session_file(config.parent / "workspace/sessions", "cli:direct", MESSAGES)

@@ -123,7 +123,7 @@ def of_limits(folder: Path) -> Case:
     limits = ProviderLimits(folder / "learned.json")
 
     def learn() -> None:
-        limits.window("m", 8_000)
+        limits.learn_window("m", 8_000)
         check(limits.to_dict()["m"]["window_tokens"] == 8_000)
 
     return limits._lock, learn

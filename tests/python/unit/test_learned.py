@@ -297,8 +297,8 @@ def test_small_prompts_and_empty_counts_say_nothing() -> None:
 def test_limits_only_get_lower() -> None:
     learned = ProviderLimits()
     for limit in (8_000, 9_000, 7_000, 7_500):
-        learned.window(NAME, limit)
-        learned.output(NAME, limit // 10)
+        learned.learn_window(NAME, limit)
+        learned.learn_output(NAME, limit // 10)
     assert (learned.of(NAME).window_tokens, learned.of(NAME).output_tokens) == (7_000, 700)
 
 
@@ -306,7 +306,7 @@ def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
     first = ProviderLimits.load(file)
     assert not file.exists()
-    first.window(NAME, 7_000)
+    first.learn_window(NAME, 7_000)
     first.counted(NAME, "western", 10_000, 13_000, refused=True)
     second = ProviderLimits.load(file)
     assert second.of(NAME) == first.of(NAME)
@@ -317,11 +317,11 @@ def test_lessons_are_there_in_the_next_process(tmp_path: Path) -> None:
 def test_processes_do_not_take_each_others_lessons_away(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
     first, second = ProviderLimits.load(file), ProviderLimits.load(file)
-    first.window(NAME, 7_000)
-    second.window("other", 9_000)
+    first.learn_window(NAME, 7_000)
+    second.learn_window("other", 9_000)
     second.counted(NAME, "east_asian", 10_000, 13_000, refused=True)
     first.counted(NAME, "western", 10_000, 12_000, refused=True)
-    first.output(NAME, 500)
+    first.learn_output(NAME, 500)
     third = ProviderLimits.load(file)
     assert third.of("other").window_tokens == 9_000
     lesson = third.of(NAME)
@@ -368,7 +368,7 @@ def test_a_file_that_is_not_ours_is_made_anew(tmp_path: Path, text: str) -> None
     file.write_text(text, encoding="utf-8", errors="surrogateescape")
     learned = ProviderLimits.load(file)
     assert learned.lessons == {}
-    learned.window(NAME, 5_000)
+    learned.learn_window(NAME, 5_000)
     assert json.loads(file.read_text(encoding="utf-8"))["models"][NAME]["window_tokens"] == 5_000
 
 
@@ -376,7 +376,7 @@ def test_a_file_that_cannot_be_written_costs_no_lesson(tmp_path: Path) -> None:
     blocked = tmp_path / "nanobot-context"
     blocked.write_text("a file where the folder should be", encoding="utf-8")
     learned = ProviderLimits(learned_file(tmp_path / "config.json"))
-    learned.window(NAME, 5_000)
+    learned.learn_window(NAME, 5_000)
     assert learned.of(NAME).window_tokens == 5_000
     assert list(tmp_path.iterdir()) == [blocked]
 
@@ -399,11 +399,11 @@ def test_no_secret_of_an_address_is_kept(endpoint: str, name: str) -> None:
 
 def test_a_key_that_an_earlier_release_kept_leaves_the_file(tmp_path: Path) -> None:
     file = learned_file(tmp_path / "config.json")
-    ProviderLimits(file).window("gpt-4o at gw.example/sk-live-secret/v1", 8_000)
+    ProviderLimits(file).learn_window("gpt-4o at gw.example/sk-live-secret/v1", 8_000)
     learned = ProviderLimits.load(file)
     name = name_of("gpt-4o", "https://gw.example/sk-live-secret/v1")
     assert learned.of(name).window_tokens == 8_000
-    learned.window(name, 7_000)
+    learned.learn_window(name, 7_000)
     assert "sk-live-secret" not in file.read_text(encoding="utf-8")
 
 
@@ -415,7 +415,7 @@ def test_forget_removes_the_file_and_says_so(
     )
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     file = learned_file(tmp_path / "c.json")
-    ProviderLimits(file).window(NAME, 5_000)
+    ProviderLimits(file).learn_window(NAME, 5_000)
     runner = CliRunner()
     removed = runner.invoke(app, ["forget"])
     assert (removed.exit_code, removed.output) == (0, f"removed: {file}\n")
@@ -437,7 +437,7 @@ class Clock:
 def test_a_window_is_never_below_what_was_accepted() -> None:
     learned = ProviderLimits()
     learned.accepted(NAME, 30_000)
-    learned.window(NAME, 8_000)
+    learned.learn_window(NAME, 8_000)
     assert learned.window_of(NAME) == (30_000, True)
 
 
@@ -449,7 +449,7 @@ def test_what_is_accepted_is_written_when_it_has_grown_by_a_quarter(tmp_path: Pa
         learned.accepted(NAME, tokens)
         written.add(ProviderLimits.load(file).of(NAME).accepted_tokens)
     assert written == {10_000, 12_600, 15_800, 19_800}
-    learned.window(NAME, 8_000)
+    learned.learn_window(NAME, 8_000)
     assert learned.window_of(NAME) == (19_900, True)
 
 
@@ -457,10 +457,10 @@ def test_a_server_that_was_started_anew_is_believed() -> None:
     learned = ProviderLimits()
     learned.accepted(NAME, 100_000)
     learned.refused(NAME, 110_000)
-    learned.window(NAME, 40_000)
+    learned.learn_window(NAME, 40_000)
     assert learned.window_of(NAME) == (100_000, True), "a number that was misread"
     learned.refused(NAME, 90_000)
-    learned.window(NAME, 40_000)
+    learned.learn_window(NAME, 40_000)
     assert learned.window_of(NAME) == (40_000, True)
 
 
@@ -471,14 +471,14 @@ def test_what_was_accepted_before_a_new_start_does_not_come_back_from_the_file(
     learned = ProviderLimits.load(file)
     learned.accepted(NAME, 100_000)
     learned.refused(NAME, 90_000)
-    learned.window(NAME, 40_000)
+    learned.learn_window(NAME, 40_000)
     assert ProviderLimits.load(file).of(NAME).accepted_tokens == 0
 
 
 def test_what_nobody_stated_is_tried_again_after_an_hour() -> None:
     clock = Clock()
     learned = ProviderLimits(now=clock)
-    learned.window(NAME, 60_000, is_stated=False)
+    learned.learn_window(NAME, 60_000, is_stated=False)
     assert learned.window_of(NAME) == (60_000, False)
     clock.seconds += 3_600
     assert learned.window_of(NAME) is None
@@ -486,7 +486,7 @@ def test_what_nobody_stated_is_tried_again_after_an_hour() -> None:
 
 def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
     learned = ProviderLimits()
-    learned.window(NAME, 8_000)
+    learned.learn_window(NAME, 8_000)
     learned.accepted(NAME, 8_000)
     assert learned.window_of(NAME) == (8_000, True)
     learned.accepted(NAME, 8_001)
@@ -495,9 +495,9 @@ def test_a_longer_prompt_that_is_accepted_ends_a_window() -> None:
 
 def test_a_window_has_a_floor() -> None:
     learned = ProviderLimits()
-    learned.window(NAME, 512)
+    learned.learn_window(NAME, 512)
     assert learned.window_of(NAME) == (1_024, True)
-    learned.output(NAME, 16)
+    learned.learn_output(NAME, 16)
     assert learned.output_of(NAME) is None
 
 
@@ -505,22 +505,22 @@ def test_a_window_has_a_floor() -> None:
 def test_limits_are_tried_again_after_a_day(passed: float) -> None:
     clock = Clock()
     learned = ProviderLimits(now=clock)
-    learned.window(NAME, 8_000)
-    learned.output(NAME, 1_000)
+    learned.learn_window(NAME, 8_000)
+    learned.learn_output(NAME, 1_000)
     clock.seconds += passed * 0.99
     assert (learned.window_of(NAME), learned.output_of(NAME)) == ((8_000, True), 1_000)
     clock.seconds += passed * 0.01
     assert (learned.window_of(NAME), learned.output_of(NAME)) == (None, None)
-    learned.window(NAME, 9_000)
+    learned.learn_window(NAME, 9_000)
     assert learned.window_of(NAME) == (9_000, True), "what is stated anew may be more"
 
 
 def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
     clock = Clock()
     learned = ProviderLimits(now=clock)
-    learned.window(NAME, 8_000)
+    learned.learn_window(NAME, 8_000)
     clock.seconds += 20 * 3600
-    learned.window(NAME, 8_000)
+    learned.learn_window(NAME, 8_000)
     clock.seconds += 20 * 3600
     assert learned.window_of(NAME) == (8_000, True)
 
@@ -528,16 +528,16 @@ def test_a_limit_that_is_stated_again_lasts_another_day() -> None:
 def test_what_was_disproved_stays_so_for_other_processes(tmp_path: Path) -> None:
     file, clock = learned_file(tmp_path / "config.json"), Clock()
     first = ProviderLimits(file, now=clock)
-    first.window(NAME, 8_000)
+    first.learn_window(NAME, 8_000)
     clock.seconds += 1
     second = ProviderLimits.load(file)
     second.now = clock
     second.accepted(NAME, 20_000)
     clock.seconds += 1
-    first.output(NAME, 1_000)
+    first.learn_output(NAME, 1_000)
     assert first.window_of(NAME) is None
     assert ProviderLimits.load(file).of(NAME).accepted_tokens == 20_000
-    first.window(NAME, 8_000)
+    first.learn_window(NAME, 8_000)
     assert first.window_of(NAME) == (20_000, True)
 
 
@@ -550,7 +550,7 @@ def test_gateways_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
         limits = ProviderLimits.load(file)
         together.wait()
         for name in names[part::4]:
-            limits.window(name, 50_000)
+            limits.learn_window(name, 50_000)
 
     threads = [threading.Thread(target=learn, args=(part,)) for part in range(4)]
     for thread in threads:
