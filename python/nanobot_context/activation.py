@@ -118,7 +118,7 @@ def disable() -> list[Path]:
 
 
 def without_nanobot() -> str:
-    """Return what to say where this environment has no nanobot that a hook could protect."""
+    """Return the message for an environment that has no nanobot for a hook to protect."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -139,7 +139,7 @@ def hook_files() -> list[Path]:
 
 
 def hook_line() -> str:
-    """Return what the start-up hook's file holds."""
+    """Return the content of the start-up hook's file."""
     # One line, as `site` demands, and silent whatever happens. The file is named in full: a search
     # would take one of the current folder, where `PYTHONPATH` has it, at every start of Python.
     code = f"""\

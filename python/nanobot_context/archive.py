@@ -145,7 +145,7 @@ class Archive:
         return any(map(os.path.islink, self._own))
 
     def _stat(self, name: str) -> tuple[int, ...] | None:
-        """Return what tells a file from another or a later one; `None` for no file."""
+        """Return a key that changes when the file is replaced or written; `None` without one."""
         try:
             found = os.lstat(f"{self.directory}{os.sep}{name}")
         except OSError:
@@ -184,7 +184,7 @@ class Archive:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _write(self, contents: Mapping[str, bytes], keep: Collection[str]) -> None:
-        """Write what is not there yet, under the lock: what is half written is removed."""
+        """Write the missing files under the lock; a half-written file is removed."""
         ignore = self.directory / ".gitignore"
         if not ignore.exists():
             replace_file(ignore, _GITIGNORE.encode())

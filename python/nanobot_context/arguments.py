@@ -24,37 +24,37 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def check_callable(argument: str, value: Any) -> None:
-    """Raise for what can neither be called nor is `None`."""
+    """Raise unless the value can be called or is `None`."""
     if value is not None and not callable(value):
         raise invalid(argument, "callable", value)
 
 
 def check_choice(argument: str, value: Any, known: tuple[str, ...]) -> None:
-    """Raise for what is not one of the words `known`."""
+    """Raise unless the value is one of the words `known`."""
     if not (isinstance(value, str) and value in known):
         raise invalid(argument, f"one of {', '.join(known)}", value)
 
 
 def check_flag(argument: str, value: Any) -> None:
-    """Raise for what is neither `True` nor `False`."""
+    """Raise unless the value is `True` or `False`."""
     if not isinstance(value, bool):
         raise invalid(argument, "True or False", value)
 
 
 def check_instance(argument: str, value: Any, kind: type, *, optional: bool = False) -> None:
-    """Raise for what is not a `kind`, nor `None` where that is `optional`."""
+    """Raise unless the value is a `kind`, or `None` where that is `optional`."""
     if not (isinstance(value, kind) or (optional and value is None)):
         raise invalid(argument, f"a `{kind.__name__}`" + " or None" * optional, value)
 
 
 def check_timeout(argument: str, value: Any) -> None:
-    """Raise for what is not a number of seconds to wait for, nor `None`."""
+    """Raise unless the value is a number of seconds to wait, or `None`."""
     if value is not None and not (is_number(value) and value > 0):
         raise invalid(argument, "above 0 or None", value)
 
 
 def check_path(argument: str, value: Any) -> None:
-    """Raise for what can name no file, anywhere."""
+    """Raise unless the value can name a file on some system."""
     if not isinstance(value, str | os.PathLike):
         raise invalid(argument, "a path", value)
     text = text_of(argument, os.fspath(value), errors="surrogateescape")
@@ -79,7 +79,7 @@ def check_messages(argument: str, value: Any) -> list[Any]:
 
 
 def check_mappings(argument: str, value: Any) -> None:
-    """Raise for what is not a sequence of mappings."""
+    """Raise unless the value is a sequence of mappings."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise invalid(argument, "a list of dicts", value)
     for index, one in enumerate(value):
@@ -88,7 +88,7 @@ def check_mappings(argument: str, value: Any) -> None:
 
 
 def as_json(argument: str, value: Any, *, ensure_ascii: bool = False) -> str:
-    """Return a value as JSON text, which may have half a character; raise for one that is none."""
+    """Return a value as JSON text, lone surrogates allowed; raise if it is not JSON."""
     import json  # only here: importing the package brings in next to nothing
 
     try:
@@ -100,7 +100,7 @@ def as_json(argument: str, value: Any, *, ensure_ascii: bool = False) -> str:
 
 
 def json_of(argument: str, value: Any) -> str:
-    """Return a value as JSON text that can be stored; raise for one that is none."""
+    """Return a value as JSON text that can be stored; raise if it is not JSON."""
     text = as_json(argument, value)
     try:
         text.encode("utf-8")

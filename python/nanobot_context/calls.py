@@ -52,7 +52,7 @@ class _Fitter(Fitter):
     def compressed(
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
-        """Compress as `compress_messages` does, what cannot be made small enough being an error."""
+        """Compress as `compress_messages` does; raise where the result would not fit."""
         given, compressor = request.messages, self.compressor
         if compressor is None:
             return self.compressed_to(request, given, window.tokens, max_tokens), 0

@@ -45,7 +45,7 @@ __all__ = [
 
 STDIN = "-"
 _SQLITE = "sqlite:///"
-# What nanobot's metadata line says that it is.
+# The `_type` of nanobot's metadata line.
 RECORD = "metadata"
 
 _EXPECTED = (
@@ -82,7 +82,7 @@ class Conversation:
 
     @property
     def key(self) -> str:
-        """nanobot's key of the session; the name where it is none of nanobot's."""
+        """nanobot's key of the session; the name for any other conversation."""
         from nanobot_context.sessions.nanobot_files import key_of_name
 
         is_file = self.metadata and self.name.endswith(".jsonl")

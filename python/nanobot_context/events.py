@@ -1,4 +1,4 @@
-"""What happens inside a protected nanobot, reported as it happens.
+"""Events of a protected nanobot, reported as they happen.
 
     import nanobot_context
 
@@ -51,7 +51,7 @@ current_session: ContextVar[str | None] = ContextVar("nanobot_context_session", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryEvent:
-    """What every event has.
+    """Base of all events.
 
     Attributes:
         kind: What happened, one word; it never changes its meaning.

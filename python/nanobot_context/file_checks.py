@@ -1,4 +1,4 @@
-"""What `doctor` finds of files and folders: what cannot be written, full disks, missing pins."""
+"""Checks of `doctor` on files and folders: unwritable files, full disks, missing pins."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def check_pins(config: Path, state: Status) -> list[Finding]:
 
 
 def check_files(config: Path, state: Status) -> list[Finding]:
-    """Look whether what the package keeps beside nanobot's config, and originals, can be written.
+    """Check that the files beside nanobot's config, and originals, can be written.
 
     Without nanobot's folder nothing is kept there.
     """
@@ -90,7 +90,7 @@ def check_files(config: Path, state: Status) -> list[Finding]:
 
 
 def check_disks(config: Path, state: Status) -> list[Finding]:
-    """Look whether there is room on the disks of what is written, each disk once."""
+    """Check for free space on every disk that the package writes to."""
     if not state.installed or state.settings is None:
         return []
     settings = state.settings
@@ -118,7 +118,7 @@ def check_disks(config: Path, state: Status) -> list[Finding]:
 
 
 def _obstacle(file: Path, *, is_replaced: bool) -> Path | None:
-    """Return what keeps `file` from being written, itself or a folder, or `None`.
+    """Return the file or folder that keeps `file` from being written, or `None`.
 
     A file that `is_replaced` is written beside itself, as is every lock: its folder must be ours.
     """

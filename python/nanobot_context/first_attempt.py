@@ -1,4 +1,4 @@
-"""What is sent first: messages within the window, with what is essential beside what must stay."""
+"""Builds the first attempt: fits the messages to the window, keeps rules and the newest call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def never_cut(messages: list[Message]) -> list[Message]:
 
 
 class Options(TypedDict):
-    """What a request has beside its messages, the window and the model."""
+    """Arguments of a request besides messages, window and model."""
 
     tools: list[dict[str, Any]] | None
     max_output_tokens: int | None
@@ -59,7 +59,7 @@ def compress(
 def receipt_of(
     messages: list[Message], window_tokens: int, model: str | None, **options: Unpack[Options]
 ) -> Receipt | None:
-    """Return what `compress` cuts, `None` for nothing.
+    """Return the receipt of what `compress` cuts, `None` if it cuts nothing.
 
     Computed anew: what all stateless calls remember, by which `compress` is quick, has no receipt.
     """
@@ -75,7 +75,7 @@ def _made(
     model: str | None,
     options: Options,
 ) -> tuple[list[Message], Receipt | None]:
-    """Return what `shorten` makes, or what is fitted in its place and the receipt of that."""
+    """Return the result of `shorten`, or where that lacks essentials a fit and its receipt."""
     tools, settings, archive = options["tools"], options["settings"], options["archive"]
     output, ratio = options["max_output_tokens"], settings.context_reserve_ratio
     most = window_tokens - reserve_tokens(window_tokens, output, ratio)
@@ -96,7 +96,7 @@ def _enough(
     most: int,
     overhead_tokens: int,
 ) -> tuple[list[Message], int | None]:
-    """Return what `shorten` makes of the messages, and the budget to fit them to in its place.
+    """Return the result of `shorten`, and the budget for a wider fit if that is needed.
 
     There is none where what is essential has room within `most` tokens.
     """
@@ -117,7 +117,7 @@ def _essential(
     tools: list[dict[str, Any]] | None,
     overhead_tokens: int,
 ) -> int:
-    """Return the budget that has what is essential beside what is never cut, and a short answer."""
+    """Return a budget with room for the fixed messages, essentials and a short answer."""
     fixed = never_cut(messages)
     needed = count_tokens(fixed, model, tools=tools) + overhead_tokens * len(fixed)
     return needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)

@@ -1,4 +1,4 @@
-"""What a forked process has of its parent's threads: nothing, so nothing of theirs may last there.
+"""Resets locks and background work in a forked child, where the parent's threads do not exist.
 
 A child has one thread, the one that forked. A lock that another thread held would stay held in it
 for ever, and what another thread was about to finish would never be finished. Every lock of threads
@@ -50,7 +50,7 @@ class ThreadLock:
 
 
 class Locked(Protocol):
-    """What has a lock of its own."""
+    """An object with a lock of its own."""
 
     @property
     def _lock(self) -> ThreadLock: ...
@@ -70,7 +70,7 @@ def alone(
 
 
 class Forked(Protocol):
-    """What has to know that its process is another one now."""
+    """An object that must be told that it is in a forked child."""
 
     def begin_in_child(self) -> None:
         """Begin anew, without the threads of before; called once in each forked child."""

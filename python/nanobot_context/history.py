@@ -1,4 +1,4 @@
-"""What of a stored conversation goes into the next request.
+"""Selects the part of a stored conversation that goes into the next request.
 
 Everything here is a pure function over lists of messages: nothing that came in is changed, and a
 message that stays as it is comes back as the very same object.
@@ -134,7 +134,7 @@ def leading_system(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def check_summary(summary: Any) -> None:
-    """Raise `InvalidArgumentError` for what is not a `Summary`, as far as it is read here."""
+    """Raise `InvalidArgumentError` unless `summary` has the fields used here."""
     covers, text = getattr(summary, "covers", None), getattr(summary, "text", None)
     if not (isinstance(covers, int) and isinstance(text, str)):
         raise invalid("summary", "a `Summary`", summary)
@@ -314,7 +314,7 @@ def call_id(call: Any) -> str:
 
 
 def function_of(call: Any) -> Mapping[str, Any]:
-    """Return what has the name and the arguments of a tool call; the call itself in a flat one."""
+    """Return the object with a tool call's name and arguments; in a flat call, the call itself."""
     call = call if isinstance(call, dict) else {}
     function = call.get("function")
     return function if isinstance(function, dict) else call
@@ -325,7 +325,7 @@ def _text(value: Any) -> str:
 
 
 def history_ladder(limit: int) -> int | None:
-    """Return how many messages to try next after so many were too much; `None` for no other try.
+    """Return how many messages to try next after a refusal; `None` to give up.
 
     20, 10, 5, 2, 1: the last resort, when neither compression nor a summary was enough.
 

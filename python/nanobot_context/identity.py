@@ -1,4 +1,4 @@
-"""Whether messages are the very objects that came in: what is not touched comes back as it was."""
+"""Identity comparison of message lists: untouched messages are returned as the same objects."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _parts(settings: Settings) -> list[Part]:
 
 
 def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | None) -> Context:
-    """Return what replacements work with."""
+    """Return the context that replacements work with."""
     settings, config = loaded.settings, nanobot_config_path()
     windows = WindowResolver(loaded, provider_prefixes(), ProviderLimits.load(learned_file(config)))
     telemetry = Telemetry(Counters(counters_file(config), record_file(config)))
@@ -274,7 +274,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
 
 
 def _warn(plan: Plan, settings: Settings) -> None:
-    """Log what was asked for and cannot be done with this nanobot."""
+    """Log the requested parts that this nanobot cannot have."""
     if "session store" in plan.lacking:
         from nanobot_context.plugins.opened_store import NO_EFFECT
 

@@ -1,4 +1,4 @@
-"""The text of a JSON file, taken apart; what is wrong in it is said with its line and column."""
+"""Reads a JSON file; errors name the line and column."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def load_or_none(text: str) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """Return what errors call a JSON value."""
+    """Return the name of a JSON value's type for errors."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
     if value is None:
         return "null"

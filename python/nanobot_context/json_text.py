@@ -80,7 +80,7 @@ _STRICT = json.JSONDecoder(
 
 
 def _located(text: str, at: int) -> JSONDecodeError | None:
-    """Return what the strict decoder has against the value at `at`, with its own place.
+    """Return the strict decoder's error for the value at `at`, at its place in the whole text.
 
     Costs as much again for each level of nesting; only for text that was refused.
     """

@@ -1,4 +1,4 @@
-"""What is said through loguru, as nanobot's own; without loguru through `logging`.
+"""Logs through loguru, as nanobot does; without loguru through `logging`.
 
 Messages are written in loguru's style, with `{}`. What happens in every call is only logged
 through `logging.getLogger("nanobot_context")` at DEBUG, because `nanobot agent` shows loguru's

@@ -1,4 +1,4 @@
-"""What messages say, for a person, and what of it is gone."""
+"""The texts of messages as shown to people, and which parts of them were cut."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def kept_spans(before: str, after: str) -> list[int]:
 
 
 def replaced_by(messages: Sequence[Message]) -> dict[int, tuple[str, int]]:
-    """Return for results that a later one replaces what it is, and the later one's index.
+    """Return how and by which later message each replaced result is replaced, by index.
 
     `repeated`: it says the same; `again`: the same call was made again; `changed`: the file that
     was read was written since. A guess by names and arguments of the calls, to be shown; what is
@@ -170,7 +170,7 @@ def _call_text(call: Any) -> str:
 
 
 def content_text(content: Any) -> str:
-    """Return what the content of a message says, a word for each part that is no text."""
+    """Return the text of a message's content; parts other than text are named in brackets."""
     if content is None or isinstance(content, str):
         return content or ""
     return "\n".join(map(_part_text, content if isinstance(content, list) else [content]))

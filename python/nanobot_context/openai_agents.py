@@ -322,7 +322,7 @@ def _said_in(call: Any, *names: str) -> Item:
 
 
 def _to_payload(item: Item) -> Item:
-    """Return what an item is stored as; texts that message and item share are stored once."""
+    """Return the stored form of an item; texts that message and item share are stored once."""
     message = next(iter(from_response_items([item])), None)
     if message is None or not (message.get("content") or len(message) > 2):
         return {_ITEM: item}  # a message that says nothing would not be stored

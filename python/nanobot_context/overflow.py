@@ -16,7 +16,7 @@ _MAX_EXCEPTIONS = 64
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a provider reported of a call that it answered, beside what the caller knows.
+    """The token usage that a provider reported for an answered call, with the caller's numbers.
 
     Attributes:
         input_tokens: Tokens of the prompt, `None` where the provider reports none.
@@ -47,7 +47,7 @@ class Usage:
     def of(cls, response: Any, *, window_tokens: int = 0, counted_tokens: int = 0) -> Usage:
         """Read a response of OpenAI's, Anthropic's or Google's client, litellm or nanobot.
 
-        Objects and dicts; what is not there stays unknown. A stream has no usage to be read.
+        Accepts objects and dicts; missing fields become `None`. A stream has no usage.
         """
         usage = _field(response, "usage", "usage_metadata")
         choices = _field(response, "choices", "candidates")

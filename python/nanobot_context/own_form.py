@@ -57,7 +57,7 @@ def own_form(messages: Any, body: Mapping[str, Any] | None = None) -> Form | Non
 
 
 def _forms() -> Any:
-    """Return what reads other forms: imported late, for most lists are OpenAI's."""
+    """Return the readers of other forms; imported late, for most lists are OpenAI's."""
     from nanobot_context.wire import forms
 
     return forms

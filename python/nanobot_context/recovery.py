@@ -1,4 +1,4 @@
-"""What is sent when a provider refuses a request: smaller ones, as long as that helps.
+"""Sends smaller requests after a refusal, as long as that helps.
 
 What is sent next is decided by `Recovery` in the core, which does no I/O. `recover` is what drives
 it, whoever sends.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is sent: messages, and the limit for the answer where there is one."""
+    """The messages of one attempt, and its limit for the answer if any."""
 
     messages: list[Message]
     max_tokens: int | None
@@ -108,7 +108,7 @@ class Exchange(Protocol):
         """Return the tokens of the prompt, tool schemas included."""
 
     def fixed(self) -> int:
-        """Return the tokens of what is never cut."""
+        """Return the tokens of the messages that are never cut."""
 
     def shorten(self, max_tokens: int) -> list[Message]:
         """Return the request's messages within `max_tokens`; else raise `ContextOverflowError`."""

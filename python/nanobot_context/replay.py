@@ -53,7 +53,7 @@ _INSTEAD_OF = {"developer": "system", "function": "tool"}
 
 @dataclass(frozen=True, slots=True)
 class CutMark:
-    """What one request does to a message that the request before did not.
+    """A cut that one request makes and the request before did not.
 
     Attributes:
         index: The message's position in the conversation, from 0.
@@ -113,7 +113,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class MessageFate:
-    """What has become of a message as of the last request that could be sent.
+    """The fate of a message in the last request that could be sent.
 
     Attributes:
         index: Its position in the conversation, from 0.
@@ -297,7 +297,7 @@ class _Run:
             return made({}, tokens_after=0, reused_tokens=0, over=True, error=str(error))
         shared = _shared(self.sent.messages, messages)
         reused = sum(self.sent.tokens[:shared]) + self.framing.get("tools", 0) if shared else 0
-        # What goes on from all of the request before has its cuts, too.
+        # A request that extends the previous one inherits its cuts.
         seen = self.sent.position if shared == len(self.sent.messages) else 0
         unseen = [cut for cut in cuts if cut.index >= seen and cut.reason not in _WHOLE]
         replaced = self._send(messages, shared, cuts)

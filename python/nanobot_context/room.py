@@ -1,4 +1,4 @@
-"""What one request has of a window: room for its messages, and for the answer."""
+"""Divides a window between the messages of a request and its answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FIXED_STEPS = 64
 
 @dataclass(slots=True)
 class Room:
-    """What one request has of a window for its messages and for the answer.
+    """The room of one request: its window, divided between messages and answer.
 
     Attributes:
         max_output_tokens: The limit for the answer that is asked for; `None` for none.
@@ -43,7 +43,7 @@ class Room:
         )
 
     def reserve(self) -> int | None:
-        """Return what to keep free for the answer: all of it, or a share of what is not fixed.
+        """Return the tokens to keep free for the answer: all of it, or a share of the unfixed rest.
 
         The share is of the window less the system's messages and tool schemas, in steps, so that a
         clock in the system prompt moves no cut.

@@ -1,4 +1,4 @@
-"""A conversation and what of it goes into the next request."""
+"""A conversation, and the selection of its history for the next request."""
 
 from __future__ import annotations
 

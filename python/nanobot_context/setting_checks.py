@@ -1,4 +1,4 @@
-"""What is wrong with the settings: left out, without effect, or in the wrong file."""
+"""Finds settings that were left out, have no effect or are in the wrong file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reported prompt size says of a prompt that may have been cut in silence."""
+"""Judges from the reported prompt size whether a prompt was cut in silence."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ __all__ = ["largest_tools", "shorten_tools"]
 
 Tool = Mapping[str, Any]
 
-# What stands under these is data of the tool's.
+# Values under these keys are the tool's own data.
 _DATA = ("const", "default", "enum", "example", "examples")
 # Anthropic caches what stands before it.
 _MARK = "cache_control"

@@ -1,4 +1,4 @@
-"""What people read, in their language.
+"""Translates texts for people into their language.
 
 Errors, findings, reasons and JSON are English data, the same on every machine. Where a person reads
 them, on the command line and in nanobot's log, `shown` says them in the language of the locale or

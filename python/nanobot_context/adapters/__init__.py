@@ -1,1 +1,1 @@
-"""What makes the requests of frameworks fit: each module wants its own framework."""
+"""Adapters that make the requests of frameworks fit; each module needs its own framework."""

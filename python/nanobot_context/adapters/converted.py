@@ -1,4 +1,4 @@
-"""What adapters to frameworks share: messages in OpenAI's form that know what they were made of."""
+"""Shared by the adapters: messages in OpenAI's form that remember the objects they were made of."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Converted(Generic[Made]):
             self.messages.append({**message, _AT: at})
 
     def back(self, messages: Iterable[Message]) -> Iterator[tuple[Made | None, Message | None]]:
-        """Yield what each message was made of, and what it says now.
+        """Yield the object that each message was made of, and the message where it has changed.
 
         The first is `None` for a message that was put in, the second for one that is as it was.
         """

@@ -104,7 +104,7 @@ def fit_messages_hook(
 
 
 class _Call:
-    """One request, and what is known of where it goes."""
+    """One request, with its model and its options."""
 
     def __init__(self, request: ModelRequest[Any]) -> None:
         self._request = request

@@ -1,4 +1,4 @@
-"""What nanobot's settings and its providers say of a conversation that is to be looked at.
+"""Finds the settings, model and window that a conversation is shown with.
 
 Imported by the commands that need it: what knows nanobot takes as long as all else together.
 """
@@ -26,7 +26,7 @@ from nanobot_context.settings import LoadedSettings, Settings
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """What a conversation is looked at with.
+    """The settings, model and window that a conversation is shown with.
 
     Attributes:
         model: The model: that of the options, else of the request body, else of nanobot's config.
@@ -87,7 +87,9 @@ def own_records(name: str) -> tuple[Conversation, list[RequestRecord]]:
 
 
 def in_force(conversation: Conversation, model: str | None, window: int | None) -> InForce:
-    """Return what `conversation` is looked at with; `model` and `window` are the options.
+    """Return the settings, model and window for `conversation`.
+
+    `model` and `window` are the options of the command, and come first.
 
     Raises:
         SettingsError: No setting can be used.

@@ -92,7 +92,7 @@ def line(text: str = "", style: str = "") -> None:
 
 
 def fitting(text: str) -> str:
-    """Return what of `text` stands on one line behind a label; all of it in a pipe."""
+    """Return the part of `text` that fits on one line behind a label; all of it in a pipe."""
     room = width() - _LABEL
     return text if cell_len(text) <= room else set_cell_size(text, room - 1) + "…"
 
@@ -154,7 +154,7 @@ def show_error(message: str) -> None:
 
 
 def reason_of(error: OSError) -> str:
-    """Return what the system said went wrong, with the file, as our own errors say it."""
+    """Return the operating system's reason and the file, worded like our own errors."""
     reason = (error.strerror or str(error)).removeprefix("[Errno None] ")
     where = f"`{mask_credentials(str(error.filename))}`: " if error.filename else ""
     return f"{where}{reason[:1].lower()}{reason[1:]}"
@@ -242,7 +242,7 @@ def _row(
 
 
 def readable(text: str) -> str:
-    """Return `text` without what a terminal would obey in place of showing it."""
+    """Return `text` without the control characters that a terminal would obey."""
     return _UNSAFE.sub("\ufffd", text)
 
 
@@ -306,7 +306,7 @@ def _out() -> Console:
 
 
 def _go_silent() -> None:
-    """Let what is still printed go nowhere, so that the command ends as it would have."""
+    """Discard all further output, so that the command ends normally."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

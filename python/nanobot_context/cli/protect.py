@@ -223,7 +223,7 @@ def _unknown_room(report: Report) -> str:
 
 
 def _room(state: Status, last: RequestRecord) -> str:
-    """Return what the window leaves for the conversation, as a sum.
+    """Return how much of the window is left for the conversation, written as a sum.
 
     The window is the one in force now; the last request may have been made in another one.
     """
@@ -254,7 +254,7 @@ def _room(state: Status, last: RequestRecord) -> str:
 
 
 def _print_all(report: Report) -> None:
-    """Print what else is known."""
+    """Print the details that `status` leaves out."""
     state = report.status
     untested = "a release that this version was not tested with"
     tested = "" if state.is_tested else f" ({untested})"

@@ -34,7 +34,7 @@ REASONS = {
     "budget": "over budget",
     "joined": "joined with another",
 }
-# What a later result makes of one: see `replaced_by`.
+# How a later result replaces one: see `replaced_by`.
 _LATER = {"repeated": "same as", "again": "asked again in", "changed": "file written in"}
 # What became of a request, where its own word does not say it.
 _OUTCOMES = {"interrupted": "stopped before the answer"}
@@ -66,7 +66,7 @@ def print_each(each: Sequence[Counted]) -> None:
 
 
 def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) -> None:
-    """Print a table of what became of each message; with `only_cuts`, of those that were cut."""
+    """Print a table of the fate of each message, or with `only_cuts` of those that were cut."""
     columns = [
         Column("#", "right", "dim"),
         Column("turn", "right", "dim"),
@@ -168,7 +168,7 @@ def print_records(
 def _why_recorded(
     messages: Sequence[Message], record: RequestRecord, places: Places | None
 ) -> Callable[[SentCut], str]:
-    """Return what says why a message of a recorded request was cut.
+    """Return a function that says why a message of a recorded request was cut.
 
     Where the session has the message, by what stands in it; else by the record alone.
     """
@@ -190,7 +190,7 @@ def _whys(
     cut: Collection[int],
     place: Callable[[int], int] = lambda index: index,
 ) -> Callable[[int, str | None], str]:
-    """Return what says why a message was cut, by its index and the reason that the core gives.
+    """Return a function that says why a message was cut, by its index and the core's reason.
 
     Args:
         messages: The messages of the request.
@@ -210,7 +210,7 @@ def _whys(
 
     def why(index: int, reason: str | None) -> str:
         kind, by = later.get(index, ("", 0))
-        # What stands in one that was cut itself is nothing to go by.
+        # A later message that was cut itself does not repeat this one.
         if kind and not (kind == "repeated" and by in cut):
             return f"{_LATER[kind]} #{place(by) + 1:,}"
         if reason != "budget":
@@ -224,7 +224,7 @@ def _whys(
 
 
 def _happened(record: RequestRecord) -> str:
-    """Return what became of a request, in a few words."""
+    """Return the outcome of a request in a few words."""
     said = list(map(_refusal, record.refusals))
     if record.is_retried:
         said.append("sent again")
@@ -258,7 +258,7 @@ def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -
 
 
 def print_replay(conversation: Conversation, played: Replay, window_source: str) -> None:
-    """Print what a replay came to: the window, the next request, and all of them together."""
+    """Print the results of a replay: the window, the next request, and all requests together."""
     requests, states = played.requests, Counter(fate.state for fate in played.messages)
     counted = as_counted(played.model, played.counted)
     labelled("replay", "what would be sent now, request by request; not what was sent")
@@ -316,7 +316,7 @@ def print_receipt(conversation: Conversation, made: Receipt | None) -> None:
 def receipt_dict(
     conversation: Conversation, messages: list[Message], model: str | None, made: Receipt | None
 ) -> dict[str, Any]:
-    """Return what a compression came to as JSON values."""
+    """Return the result of a compression as JSON values."""
 
     def counted(some: list[Message]) -> int:
         return count_tokens(some, model, tools=conversation.tools)

@@ -1,4 +1,4 @@
-"""What one provider has counted in this process: which texts, and what of the last prompt."""
+"""Remembers which texts one provider has counted in this process, and its last prompt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DENSE = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as it was sent, what its texts are known by, our count of it, and the provider's."""
+    """A prompt as it was sent, with the hashes of its texts, our count and the provider's."""
 
     messages: list[Any]
     hashes: list[int]
@@ -38,7 +38,7 @@ class Prompt:
 
 @dataclass(slots=True)
 class Counted:
-    """What was counted at one model of one provider.
+    """Counts of one model at one provider.
 
     Attributes:
         reports_the_rest: Whether it has reported less of a prompt that only grew: what was not in
@@ -126,7 +126,7 @@ class Counted:
         return theirs - before.theirs < least - max(theirs // 100, _FEW_TOKENS)
 
     def _hashes(self, messages: list[Any]) -> list[int]:
-        """Return what `messages` are known by: calls are long, and most are those of the last."""
+        """Return the hashes of `messages`; most are reused from the last prompt."""
         before = self._before(messages)
         known = before.hashes if before else []
         return [*known, *map(_hash, messages[len(known) :])]
@@ -141,7 +141,7 @@ class Counted:
 
 
 def estimated_tokens(messages: list[Any]) -> int:
-    """Return what a server takes `messages` for at least that goes by their length alone."""
+    """Return the fewest tokens that a server would estimate from the length of `messages` alone."""
     return int(sum(map(_characters, messages)) / _ESTIMATED)
 
 

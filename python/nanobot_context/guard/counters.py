@@ -119,7 +119,7 @@ class Counters:
             self._begin()
 
     def _count(self, numbers: Mapping[str, int]) -> None:
-        """Add up what is new. The lock must be held."""
+        """Add to the counts that are not saved yet. The lock must be held."""
         for name, number in numbers.items():
             self._new[name] += number
 
@@ -167,7 +167,7 @@ class Counters:
         return record
 
     def total(self) -> Counts:
-        """Return what all processes have counted, as far as they have saved it. Reads the file."""
+        """Return the counts of all processes, as far as they are saved. Reads the file."""
         with self._saving:
             self._work_off()
         with self._lock:
@@ -175,7 +175,7 @@ class Counters:
         return (_read(self.file) if self.file else Counts()).plus(new)
 
     def save(self) -> None:
-        """Add what is new to the file, whole or not at all; what fails is tried again later."""
+        """Add the unsaved counts to the file, all or none; a failure is tried again later."""
         if self.file is None and self.requests is None:
             return
         # Whoever saves at the end of the process waits for the thread that is about it.

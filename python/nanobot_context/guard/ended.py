@@ -42,7 +42,7 @@ _KEY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Scale:
-    """What our counts of a request are at its provider.
+    """Converts our counts of a request into its provider's.
 
     Attributes:
         ratio: Its tokens for one of ours, of all but what is in every request.
@@ -55,7 +55,7 @@ class _Scale:
     fixed: int | None = None
 
     def theirs(self, count: int) -> int:
-        """Return what the provider counts where we count so many tokens of a request."""
+        """Return the provider's count of a part of a request, given ours."""
         return (self.fixed or 0) + round((count - self.ours) * self.ratio)
 
 
@@ -83,7 +83,7 @@ class Ended:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing was cut of what was sent last."""
+        """Whether the last attempt was sent uncut."""
         return not self.whole or self.whole[-1]
 
     def _count(self, messages: list[Message]) -> int:
@@ -163,7 +163,7 @@ class Ended:
             if one is other or one == other:
                 continue
             before, after = (count_tokens([message], self.model) for message in (one, other))
-            # What has got its reasoning back is larger, and nothing of it was cut.
+            # A message whose reasoning was put back is larger, not cut.
             if after < before:
                 role = str(one.get("role"))
                 changed.append(SentCut(place, role, None, "long_message", before, after))

@@ -81,7 +81,7 @@ def _first(fitter: Fitter, telemetry: Telemetry, request: Request) -> Attempt:
 
 
 class _Unnumbered(NamedTuple):
-    """An attempt that was refused without a number, and what the provider counted of its prompt."""
+    """An attempt that was refused without a stated limit, and its prompt's size at the provider."""
 
     attempt: Attempt
     prompt_tokens: int
@@ -174,7 +174,7 @@ class Exchange:
         return self.fitter.count(self.request, messages)
 
     def _counted(self, messages: list[Message]) -> int:
-        """Return the tokens of a prompt, without what was learned of the provider."""
+        """Return our own count of a prompt, uncorrected by the provider's reports."""
         return count_tokens(messages, self.request.model, tools=self.request.tools)
 
     def fixed(self) -> int:
@@ -220,7 +220,7 @@ class Exchange:
             return
         what = f"the provider refused {_said(used, prompt_tokens)}"
         if overflow.kind == "silent":
-            # Its numbers are what was read and, by our count, what was sent.
+            # Its limit is the size that was read; the size that was sent is our count.
             read = f"{limit:,}" if limit else "a part"
             what = f"the provider read {read} of {_said(None, prompt_tokens)} and said nothing"
         log.warning(
@@ -259,16 +259,16 @@ class Exchange:
             self._assume(attempt, self.fitter.theirs(request, attempt.messages, prompt_tokens))
 
     def _assume(self, attempt: Attempt, tokens: int) -> None:
-        """Take what was refused without a number for the limit, until less is accepted.
+        """Assume the size of a request refused without a stated limit as the window.
 
-        Of what is very short it was refused for something else: others would be cut to nothing.
+        A very short request was refused for another reason, and would cut all others to nothing.
         """
         self._refused.append(_Unnumbered(attempt, tokens))
         if tokens >= LEAST_WINDOW:
             self.fitter.windows.assume(self.request.model, tokens, self.request.endpoint)
 
     def _sent_tokens(self, attempt: Attempt, message_tokens: int) -> int:
-        """Return the tokens of what an attempt sends: of the messages, or of a state instead."""
+        """Return the tokens that an attempt sends: its messages, or the state in their place."""
         state = self.request.state if self.request.goes_on(attempt.messages) else None
         return self.fitter.state_tokens(self.request, state) if state else message_tokens
 
@@ -290,7 +290,7 @@ class Exchange:
         return self._sent_tokens(attempt, self._counted(attempt.messages))
 
     def _learn_from_answer(self, attempt: Attempt) -> None:
-        """Remember what was accepted after more was refused and no limit was stated."""
+        """Learn the window from a request that passed after a larger one was refused."""
         request, windows = self.request, self.fitter.windows
         if self._cap:
             windows.learn_output(request.model, self._cap, request.endpoint)
@@ -379,7 +379,7 @@ class Exchange:
             overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
         is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
         if is_cut and theirs * 2 < request.fixed_tokens():
-            # No window is so small: what was reported is not what was read.
+            # No window is so small: the report is of something else.
             overflow = is_cut = None
         if is_cut:
             # The prompt was cut: that says nothing of how the provider counts.
@@ -391,7 +391,7 @@ class Exchange:
                 ours,
                 theirs,
                 request.endpoint,
-                # What made it through after a refusal is believed at once, too.
+                # A size that passed after a refusal is believed at once, too.
                 refused=self.last is not None and theirs > ours,
             )
         if overflow is None or is_answer(usage, overflow):
@@ -399,7 +399,7 @@ class Exchange:
             self._read_tokens = theirs
             return None
         if request.is_shown and getattr(response, "content", None):
-            # What the user has seen on the screen cannot be taken back.
+            # An answer that was streamed to the user cannot be taken back.
             log.warning(
                 "the provider read {} of {} and said nothing: the answer stands, and the next "
                 "prompts are no larger",

@@ -1,4 +1,4 @@
-"""What goes into a request: its messages within the window, and the limit for its answer."""
+"""Fits a request: its messages to the window, and the limit for its answer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _LEAST_RESERVE = 128
 
 
 def _given(request: Request) -> tuple[str | None, list[Message], str]:
-    """Return what a conversation is known by to `WindowResolver`."""
+    """Return the arguments that identify a conversation for `WindowResolver`."""
     return request.model, request.messages, request.endpoint
 
 
@@ -83,7 +83,7 @@ class Fitter:
     context_tag: str = ""
 
     def first(self, request: Request) -> tuple[Attempt, int]:
-        """Return what to send, and the budget that its messages were fitted to.
+        """Return the first attempt, and the budget that its messages were fitted to.
 
         They are the caller's own list when nothing has to be cut. A conversation is cut by the
         window that it was cut by before, as long as that fits: what was sent stays what it was.
@@ -194,7 +194,7 @@ class Fitter:
     def compressed_to(
         self, request: Request, messages: list[Message], window_tokens: int, max_tokens: int | None
     ) -> list[Message]:
-        """Compress for a window, and note how to know what was cut."""
+        """Compress for a window, and note in the trace how to compute the cuts."""
         options: Options = {
             "tools": request.tools,
             "max_output_tokens": max_tokens,
@@ -294,16 +294,16 @@ class Fitter:
         return lifted if reflection else lift_prompts(request.messages, self.prompts)[0]
 
     def overhead_tokens(self, request: Request) -> int:
-        """Return what the provider takes for each message beside our count."""
+        """Return the tokens that the provider adds to our count of each message."""
         learned = self.windows.overhead_tokens(*_given(request))
         return max(learned, self.settings.message_overhead_tokens)
 
     def settings_of(self, request: Request) -> Settings:
-        """Return the settings, with what was learned of the provider."""
+        """Return the settings with the overhead that was learned of the provider."""
         return _with_overhead(self.settings, self.overhead_tokens(request))
 
     def count(self, request: Request, messages: list[Message]) -> int:
-        """Return the tokens of a prompt of `messages`, with what the provider takes for each."""
+        """Return the tokens of a prompt of `messages`, with the provider's overhead for each."""
         overhead = self.overhead_tokens(request) * len(messages)
         return count_tokens(messages, request.model, tools=request.tools) + overhead
 
@@ -340,7 +340,7 @@ class Fitter:
         return self.windows.in_ours(tokens, *_given(request))
 
     def theirs(self, request: Request, messages: list[Message], tokens: int) -> int:
-        """Return what the provider counts where we count `tokens` of `messages`."""
+        """Convert our count `tokens` of `messages` into the provider's."""
         return self.windows.in_theirs(tokens, request.model, messages, request.endpoint)
 
     def window_for(self, prompt_tokens: int, max_tokens: int | None) -> int:
@@ -366,7 +366,7 @@ class Fitter:
         return reserve_tokens(window_tokens, max_tokens, self.settings.context_reserve_ratio)
 
     def answer_tokens(self, request: Request) -> int:
-        """Return what is kept free for the answer to `request` by what is known now."""
+        """Return the tokens now kept free for the answer to `request`."""
         window, max_tokens = self.window(request), self.output_limit(request)
         if not window.tokens:
             return 0
@@ -374,7 +374,7 @@ class Fitter:
         return self._kept_free(request, window, reserve)
 
     def _kept_free(self, request: Request, window: Window, reserve: int | None) -> int:
-        """Return what is kept free for the answer, in the provider's tokens, as its limit is."""
+        """Return the tokens kept free for the answer, in the provider's counting like the limit."""
         theirs = self.stated(request).tokens
         limit = self.output_limit(request)
         if reserve is not None and limit is not None and reserve < limit:

@@ -1,4 +1,4 @@
-"""What the user reads when even a compressed conversation does not fit, in the right language."""
+"""Messages for the user, in their language, when even a compressed conversation does not fit."""
 
 from __future__ import annotations
 

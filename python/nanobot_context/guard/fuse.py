@@ -1,4 +1,4 @@
-"""The fuse: what fails here costs a line in the log, never a call or an answer of nanobot's."""
+"""Runs our code so that an exception is logged and counted, and nanobot continues."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _listener: Callable[[], None] | None = None
 
 
 def fused(what: str, run: Callable[[], T], otherwise: T) -> T:
-    """Return what `run` returns, or `otherwise` where it fails to do `what`."""
+    """Return the result of `run`, or `otherwise` if it raises; `what` names the task in the log."""
     try:
         return run()
     except NOT_OURS:
@@ -78,7 +78,7 @@ def counted(what: str, error: BaseException) -> int:
 
 
 def blown_fuses() -> tuple[BlownFuse, ...]:
-    """Return what has failed since the package was installed, the first failure first."""
+    """Return the failures since the package was installed, oldest first."""
     with _lock:
         return tuple(BlownFuse(*failure, times) for failure, times in _blown.items())
 

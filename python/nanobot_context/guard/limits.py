@@ -1,4 +1,4 @@
-"""What providers have taught about their models, kept from one process to the next.
+"""Remembers across processes the limits and token ratios that providers have taught.
 
 The window and the largest answer that an error stated, and how many tokens a provider counts where
 this package counts one. One small JSON file in nanobot's data folder; it holds names of models and
@@ -37,14 +37,14 @@ _LEAST_TOKENS = 1_000
 # A limit that was stated is tried again after a day: servers are started anew with other windows,
 # and a number may have been misread. Where it still holds, that costs one refusal.
 _LIMIT_SECONDS = 24 * 3600.0
-# What nobody stated is tried again after an hour: it says less than a number.
+# An assumed limit is tried again after an hour: it is less certain than a stated one.
 _ASSUMED_SECONDS = 3600.0
 # nanobot's own prompt and tools take as much: a number below was misread where they do not fit.
 LEAST_WINDOW = 4_096
 # No model has a smaller one: hermes, `agent/model_metadata.py`.
 SMALLEST_WINDOW = 1_024
 _LEAST_OUTPUT = 256
-# What is accepted grows with every request; it is written when it has grown by a quarter.
+# The longest accepted prompt grows with every request; it is saved after a growth of a quarter.
 _GROWN = 1.25
 # Tokens by which what each request has may seem to move: every change makes a budget anew.
 _FIXED_MOVES = 256
@@ -60,7 +60,7 @@ _LOCK_SECONDS = 0.25
 
 @dataclass(slots=True)
 class Lesson:
-    """What is known of one model at one provider.
+    """Everything learned of one model at one provider.
 
     Attributes:
         window_tokens: The smallest window that was learned; `None` without one, or where a longer
@@ -90,7 +90,7 @@ class Lesson:
     fixed_tokens: int = 0
 
     def merge(self, other: Lesson) -> None:
-        """Take in what another process has learned meanwhile: of each limit the newer."""
+        """Merge the lesson of another process: the newer of each limit wins."""
         if other.window_at > self.window_at:
             self.window_tokens, self.window_at = other.window_tokens, other.window_at
             self.is_stated = other.is_stated
@@ -125,13 +125,13 @@ class ProviderLimits:
 
     @classmethod
     def load(cls, file: Path) -> ProviderLimits:
-        """Return what `file` holds; what cannot be read is learned again."""
+        """Load the lessons in `file`; unreadable ones are learned again."""
         learned = cls(file, _read(file))
         learned._written = {name: one.accepted_tokens for name, one in learned.lessons.items()}
         return learned
 
     def of(self, name: str) -> Lesson:
-        """Return what is known of a model."""
+        """Return the lesson of a model; an empty one if nothing was learned."""
         return self.lessons.get(name) or Lesson()
 
     def names_of(self, model: str | None, addresses: Sequence[str] = ()) -> list[str]:
@@ -156,7 +156,7 @@ class ProviderLimits:
 
     @alone
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return what is used of each lesson, as JSON values: times in UTC, ISO 8601."""
+        """Return the values in use of each lesson, as JSON values: times in UTC, ISO 8601."""
         return {
             name: {
                 "window_tokens": (window := (self.window_of(name) or (None,))[0]),
@@ -227,7 +227,7 @@ class ProviderLimits:
 
     @alone
     def accepted(self, name: str, prompt_tokens: int, length: int = 0) -> None:
-        """Remember that so long a prompt was accepted: a smaller window is none."""
+        """Remember the longest accepted prompt; a smaller learned window is dropped."""
         lesson = self._own(name)
         if prompt_tokens > lesson.accepted_tokens:
             lesson.accepted_tokens, lesson.accepted_length = prompt_tokens, length
@@ -262,7 +262,7 @@ class ProviderLimits:
         if not (is_explained and (framing or fixed)):
             framing, fixed = _explained(counts, lesson)
         if (framing, fixed) != (lesson.framing_tokens, lesson.fixed_tokens):
-            # What was taken for tokens of text, or the other way round.
+            # Framing was counted as text, or text as framing.
             lesson.framing_tokens, lesson.fixed_tokens = framing, fixed
             lesson.ratios, again = {}, list(counts)
         for one, tokens, number, counted in again:
@@ -298,7 +298,7 @@ class ProviderLimits:
             log.warning("`{}` cannot be written: {}", self.file, error)
 
     def _merged(self) -> dict[str, Any]:
-        """Return what is known here, and what others have written since, as JSON values."""
+        """Return our lessons merged with those in the file, as JSON values."""
         for name, lesson in _read(self.file).items() if self.file else ():
             if name in self._forgotten:
                 lesson.accepted_tokens = 0
@@ -323,7 +323,7 @@ def _plain(part: str) -> str:
 
 
 def name_of(model: str | None, endpoint: str) -> str:
-    """Return the name of a model at an address; what could be a secret in it is left out."""
+    """Return the name of a model at an address, without possible secrets."""
     try:
         parts = urlsplit(endpoint)
         port = f":{parts.port}" if parts.port else ""

@@ -96,7 +96,7 @@ class Ratio:
 
 
 def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
-    """Return how many tokens a provider counts for each message beside what we count.
+    """Return the tokens per message that a provider counts beyond ours.
 
     `counts` are our tokens, messages, and the provider's tokens. Least squares about their means,
     for what each request has, as tool schemas, may be counted in another way, too; 0 where tokens
@@ -127,7 +127,7 @@ def framing_of(counts: Sequence[tuple[int, int, int]]) -> int | None:
 
 
 def fixed_of(counts: Sequence[tuple[int, int, int]], framing: int) -> int | None:
-    """Return how many tokens a provider counts in every request beside what we count.
+    """Return the tokens per request that a provider counts beyond ours.
 
     `counts` as for `framing_of`, and what that found. `None` where the counts are too few, of the
     same size, or not on one line.

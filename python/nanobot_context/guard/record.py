@@ -144,7 +144,7 @@ class RequestRecord:
 
     @property
     def numbers(self) -> Counter[str]:
-        """What it adds to the counts: fields of `Counts`."""
+        """Its contribution to the counts, by field of `Counts`."""
         is_answered = self.outcome == "answered"
         found = Counter(
             requests=1,
@@ -167,17 +167,17 @@ class RequestRecord:
 
     @property
     def tokens_after(self) -> int:
-        """Tokens of what was sent last; 0 where nothing was."""
+        """Tokens of the last attempt; 0 if there was none."""
         return self.attempts[-1].tokens if self.attempts else 0
 
     @property
     def is_reported(self) -> bool:
-        """Whether the provider has said how large what was sent last is; else it is an estimate."""
+        """Whether the provider reported the size of the last attempt; else it is an estimate."""
         return bool(self.attempts) and self.attempts[-1].is_reported
 
     @property
     def is_before_reported(self) -> bool:
-        """The same of nanobot's request, of which what was cut was counted in a refusal at most."""
+        """Whether the provider reported `tokens_before`."""
         return any(one.is_reported and one.tokens == self.tokens_before for one in self.attempts)
 
     @property
@@ -196,7 +196,7 @@ class RequestRecord:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> RequestRecord:
-        """Return what `to_dict` gave.
+        """Read a record back from the result of `to_dict`.
 
         Raises:
             TypeError: It is not of this version.

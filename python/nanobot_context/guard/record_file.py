@@ -1,4 +1,4 @@
-"""Where requests are recorded, and what is read of them.
+"""Writes and reads the file of recorded requests.
 
 The newest requests of all processes that share nanobot's config are in one file of JSON lines
 beside it, which only its owner may read, and which does not grow beyond about 2 MB.
@@ -73,12 +73,12 @@ def _all_in(file: LineFile) -> Iterator[RequestRecord]:
 
 
 def alike(record: RequestRecord) -> tuple[str, bool]:
-    """Return what requests have in common in which much is the same: a subagent has fewer tools."""
+    """Return a key of requests with the same fixed part; subagents have fewer tools."""
     return record.place, record.is_subagent
 
 
 def surest_in(file: LineFile) -> dict[tuple[str, bool], RequestRecord]:
-    """Return of those alike the request that tells best how large what all of them have is."""
+    """Return, for each key of `alike`, the record that measures the fixed part best."""
     return _surest_of(_all_in(file))
 
 
@@ -90,7 +90,7 @@ def _surest_of(records: Iterable[RequestRecord]) -> dict[tuple[str, bool], Reque
 
 
 def surer(one: RequestRecord, other: RequestRecord) -> RequestRecord:
-    """Return which of two requests tells better how large what is in every request is."""
+    """Return the record that measures the fixed part (system prompt, tools) better."""
     return other if _sureness(other) > _sureness(one) else one
 
 
@@ -99,12 +99,12 @@ def _sureness(record: RequestRecord) -> tuple[bool, bool, float]:
 
 
 def _part(record: RequestRecord) -> float:
-    """Return how much of the request is in every request."""
+    """Return the share of the fixed part (system prompt, tools) in a request."""
     return record.fixed_tokens / max(record.tokens_before, 1)
 
 
 def _rescaled(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
-    """Return a record in which what is in every request has as many tokens a byte as in another."""
+    """Rescale the fixed part of `record` to the tokens per byte of `surest`."""
     if not (record.fixed_bytes and record.fixed_tokens):
         return record
     fixed = round(surest.fixed_tokens * record.fixed_bytes / surest.fixed_bytes)

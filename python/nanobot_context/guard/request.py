@@ -40,7 +40,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What one model call is about, and how to send it.
+    """One model call: its arguments, and how to send it.
 
     `send` takes the messages and the output limit to send instead; everything else, and the
     original objects where they are passed back, goes out as nanobot gave it.

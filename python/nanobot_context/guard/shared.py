@@ -1,4 +1,4 @@
-"""What this process has learned of providers, for all that is not nanobot: one memory for each way.
+"""Lessons, counts and windows of this process for requests that are not nanobot's.
 
 It is kept in the file that the nanobot of this user keeps its lessons in, where there is one;
 else a server keeps it in a folder of the user's.
@@ -48,7 +48,7 @@ def _made(learned: ProviderLimits) -> WindowResolver:
 
 @functools.cache
 def shared_telemetry() -> Telemetry:
-    """Return what records requests that are not nanobot's: beside nanobot's, where there is one."""
+    """Return the telemetry for requests that are not nanobot's."""
     config = nanobot_config_path()
     is_there = config.parent.is_dir()
     return Telemetry(Counters(requests=record_file(config, OWN_REQUESTS) if is_there else None))
@@ -62,7 +62,7 @@ def shared_windows(
     is_named: bool = True,
     is_kept: bool = False,
 ) -> WindowResolver:
-    """Return the window of every model as `settings` have it, with what this process has learned.
+    """Return the resolver of windows for `settings`, with the lessons of this process.
 
     nanobot's own config file says nothing here.
 
@@ -85,7 +85,7 @@ def shared_windows(
 
 
 def forget() -> None:
-    """Begin anew, with what the file says."""
+    """Drop the lessons in memory; the next use reads the file again."""
     _shared.cache_clear()
     shared_telemetry().counters.close()
     shared_telemetry.cache_clear()

@@ -38,7 +38,7 @@ def state_file(config: Path, name: str) -> Path:
 
 
 def user_folder() -> Path:
-    """Return the user's folder for what a server keeps where there is no nanobot to keep it beside.
+    """Return the user's folder for the state of a server on a machine without nanobot.
 
     Source: XDG Base Directory Specification 0.8, `XDG_STATE_HOME`, which must be absolute.
     """
@@ -53,7 +53,7 @@ def user_folder() -> Path:
 
 
 def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: State) -> State:
-    """Return what `parse` makes of the object in `file`; `empty` where there is no such file.
+    """Return the object in `file`, read by `parse`; `empty` if there is no such file.
 
     A file that is damaged or cannot be read counts as empty, too, and a warning says so.
     """
@@ -73,7 +73,7 @@ def read_state(file: Path, parse: Callable[[dict[str, Any]], State], empty: Stat
 
 
 def update_state(file: Path, change: Callable[[], Any], *, timeout_seconds: float) -> None:
-    """Write what `change` returns, which reads what others have written until now.
+    """Write the result of `change` under the file's lock; `change` reads the file first.
 
     Raises:
         OSError: The file cannot be written, or another process writes it all the while.

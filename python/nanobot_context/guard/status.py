@@ -1,4 +1,4 @@
-"""What the package has done to nanobot, as data."""
+"""The state of the package in this process, as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the guard reports: noted for the counts and the record, and an event for those who listen.
+"""Reports of the guard: counted, recorded, and emitted as events.
 
 Nothing here may cost a model call: what goes wrong here is logged once.
 """
@@ -62,7 +62,7 @@ def _harmless(report: Report[P]) -> Report[P]:
 
 @dataclass(slots=True)
 class Telemetry:
-    """Where what happens is counted and reported.
+    """Counts and reports each request.
 
     Attributes:
         counters: The counts.
@@ -157,7 +157,7 @@ class Telemetry:
             used_tokens=overflow.used_tokens,
             status=_status(refusal),
         )
-        # What a silent one came with is an answer.
+        # The response to a silent overflow is an answer.
         error = None if overflow.kind == "silent" else refusal
         emit(event, lambda: {"error": _words(error)})
 
@@ -181,7 +181,7 @@ class Telemetry:
 
     @_harmless
     def answered(self, request: Request, response: Any) -> None:
-        """Report that the last attempt was answered, if it was: an error is no answer."""
+        """Report that the last attempt was answered; a response of kind "error" does not count."""
         if getattr(response, "finish_reason", None) == "error":
             return
         usage = Usage.of(response)
@@ -280,7 +280,7 @@ def _status(refusal: Any) -> int | None:
 
 
 def _words(refusal: Any) -> str | None:
-    """Return what an exception or a response of nanobot's says; `None` for neither."""
+    """Return the text of an exception or of nanobot's response; `None` for anything else."""
     return str(refusal) if isinstance(refusal, Exception) else getattr(refusal, "content", None)
 
 

@@ -1,4 +1,4 @@
-"""What nanobot has been told of a model's window: in its config file, or in code.
+"""Reads the window that nanobot's config file or code sets for a model.
 
 nanobot has one number for it, `context_window_tokens`, and passes its default on like any other.
 Whether somebody has written the number is known by identity: nanobot hands the very int of its
@@ -38,11 +38,11 @@ class Told:
 
     @classmethod
     def by(cls, loaded: LoadedSettings) -> Told:
-        """Return what nanobot's config file says."""
+        """Read the windows in nanobot's config file."""
         return cls(configured(loaded))
 
     def know(self, provider: Any, model: Any, window: Any, block_limit: Any = None) -> None:
-        """Remember what whoever asks `provider` for `model` goes by."""
+        """Remember the window in force where requests for `model` go to `provider`."""
         # What a fallback is behind sends the requests itself in 0.3.5.
         for one in (provider, getattr(provider, "_primary", None)):
             try:

@@ -1,4 +1,4 @@
-"""What is noted of a request while it is under way: the attempts, and how to know what was cut."""
+"""Trace of a running request: its attempts, and a callback that computes its cuts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Try:
 
 @dataclass(slots=True)
 class Trace:
-    """What is noted of a request while it is under way.
+    """Trace of a running request.
 
     Attributes:
         answer_tokens: What is kept free for the answer.
@@ -52,7 +52,7 @@ class Trace:
     def shortened(
         self, given: list[Message], receipt: Callable[[list[Message]], Receipt | None]
     ) -> None:
-        """Note how to know what was cut of the messages `given`, in place of what was noted."""
+        """Replace the callback that computes the cuts of the messages `given`."""
         # nanobot goes on with its own list.
         self._cut = list(given), receipt
 
@@ -68,7 +68,7 @@ class Trace:
     def cuts(
         self, messages: list[Message], sent: list[Message]
     ) -> tuple[list[SentCut], list[tuple[int, Lost]]]:
-        """Return what was cut of the request `messages`, and names that are in nothing sent.
+        """Return the cuts of the request `messages`, and the names that no sent message has.
 
         Each with its position, in order.
         """
@@ -105,7 +105,7 @@ class Trace:
 
 
 def _shorter(given: list[Message], sent: list[Message], cut: Collection[int]) -> dict[int, Message]:
-    """Return what was sent of those messages of `given` that were cut, by their index."""
+    """Return the sent version of each message of `given` that was cut, by index."""
     places = {id(message): place for place, message in enumerate(sent)}
     own = {id(message) for message in given}
     found: dict[int, Message] = {}

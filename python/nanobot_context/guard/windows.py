@@ -176,11 +176,11 @@ class WindowResolver:
         used = {script: ratio.used for script, ratio in ratios.items()}
         if set(used.values()) <= {1.0}:
             return 1.0
-        # What nothing is known of yet is taken for the worst.
+        # An unknown script gets the worst ratio of the known ones.
         return used.get(prevailing_script(messages), max(1.0, *used.values()))
 
     def overhead_tokens(self, model: str | None, messages: list[Any], endpoint: str = "") -> int:
-        """Return what the provider takes for each message beside our count, as we count.
+        """Return the tokens that the provider adds to each message, in our counting.
 
         As `in_ours`, each conversation keeps it.
         """
@@ -188,7 +188,7 @@ class WindowResolver:
         return self._kept(conversation, lambda: self.overhead_now(model, messages, endpoint))
 
     def overhead_now(self, model: str | None, messages: list[Any], endpoint: str = "") -> int:
-        """Return `overhead_tokens` by what is known now."""
+        """Return `overhead_tokens` by the newest lessons."""
         framing = self.learned.of(name_of(model, endpoint)).framing_tokens
         return math.ceil(framing / self.ratio(model, messages, endpoint)) if framing else 0
 
@@ -207,7 +207,7 @@ class WindowResolver:
     def in_ours_now(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
     ) -> int:
-        """Return `in_ours` by what is known now.
+        """Return `in_ours` by the newest lessons.
 
         Where the provider counts fewer than we do, a text that it has not counted yet is taken as
         we count it: no ratio says what will be in it.
@@ -228,14 +228,14 @@ class WindowResolver:
 
     @alone
     def take_anew(self, model: str | None, messages: list[Any], endpoint: str = "") -> None:
-        """Let a conversation have what is known now."""
+        """Drop the window remembered for this conversation."""
         name, words = name_of(model, endpoint), _first_words(messages)
         for key in [key for key in self._remembered if key[0] == name and key[2] == words]:
             del self._remembered[key]
 
     @alone
     def _kept(self, key: tuple[str, int | str, str], now: Callable[[], int]) -> int:
-        """Return what was returned for `key` before, or what is `now` from now on."""
+        """Return the value remembered for `key`; remember that of `now` the first time."""
         kept = self._remembered.pop(key, None)
         self._remembered[key] = kept = now() if kept is None else kept
         if len(self._remembered) > _REMEMBERED:
@@ -245,7 +245,7 @@ class WindowResolver:
     def in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
     ) -> int:
-        """Return what the provider counts where we count `tokens` of `messages`."""
+        """Convert our count `tokens` of `messages` into the provider's."""
         lesson = self.learned.of(name_of(model, endpoint))
         beside = lesson.framing_tokens * len(messages) + lesson.fixed_tokens
         return int(tokens * self.ratio(model, messages, endpoint)) + beside
@@ -257,7 +257,7 @@ class WindowResolver:
     def at_most_in_theirs(
         self, tokens: int, model: str | None, messages: list[Any], endpoint: str = ""
     ) -> int:
-        """Return what the provider counts at most where we count `tokens` of `messages`.
+        """Return an upper bound on the provider's count, given our count `tokens` of `messages`.
 
         Of a prompt that goes on from the last one most is known, which no ratio says so well.
         """
@@ -394,7 +394,7 @@ class WindowResolver:
 
 
 def _first_words(messages: list[Any]) -> str:
-    """Return what tells a conversation from others: what the user began with."""
+    """Return the user's first words, which identify a conversation."""
     said = (m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "user")
     return str(next(said, ""))[:_FIRST_CHARS]
 

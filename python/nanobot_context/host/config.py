@@ -1,4 +1,4 @@
-"""Where the running nanobot has its config file, what stands there of the model, and its names."""
+"""Finds nanobot's config file, and reads the model, provider and names in it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Configured:
 
 
 def configured(loaded: LoadedSettings) -> Configured:
-    """Return what stands in nanobot's config file of the model that it starts with.
+    """Read the model that nanobot starts with from its config file.
 
     A preset that is active stands for model and window of `agents.defaults`, as in nanobot itself.
     """
@@ -134,7 +134,7 @@ def _tokens(section: Mapping[str, Any], key: str, where: str) -> tuple[int, str]
 
 
 def max_answer(config: Path) -> int:
-    """Return nanobot's limit for an answer: what its config file says, or its own."""
+    """Return nanobot's limit for an answer: from its config file, or its default."""
     try:
         loader = importlib.import_module("nanobot.config.loader")
         with contextlib.redirect_stdout(io.StringIO()), _quiet():

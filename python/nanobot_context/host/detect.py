@@ -57,7 +57,7 @@ def load_classes() -> NanobotClasses:
 
 
 def find(module: str, name: str) -> Any:
-    """Return what this release of nanobot has under `name` of `module`, or `None`."""
+    """Return the attribute `name` of nanobot's `module`, or `None` in releases without it."""
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):

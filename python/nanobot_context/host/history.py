@@ -1,4 +1,4 @@
-"""What `get_history` returns, and what of it stands behind the system prompt of a request."""
+"""The history that `get_history` returns, and the sections it adds behind the system prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""By what a message is known again in the session that nanobot saves it in."""
+"""Keys that identify a message in the session where nanobot saves it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nanobot_context.message_texts import content_text, message_text
 
 
 def message_key(message: Mapping[str, Any]) -> str:
-    """Return what knows a message again in the session that it is saved in; "" where nothing does.
+    """Return a key that identifies a message in its saved session; "" if there is none.
 
     nanobot saves messages of the user otherwise than it sends them.
     """
@@ -28,14 +28,14 @@ def message_key(message: Mapping[str, Any]) -> str:
 
 
 def known_by(message: Mapping[str, Any]) -> str:
-    """Return the same as `message_key`, and of a message of the user what its own words are."""
+    """Return `message_key`, or for a message of the user a key of its own words."""
     if message.get("role") != "user":
         return message_key(message)
     return _key_of(_own_text(message))
 
 
 def _own_text(message: Mapping[str, Any]) -> str:
-    """Return what a message says without what nanobot puts around that: it saves it otherwise."""
+    """Return the text of a message without nanobot's additions, which are saved differently."""
     return users_own(content_text(message.get("content"))).strip()
 
 

@@ -1,4 +1,4 @@
-"""What only nanobot puts into lists of messages, and how to shorten each without harm.
+"""Messages that only nanobot writes, and how to shorten each without harm.
 
 **Reflections.** 0.1.3.post7 puts a user message "Reflect on the results and decide next steps."
 behind every round of tool results. Read as it stands, that line would be the "last user message"

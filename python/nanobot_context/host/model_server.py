@@ -29,7 +29,7 @@ def is_local(address: str) -> bool:
 
 
 def ask_window(address: str, model: str) -> tuple[int, str] | None:
-    """Return the window that the server at `address` has for `model`, and what it was read from.
+    """Return the window of `model` at the server at `address`, and the field it was read from.
 
     `None` where it says nothing. Costs a few requests, of three seconds at most each.
 
@@ -47,7 +47,7 @@ def ask_window(address: str, model: str) -> tuple[int, str] | None:
 
 
 def _answers(root: str, base: str, names: set[str], name: str) -> Iterator[tuple[Any, str]]:
-    """Yield what each kind of server says, asked one after another."""
+    """Query each kind of server in turn; yield its window, and the server and field it is from."""
     props = _get(f"{root}/props")
     yield _at(props, "default_generation_settings", "n_ctx"), "llama.cpp, `/props`"
     for one in _models(_get(f"{root}/api/v0/models"), "data", names):

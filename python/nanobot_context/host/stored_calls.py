@@ -55,7 +55,7 @@ class Calls:
 
 
 def gather(session: Any) -> Calls:
-    """Bring what is kept of `session` up to its last message, and return it. Saves nothing."""
+    """Update the kept calls of `session` to its last message and return them. Saves nothing."""
     metadata = getattr(session, "metadata", None)
     if not isinstance(metadata, dict):
         return Calls([])
@@ -104,7 +104,7 @@ def forget(session: Any) -> None:
 
 
 def _read(kept: Any, state: Mapping[str, Any]) -> Calls:
-    """Return what is kept; nothing of what is of another form."""
+    """Read the kept calls; entries of an unknown shape are ignored."""
     before = state.get("before")
     rows = kept if isinstance(kept, list) else []
     calls = [

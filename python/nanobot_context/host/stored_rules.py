@@ -1,4 +1,4 @@
-"""What the user said that holds for good, as it is kept in the metadata of nanobot's session file.
+"""The user's standing rules, kept in the metadata of nanobot's session file.
 
     metadata["rules"]        each sentence, and when it was said, the oldest first
     metadata["rules_state"]  how far the messages were looked through: as a summary knows its last
@@ -33,7 +33,7 @@ Rules = dict[str, str]
 
 
 def gather(session: Any) -> Rules:
-    """Bring what is kept of `session` up to its last message, and return it. Saves nothing."""
+    """Update the kept rules of `session` to its last message and return them. Saves nothing."""
     metadata = getattr(session, "metadata", None)
     return read(session.messages, metadata, vars(session)) if isinstance(metadata, dict) else {}
 

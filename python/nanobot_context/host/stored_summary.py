@@ -29,7 +29,7 @@ Mark = dict[str, str | None]
 
 
 def mark_of(message: Mapping[str, Any]) -> Mark:
-    """Return what `message` is known by again, whatever nanobot notes in it later."""
+    """Return a mark that identifies `message`, whatever nanobot notes in it later."""
     return {"timestamp": _timestamp(message), "digest": _digest(message)}
 
 
@@ -91,7 +91,7 @@ def forget(session: Any) -> None:
 
 
 def take_out(session: Any, *names: str) -> None:
-    """Take what is called so out of the metadata of `session`."""
+    """Remove the named entries from the metadata of `session`."""
     if isinstance(session.metadata, dict):
         for name in names:
             session.metadata.pop(name, None)

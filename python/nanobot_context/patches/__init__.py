@@ -1,4 +1,4 @@
-"""What is replaced on nanobot's classes: one table of declarations. Only the installer reads it."""
+"""The table of all replacements on nanobot's classes. Only the installer reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a patch is: one declaration, from which it is applied, reported, documented and tested."""
+"""Declares a patch; from the declaration it is applied, reported, documented and tested."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Part = Literal["guard", "own cuts", "own window", "events", "session store", "su
 
 @dataclass(slots=True)
 class Context:
-    """What replacements work with."""
+    """The objects that replacements work with."""
 
     patches: PatchSet
     guard: Guard
@@ -105,7 +105,7 @@ class Patch:
     until: str = ""
 
     def look(self, classes: NanobotClasses) -> Point:
-        """Return what this nanobot has of it."""
+        """Look up its target in this nanobot."""
         owner = classes.find(self.owner)
         own = getattr(owner, "__dict__", {})
         is_former = self.attribute not in own and self.formerly in own
@@ -131,7 +131,7 @@ class Patch:
         return hasattr(owner, self.unless) or self.unless in _parameters(original)
 
     def _problem(self, owner: Any, name: str, own: Any) -> str:
-        """Return what is not as expected; nothing where all is."""
+        """Return how the target differs from what is expected; empty if it does not."""
         if not name or self.kind == "new":
             return ""
         if self.kind == "value":
@@ -156,7 +156,7 @@ State = Literal["ready", "missing", "changed", "needless"]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one nanobot has of a patch.
+    """A patch and its target in one nanobot.
 
     Attributes:
         patch: The patch.

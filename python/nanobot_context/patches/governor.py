@@ -1,4 +1,4 @@
-"""What nanobot cuts out of a request by itself, before the request comes to the guard.
+"""nanobot's own cuts, made before a request reaches the guard.
 
 From 0.1.5 on the runner cuts each request to its window: whole messages from the front, without a
 look at what they say (`_snip_history`, `snip_history`); 0.3.0 takes out tool results

@@ -19,7 +19,7 @@ _TRUSTING: tuple[Part, ...] = ("own cuts", "own window")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What this nanobot has of the table.
+    """The patches of the table that apply to this nanobot.
 
     Attributes:
         parts: The parts that are wanted, in the order in which they are put in.
@@ -44,7 +44,7 @@ class Plan:
         return "safe-chat-stream" if "_safe_chat_stream" in ready else "safe-chat"
 
     def broken(self, version: str | None) -> tuple[PatchPoint, ...]:
-        """Return what is not as expected of nanobot `version`."""
+        """Return how nanobot `version` differs from what is expected."""
         return tuple(
             PatchPoint(point.name, "changed" if point.state == "changed" else "missing", why)
             for point in self.points

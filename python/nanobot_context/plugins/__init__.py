@@ -1,1 +1,1 @@
-"""What a setting adds to nanobot: summaries of its sessions, and a store that gateways share."""
+"""Optional parts that a setting adds: session summaries, and a store that gateways share."""

@@ -1,4 +1,4 @@
-"""What becomes of sessions while the store cannot be opened, or does not answer.
+"""Keeps sessions while the store cannot be opened or does not answer.
 
 Before nanobot first writes a session into a file in place of the store, a copy of that file is put
 aside. What the file has more than the copy, once the store is there, was said meanwhile, and is put

@@ -39,7 +39,7 @@ class Outage:
         self._late = 0, 0
 
     def goes_on(self, what: str, run: Callable[[], T], otherwise: T) -> T:
-        """Return what `run` returns, or `otherwise` where the store does not do `what`."""
+        """Return the result of `run`, or `otherwise` if the store fails to do `what`."""
         try:
             found = run()
         except SessionStoreError as error:
@@ -110,7 +110,7 @@ class Outage:
             )
 
     def log_lost(self) -> None:
-        """Log at the end of the process what is still held."""
+        """Log the sessions that are still held when the process ends."""
         if self._held:
             lost = sum(count for _, count in self._held.values())
             log.error(

@@ -105,7 +105,7 @@ show = Section(
 
 
 class Forgotten:
-    """What was taken back, by session; read again when the file has changed."""
+    """The rules taken back, by session; read again when the file has changed."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

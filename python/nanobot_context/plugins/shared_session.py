@@ -60,7 +60,7 @@ def _fresh() -> Record:
 
 @dataclass(slots=True)
 class Known:
-    """What of a session in memory is in the store.
+    """The part of a session in memory that the store has.
 
     Attributes:
         head: The stored session when it was read or written last.
@@ -76,7 +76,7 @@ class Known:
 
     @classmethod
     def of(cls, stored: StoredSession, gateway: str) -> Known:
-        """Return what is known of a session that `gateway` has just read."""
+        """Return the `Known` of a session that `gateway` has just read."""
         lines = list(_lines(stored))
         messages, seqs = [message for _, message in lines], [seq for seq, _ in lines]
         return cls(stored.head, messages, seqs, stored_record(stored, gateway))

@@ -112,7 +112,7 @@ class _SummaryText:
 
 
 def view_of(session: Any) -> tuple[Any, Summary | None]:
-    """Return what nanobot is to take its history from, and the summary of what came before."""
+    """Return the session view that nanobot takes its history from, and the summary before it."""
     summary = stored_summary.read(session)
     _drop_stale_state(session, summary)
     if summary is None:
@@ -126,7 +126,7 @@ def view_of(session: Any) -> tuple[Any, Summary | None]:
 
 
 def _drop_stale_state(session: Any, summary: Summary | None) -> None:
-    """Take from a session what goes out instead of messages, where it holds what is covered now.
+    """Drop the provider state of a session if it holds messages that the summary now covers.
 
     That is nanobot 0.3.5 with a provider that goes on from a state. It reads the state right behind
     its call of `get_history`.

@@ -1,4 +1,4 @@
-"""What the page is given: numbers in columns, and each text once."""
+"""Data of the report page: numbers in columns, and each text once."""
 
 from __future__ import annotations
 

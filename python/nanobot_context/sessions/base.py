@@ -1,4 +1,4 @@
-"""What both session services are made of: their options, and the summaries that are waited for."""
+"""Common base of both session services: their options, and summaries in progress."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WATCHED_SESSIONS = 1_000
 
 
 class Base:
-    """What both services are made of.
+    """Common base of both services.
 
     Args:
         url: `memory:`, `sqlite:///path`, `redis://…` or `rediss://…`. Of SQLite, `?durability=full`

@@ -66,7 +66,7 @@ _COLUMNS = (
     *("role", "content", "summary", "tool_calls", "tool_call_id", "reasoning_content"),
     *("reasoning", "metadata"),
 )
-# What an event says beside its payload.
+# Fields of an event besides its payload.
 _OF_EVENTS = ("author", "filter_key")
 # Links have no id in a store; theirs is made of the summary's and the message's.
 _LINKS = uuid.UUID("8f2b6c5e-7d1a-4f7e-9f0b-3a5d2c1e4b60")

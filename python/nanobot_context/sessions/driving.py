@@ -18,7 +18,7 @@ _FEW_EVENTS = 500
 
 
 class _Ended(Generic[Result]):
-    """What an operation returned; `StopIteration` cannot leave a thread."""
+    """The result of an operation; `StopIteration` cannot leave a thread."""
 
     def __init__(self, result: Result) -> None:
         self.result = result

@@ -27,7 +27,7 @@ _ERRORS = 100
 State = Literal["queued", "running", "done", "failed", "timed_out", "cancelled"]
 # Who runs a job that was handed in: a new worker, the caller, nobody, or whoever gets to it.
 Runner = Literal["worker", "caller", "nobody", "line"]
-# What work returned, in a tuple, or what went wrong; `None` of a job that was cancelled.
+# The result in a tuple, or the exception; `None` for a cancelled job.
 Outcome: TypeAlias = tuple[Any] | BaseException | None
 Work: TypeAlias = Callable[[bool, Callable[[], bool]], T]
 

@@ -1,4 +1,4 @@
-"""What a session service does, once for threads and for asyncio.
+"""The operations of a session service, written once for threads and asyncio.
 
 Each operation is a generator that yields what has to be waited for, a call of the store or a
 summary to be made, and is sent the outcome. `SessionService` waits for it in the thread,

@@ -1,4 +1,4 @@
-"""What a setting accepts, how a text is read as it, and what is said of any other value."""
+"""The kinds of settings: accepted values, parsing of texts, and the error for other values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nanobot_context.errors import InvalidArgumentError, SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a setting accepts, and how to read it from an environment variable."""
+    """The values that a setting accepts, and how to read it from an environment variable."""
 
     expected: str
     accepts: Callable[[Any], bool]

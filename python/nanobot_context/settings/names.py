@@ -1,4 +1,4 @@
-"""What a setting is called in each place that it is read from, and what it was called."""
+"""The names of each setting, present and former, in each place that it is read from."""
 
 from __future__ import annotations
 

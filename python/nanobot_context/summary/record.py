@@ -88,7 +88,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """What the model is to be asked.
+    """A request for the model that writes summaries.
 
     Attributes:
         messages: The prompt.

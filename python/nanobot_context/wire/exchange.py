@@ -116,7 +116,7 @@ def _form(method: str, url: str, content: bytes) -> Form | None:
 
 
 class _Wire:
-    """Sends what an exchange asks for, and reads what comes back."""
+    """Sends the requests of an exchange and reads the responses."""
 
     def __init__(self, protection: Protection, form: Form, endpoint: str, send: Send) -> None:
         self._form, self._send = form, send

@@ -39,7 +39,7 @@ SERVER_OPTIONS: dict[str, Any] = {
 }
 """How uvicorn adds nothing to what goes through it."""
 
-# What is between two machines, and not of the message. Source: RFC 9110, section 7.6.1.
+# Headers of the connection, not of the message. Source: RFC 9110, section 7.6.1.
 _HOP_BY_HOP = {
     *(
         b"connection",
@@ -84,7 +84,7 @@ def make_app(upstream: str, protection: Protection, *, token: str | None = None)
         # Whoever is told to end by a signal has no other time for it.
         protection.telemetry.counters.save()
 
-    # A page in a browser that calls its own name this machine is none of its users.
+    # Reject a browser page whose host name was rebound to this machine (DNS rebinding).
     known = [] if token else [Middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, "[::1]"])]
     return Starlette(routes=[Mount("/", app=relay)], middleware=known, lifespan=lifespan)
 

@@ -1,4 +1,4 @@
-"""What a model server replied, as the clients httpx and httpx2 hand it over."""
+"""Replies of a model server, as the clients httpx and httpx2 hand them over."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 _OPEN = b"."
 
-# What a server says before it has begun to read the prompt.
+# Events that a server sends before it has begun to read the prompt.
 _BEFORE = ("response.created", "response.queued", "response.in_progress", "message_start", "ping")
 
 # How long that and comments, which keep a connection open, are waited through where a prompt may be

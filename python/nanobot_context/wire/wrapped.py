@@ -149,7 +149,7 @@ def _with(request: Any, content: bytes | None) -> Any:
 
 
 def run(call: Coroutine[Any, Any, Any]) -> Any:
-    """Return what a coroutine returns in which nothing waits."""
+    """Run a coroutine that never waits, and return its result."""
     try:
         call.send(None)
     except StopIteration as ended:

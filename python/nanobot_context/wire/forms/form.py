@@ -1,4 +1,4 @@
-"""What the bodies of all APIs have in common: messages of OpenAI's form, and a way back.
+"""Common base of all request bodies: messages in OpenAI's form, and the way back.
 
 What comes back untouched is the very part of the body that it was: blocks that are signed, marked
 for a cache, or of a kind that nobody here knows stay as they are. Only what was shortened is
