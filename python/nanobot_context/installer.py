@@ -244,8 +244,9 @@ def _parts(settings: Settings) -> list[Part]:
 def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | None) -> Context:
     """Return the context that replacements work with."""
     settings, config = loaded.settings, nanobot_config_path()
-    windows = WindowResolver(loaded, provider_prefixes(), ProviderLimits.load(learned_file(config)))
     telemetry = Telemetry(Counters(counters_file(config), record_file(config)))
+    learned = ProviderLimits.load(learned_file(config), later=telemetry.counters.also)
+    windows = WindowResolver(loaded, provider_prefixes(), learned)
 
     def error_response(text: str) -> Any:
         known = inspect.signature(classes.response).parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from functools import partial
@@ -99,6 +99,7 @@ class Counters:
     _ended: list[Ended]
     _surest: dict[tuple[str, bool], RequestRecord] | None
     _timer: threading.Timer | None
+    _also: set[Callable[[], None]]
 
     def __init__(self, file: Path | None = None, requests: LineFile | None = None) -> None:
         self.file = file
@@ -109,7 +110,8 @@ class Counters:
         self._surest = None
         self.begin_in_child()
         begin_in_children(self)
-        if file is not None or requests is not None:
+        self._is_at_exit = file is not None or requests is not None
+        if self._is_at_exit:
             atexit.register(self.save)
 
     def add(self, **numbers: int) -> None:
@@ -131,11 +133,25 @@ class Counters:
             self._ended.append(ended)
             self._begin(datetime.fromisoformat(ended.trace.at))
 
+    def also(self, save: Callable[[], None]) -> None:
+        """Have `save` called with the next saving, away from the event loop."""
+        with self._lock:
+            self._also.add(save)
+            if not self._is_at_exit:
+                self._is_at_exit = True
+                atexit.register(self.save)
+            self._save_later()
+
     def _begin(self, since: datetime | None = None) -> None:
         """Have what is new, or began then, saved before long. The lock must be held."""
         began = (since or datetime.now(UTC)).isoformat(timespec="seconds")
         self._since = min(self._since or began, began)
-        if (self.file is None and self.requests is None) or self._timer is not None:
+        if self.file is not None or self.requests is not None:
+            self._save_later()
+
+    def _save_later(self) -> None:
+        """Start the timer, unless it runs. The lock must be held."""
+        if self._timer is not None:
             return
         self._timer = threading.Timer(_SAVE_SECONDS, self.save)
         self._timer.daemon = True
@@ -176,18 +192,20 @@ class Counters:
 
     def save(self) -> None:
         """Add the unsaved counts to the file, all or none; a failure is tried again later."""
-        if self.file is None and self.requests is None:
+        if not self._is_at_exit:
             return
         # Whoever saves at the end of the process waits for the thread that is about it.
         with self._saving:
             self._work_off()
             with self._lock:
-                timer, new = self._timer, Counts(self._since, **self._new)
+                timer, new, also = self._timer, Counts(self._since, **self._new), self._also
                 self._reset()
             if timer is not None:
                 timer.cancel()
             if new.since is not None and self.file is not None:
                 self._write(self.file, new)
+            for save in also:
+                fused("save what was learned", save, None)
 
     def close(self) -> None:
         """Save, and be done."""
@@ -217,6 +235,7 @@ class Counters:
         self._since = None
         self._new = dict.fromkeys(_NUMBERS, 0)
         self._timer = None
+        self._also = set()
 
 
 def counters_file(config: Path) -> Path:

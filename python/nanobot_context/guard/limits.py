@@ -113,20 +113,25 @@ class ProviderLimits:
 
     Attributes:
         now: The clock, in seconds since the epoch.
+        later: Takes `flush` and calls it within seconds, in a thread of its own, and at the end of
+            the process; without it every lesson is written at once.
     """
 
     file: Path | None = None
     lessons: dict[str, Lesson] = field(default_factory=dict)
     now: Callable[[], float] = time.time
+    later: Callable[[Callable[[], None]], None] | None = None
     _written: dict[str, int] = field(default_factory=dict)
     _counts: dict[str, deque[tuple[str, int, int, int]]] = field(default_factory=dict)
     _forgotten: set[str] = field(default_factory=set)
     _lock: ThreadLock = field(default_factory=ThreadLock, repr=False, compare=False)
 
     @classmethod
-    def load(cls, file: Path) -> ProviderLimits:
+    def load(
+        cls, file: Path, *, later: Callable[[Callable[[], None]], None] | None = None
+    ) -> ProviderLimits:
         """Load the lessons in `file`; unreadable ones are learned again."""
-        learned = cls(file, _read(file))
+        learned = cls(file, _read(file), later=later)
         learned._written = {name: one.accepted_tokens for name, one in learned.lessons.items()}
         return learned
 
@@ -287,24 +292,37 @@ class ProviderLimits:
         return self.lessons.setdefault(name, Lesson())
 
     def _save(self) -> None:
-        """Write the file whole or not at all; a full disk costs a warning."""
+        if self.file is None:
+            return
+        if self.later is None:
+            self.flush()
+        else:
+            self.later(self.flush)
+
+    def flush(self) -> None:
+        """Write the file whole or not at all; a full disk costs a warning.
+
+        Waits for other processes without the lock of this object: learning goes on meanwhile.
+        """
         if self.file is None:
             return
         try:
             self.file.parent.parent.mkdir(parents=True, exist_ok=True)
             update_state(self.file, self._merged, timeout_seconds=_LOCK_SECONDS)
-            self._written = {name: one.accepted_tokens for name, one in self.lessons.items()}
         except OSError as error:
             log.warning("`{}` cannot be written: {}", self.file, error)
 
     def _merged(self) -> dict[str, Any]:
         """Return our lessons merged with those in the file, as JSON values."""
-        for name, lesson in _read(self.file).items() if self.file else ():
-            if name in self._forgotten:
-                lesson.accepted_tokens = 0
-            self._own(name).merge(lesson)
-        self._forgotten.clear()
-        return {"models": {name: asdict(one) for name, one in sorted(self.lessons.items())}}
+        others = _read(self.file) if self.file else {}
+        with self._lock:
+            for name, lesson in others.items():
+                if name in self._forgotten:
+                    lesson.accepted_tokens = 0
+                self._own(name).merge(lesson)
+            self._forgotten.clear()
+            self._written = {name: one.accepted_tokens for name, one in self.lessons.items()}
+            return {"models": {name: asdict(one) for name, one in sorted(self.lessons.items())}}
 
 
 # What paths of addresses are made of. Anything else may be an account, or the key of a gateway that

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 from nanobot_context import log
@@ -29,7 +30,7 @@ WAYS = ("call_with_recovery", "wrap", "serve")
 def _shared(is_kept: bool) -> WindowResolver:
     config = nanobot_config_path()
     if config.parent.is_dir():
-        return _made(ProviderLimits.load(learned_file(config)))
+        return _made(ProviderLimits.load(learned_file(config), later=_later))
     if is_kept:
         folder = user_folder()
         try:
@@ -37,8 +38,12 @@ def _shared(is_kept: bool) -> WindowResolver:
         except OSError as error:
             log.warning("what providers teach is forgotten at the end: {}", error)
         else:
-            return _made(ProviderLimits.load(folder / LEARNED))
+            return _made(ProviderLimits.load(folder / LEARNED, later=_later))
     return _made(ProviderLimits())
+
+
+def _later(save: Callable[[], None]) -> None:
+    shared_telemetry().counters.also(save)
 
 
 def _made(learned: ProviderLimits) -> WindowResolver:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -12,6 +15,8 @@ from typer.testing import CliRunner
 
 from nanobot_context import count_tokens
 from nanobot_context.cli.app import app
+from nanobot_context.files import locked
+from nanobot_context.guard.counters import Counters
 from nanobot_context.guard.limits import ProviderLimits, learned_file, name_of
 from nanobot_context.guard.ratios import Ratio, fixed_of, framing_of
 from nanobot_context.guard.windows import WindowResolver
@@ -562,3 +567,83 @@ def test_gateways_that_learn_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_an_address_that_is_no_text_of_unicode_has_a_name() -> None:
     assert name_of("m", "http://x/\ud800") == name_of("m", "http://x/\ud800")
+
+
+# Away from the event loop -------------------------------------------------------------------------
+
+
+def test_a_lesson_holds_at_once_and_is_written_by_the_counters_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nanobot_context.guard.counters._SAVE_SECONDS", 0.05)
+    file = learned_file(tmp_path / "config.json")
+    file.parent.mkdir()
+    learned = ProviderLimits.load(file, later=Counters().also)
+    with locked(file.with_name(f"{file.name}.lock"), timeout_seconds=1):
+        # A model call waits for nobody else's lock.
+        began = time.monotonic()
+        learned.learn_window(NAME, 7_000)
+        learned.learn_output(NAME, 700)
+        assert time.monotonic() - began < 0.2
+        assert learned.window_of(NAME) == (7_000, True)
+        assert not file.exists()
+        time.sleep(0.1)
+    deadline = time.monotonic() + 10
+    while not file.exists():
+        assert time.monotonic() < deadline
+        learned.learn_reasoning(NAME)
+        time.sleep(0.02)
+    assert ProviderLimits.load(file).of(NAME).output_tokens == 700
+
+
+def test_what_is_learned_while_the_file_is_written_is_written_next(tmp_path: Path) -> None:
+    file = learned_file(tmp_path / "config.json")
+    counters = Counters()
+    first = ProviderLimits.load(file, later=counters.also)
+    other = ProviderLimits.load(file)
+    first.learn_window(NAME, 7_000)
+    other.learn_window("other", 9_000)
+    counters.save()
+    first.learn_window(NAME, 6_000)
+    assert ProviderLimits.load(file).of(NAME).window_tokens == 7_000
+    counters.close()
+    third = ProviderLimits.load(file)
+    assert (third.of(NAME).window_tokens, third.of("other").window_tokens) == (6_000, 9_000)
+
+
+LEARNER = """
+import os, signal, sys, time
+from pathlib import Path
+from nanobot_context.guard import counters
+from nanobot_context.guard.counters import Counters
+from nanobot_context.guard.limits import ProviderLimits, learned_file
+how = sys.argv[2]
+counters._SAVE_SECONDS = 0.05 if how == "killed" else 60.0
+file = learned_file(Path(sys.argv[1]) / "config.json")
+learned = ProviderLimits.load(file, later=Counters().also)
+learned.learn_window("parent", 8_000)
+if how == "killed":
+    time.sleep(2)
+    os.kill(os.getpid(), signal.SIGKILL)
+if how == "forks":
+    child = os.fork()
+    if not child:
+        assert learned.window_of("parent") == (8_000, True)
+        learned.learn_window("child", 9_000)
+        sys.exit()
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, and kills")
+@pytest.mark.parametrize(
+    ("how", "names"),
+    [("ends", ["parent"]), ("killed", ["parent"]), ("forks", ["child", "parent"])],
+)
+def test_what_was_learned_outlives_the_process(tmp_path: Path, how: str, names: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LEARNER, str(tmp_path), how], check=False, timeout=60
+    )
+    assert done.returncode == (-9 if how == "killed" else 0)
+    lessons = ProviderLimits.load(learned_file(tmp_path / "config.json")).lessons
+    assert sorted(lessons) == names
