@@ -45,6 +45,22 @@ def test_all_is_what_is_exported() -> None:
         assert getattr(nanobot_context, name) is not None
 
 
+def test_what_is_imported_late_is_what_type_checkers_see() -> None:
+    (checked,) = (
+        node
+        for node in ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    homes = {
+        name.name: node.module
+        for node in checked.body
+        if isinstance(node, ast.ImportFrom) and node.module != "collections.abc"
+        for name in node.names
+    }
+    assert homes == nanobot_context._LAZY
+    assert homes.keys() < set(nanobot_context.__all__)
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
         nanobot_context.no_such_name  # noqa: B018
