@@ -91,15 +91,19 @@ class Conversation:
     def is_kept_by(self, workspace: Path | None) -> bool:
         """Return whether it is a session of the nanobot with this workspace.
 
-        In a store there is one session of a key, in the files of each workspace another one.
+        In nanobot's store there is one session of a key, in the files of each workspace another
+        one. A session of another store is nobody's here.
 
         Args:
             workspace: The workspace; `None` is the configured one.
         """
         from nanobot_context.host.config import nanobot_config_path
 
-        if not self.metadata or "://" in self.source:
-            return bool(self.metadata)
+        if not self.metadata:
+            return False
+        if "://" in self.source:
+            own = configured().settings.session_store
+            return own is not None and without_credentials(own) == self.source
         # The first releases keep the sessions of all workspaces in one folder.
         folders = [*_session_folders(workspace), nanobot_config_path().parent / "sessions"]
         return Path(self.source).resolve().parent in [folder.resolve() for folder in folders]

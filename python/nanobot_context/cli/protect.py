@@ -316,8 +316,8 @@ def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str
     told = f", {counts.friendly_errors:,} told to the user" if counts.friendly_errors else ""
     done = (
         f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
-        f"smaller, {counts.tokens_saved:,} tokens saved; {counts.overflows:,} too large for the "
-        f"provider, {counts.retries_succeeded:,} of these answered after a retry{told}"
+        f"smaller, about {counts.tokens_saved:,} tokens saved; {counts.overflows:,} too large for "
+        f"the provider, {counts.retries_succeeded:,} of these answered after a retry{told}"
     )
     yield "so far", done
     if counts.failures:

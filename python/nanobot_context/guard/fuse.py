@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from nanobot_context import log
+from nanobot_context.errors import InvalidInputError
 from nanobot_context.forks import ThreadLock
 
 T = TypeVar("T")
@@ -53,12 +54,20 @@ def fused(what: str, run: Callable[[], T], otherwise: T) -> T:
 def blown(what: str, error: BaseException) -> None:
     """Count a failure to do `what`, and log the exception that is being handled.
 
-    Only the first of its class is logged.
+    Only the first of its class is logged, with where it happened; of what an argument of the
+    request was refused for, which quotes it, the class alone.
     """
-    is_first = counted(what, error) == 1
-    if is_first:
-        with suppress(Exception):
-            log.exception("could not {}; nanobot goes on. This is logged once", what)
+    if counted(what, error) > 1:
+        return
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    name = type(error).__name__
+    try:
+        said = name if isinstance(error, InvalidInputError) else f"{name}: {error}"
+        log.error("could not {}; the call goes on. This is logged once\n{}{}", what, frames, said)
+    except NOT_OURS:
+        raise
+    except BaseException:
+        return
 
 
 def counted(what: str, error: BaseException) -> int:

@@ -70,7 +70,7 @@ class LineFile:
         """Yield every line, the oldest first; none of a file that cannot be read."""
         for file in self.files():
             try:
-                yield from file.read_text(encoding="utf-8").splitlines()
+                yield from file.read_text(encoding="utf-8", errors="replace").splitlines()
             except OSError:
                 continue
 
@@ -81,7 +81,7 @@ class LineFile:
                 size = self._size()
                 if size and size + len(line) > self.max_bytes and self._rotate():
                     size = 0
-                self._write(line, size)
+                self._write(line if self._ends_with_line(size) else b"\n" + line, size)
         except TimeoutError:
             self._patience_seconds = 0.0
             self._write(line, None)
@@ -102,6 +102,14 @@ class LineFile:
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
+
+    def _ends_with_line(self, size: int) -> bool:
+        """Return whether the file ends where a line does: a power cut may leave half of one."""
+        if not size:
+            return True
+        with self.path.open("rb") as file:
+            file.seek(size - 1)
+            return file.read(1) == b"\n"
 
     def _rotate(self) -> bool:
         """Put the older files one further; where one cannot be moved, the file grows on."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypeAlias, TypeVar
 
 Outcome: TypeAlias = Literal["answered", "gave up", "interrupted", "failed"]
 """How a request ended: see `RequestRecord`."""
@@ -202,11 +202,32 @@ class RequestRecord:
             TypeError: It is not of this version.
         """
         nested = {
-            "attempts": tuple(Sent(**one) for one in given["attempts"]),
-            "cuts": tuple(SentCut(**{**one, "kept": tuple(one["kept"])}) for one in given["cuts"]),
+            "attempts": tuple(_checked(Sent(**one)) for one in given["attempts"]),
+            "cuts": tuple(
+                _checked(SentCut(**{**one, "kept": tuple(one["kept"])})) for one in given["cuts"]
+            ),
             "gone": tuple(given["gone"]),
             "gone_from": tuple(given["gone_from"]),
             "keys": tuple(given.get("keys", ())),
             "tools": tuple((name, tokens) for name, tokens in given["tools"]),
         }
-        return cls(**{**given, **nested})
+        return _checked(cls(**{**given, **nested}))
+
+
+# What JSON has for each word of an annotation; fields of other ones are read by `from_dict`.
+_TYPES: dict[str, type] = {"int": int, "str": str, "bool": bool, "None": type(None)}
+Checked = TypeVar("Checked", Sent, SentCut, RequestRecord)
+
+
+def _checked(record: Checked) -> Checked:
+    """Return a record whose fields have their types.
+
+    Raises:
+        TypeError: One has another type: the file was damaged or edited.
+    """
+    for field in fields(record):
+        value, names = getattr(record, field.name), str(field.type).split(" | ")
+        # A truth value is a whole number to `isinstance`.
+        if set(names) <= _TYPES.keys() and type(value) not in map(_TYPES.get, names):
+            raise TypeError(f"`{field.name}` is {value!r}")
+    return record

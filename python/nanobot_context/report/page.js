@@ -63,7 +63,7 @@ function figures() {
     [report.isRecord ? "Sent" : "Replayed", plural(requests.length, "request"),
       t("of a conversation of {0}", plural(messages.length, "message"))],
     ["Tokens sent", compact.format(sums.sent), t("the largest request {0}, {1} uncompressed", most("tokensAfter"), most("tokensBefore"))],
-    ["Tokens avoided", compact.format(sums.before - sums.sent), t("{0} made smaller", plural(smaller, "request"))],
+    ["Tokens avoided", sums.sent < sums.before ? t("about {0}", compact.format(sums.before - sums.sent)) : "0", t("{0} made smaller", plural(smaller, "request"))],
     [report.isRecord ? "From the cache" : "Cacheable", percent(sums.reused, sums.sent),
       t(report.isRecord ? "of what was sent, as reported" : "of what was sent begins as the request before")],
     ...(report.isRecord ? [["Refused", plural(refused, "attempt"), refused ? t("{0} sent again", plural(retried, "request")) : t("none was too large")]] : []),

@@ -1050,6 +1050,12 @@ def test_a_session_has_the_requests_of_its_own_workspace(home: Path) -> None:
     assert models(str(other / "sessions" / folder.name)) == ["theirs"]
     # Whose it is nobody knows.
     assert models("copy.jsonl") == []
+    store = f"sqlite:///{home / 'elsewhere.db'}"
+    run(home, "sessions", "import", str(folder.parent), "--store", store)
+    assert models("cli:direct", "--store", store) == []
+    settings = config.with_name("nanobot-context.json")
+    settings.write_text(json.dumps({"sessionStore": store}))
+    assert models("cli:direct") == ["old", "mine", "theirs"]
 
 
 def test_every_command_looks_at_the_config_that_it_is_given(home: Path) -> None:
@@ -1171,9 +1177,9 @@ def test_status_shows_what_was_patched_learned_and_counted(
         "window           65,536 tokens (contextWindowOverride)",
         "room             55,536 tokens for the conversation = 65,536 - 6,000 system and tools - "
         "4,000 answer",
-        "so far           1,234 requests since 2026-11-22 10:00:00 UTC; 56 made smaller, 7,890,123 "
-        "tokens saved; 3 too large for the provider, 2 of these answered after a retry, 1 told to "
-        "the user",
+        "so far           1,234 requests since 2026-11-22 10:00:00 UTC; 56 made smaller, "
+        "about 7,890,123 tokens saved; 3 too large for the provider, 2 of these answered "
+        "after a retry, 1 told to the user",
         "session store    5 messages were in memory alone while it did not answer, 3 of them are "
         "stored since",
     ]

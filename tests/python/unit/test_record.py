@@ -130,6 +130,22 @@ def test_what_was_cut_is_counted_as_the_provider_counts_the_rest(
     assert cut.tokens_before == pytest.approx(each * 0.75, rel=0.05)
 
 
+def test_a_damaged_file_of_records_costs_its_lines_alone(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    file = record_file(config)
+    known = ("cli:a", False, "m", "m at host", 9_000, "x", 5_000, 2, 3, 5_100, ())
+    good = RequestRecord("2026-01-01", *known, outcome="answered").to_dict()
+    file.write(good)
+    with file.path.open("ab") as lines:
+        for wrong in ({"tokens_before": "abc"}, {"at": 5}, {"window_tokens": -1e999}):
+            lines.write(json.dumps(good | wrong).encode() + b"\n")
+        lines.write(b"\xff\xfe not UTF-8\n")
+        # A power cut left half a line: the next one is whole.
+        lines.write(b'{"at": "2026-11-26T05:2')
+    file.write(good | {"at": "2026-01-02"})
+    assert [one.at for one in read_records(config)] == ["2026-01-01", "2026-01-02"]
+
+
 def test_what_is_in_every_request_is_told_by_a_refusal_and_an_answer(
     tmp_path: Path, classes: NanobotClasses, install: Callable[..., installer.Status]
 ) -> None:

@@ -218,12 +218,25 @@ def test_a_failure_is_logged_once(
 ) -> None:
     install(classes)
     logged: list[str] = []
-    monkeypatch.setattr("nanobot_context.log.exception", lambda _, what: logged.append(what))
+    monkeypatch.setattr("nanobot_context.log.error", lambda _, what, *__: logged.append(what))
     fail(monkeypatch, f"{EXCHANGE}Usage.of", ValueError)
     provider = make_provider(classes, Script(*[ANSWER] * 3))
     for _ in range(3):
         assert call(provider, messages=conversation(1, 1)) is ANSWER
     assert sorted(logged) == ["read an answer", "report an event"]
+
+
+def test_the_log_does_not_quote_what_was_said(
+    classes: NanobotClasses,
+    install: Callable[..., installer.Status],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    install(classes)
+    broken = [*conversation(1, 1), {"role": "SECRET-ROLE", "content": "hello"}]
+    assert call(make_provider(classes, Script(ANSWER)), messages=broken) is ANSWER
+    assert "could not" in caplog.text
+    assert "InvalidMessageError" in caplog.text
+    assert "SECRET" not in caplog.text
 
 
 def test_a_log_that_fails_costs_nothing(
