@@ -85,6 +85,22 @@ def test_what_is_no_conversation_has_no_form(body: Any) -> None:
         assert form_of(path, body) is None
 
 
+@pytest.mark.parametrize("kind", ["web_search_call", "mcp_call"])
+def test_no_cut_parts_thoughts_from_what_the_provider_ran(kind: str) -> None:
+    items: list[dict[str, Any]] = []
+    for number in range(30):
+        thoughts = {"type": "reasoning", "id": f"rs_{number}", "encrypted_content": "e" * 60}
+        ran = {"type": kind, "id": f"ws_{number}", "name": "look", "output": "found it " * 30}
+        said = {"type": "message", "id": f"m_{number}", "role": "assistant", "content": "So. " * 90}
+        items += [{"role": "user", "content": f"Question {number}"}, thoughts, ran, said]
+    items.append({"role": "user", "content": "And now?"})
+    for budget in range(2_000, 8_000, 500):
+        sent = fit_messages(items, budget, "gpt-5").messages
+        thoughts_at = [at for at, item in enumerate(sent) if item.get("type") == "reasoning"]
+        for at in thoughts_at:
+            assert sent[at + 1].get("id") == sent[at]["id"].replace("rs", "ws")
+
+
 @pytest.mark.parametrize(
     "hosted",
     [
@@ -120,8 +136,8 @@ def test_what_the_provider_ran_itself_goes_with_an_id_only_behind_its_thoughts(
     ids = [item["id"] for item in sent if "id" in item]
     # A message behind a result has no thoughts.
     assert ids == (["msg_1"] if "call_id" in hosted else [])
-    is_long = hosted["type"] == "image_generation_call"
-    assert ("the capital" in json.dumps(sent)) is not is_long
+    # Without a result apart it is of one message with its thoughts, and goes with them.
+    assert ("the capital" in json.dumps(sent)) is ("call_id" in hosted)
     assert ("it is so" in json.dumps(sent)) is ("call_id" in hosted)
     assert [item for item in sent if item.get("type") == hosted["type"]] == []
     assert {"role": "user", "content": "And now?"} in sent

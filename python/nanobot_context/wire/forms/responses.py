@@ -58,6 +58,8 @@ class Responses(Form):
                 read = [{"role": "assistant", "content": pairs.as_content(part)}]
             thoughts = [item for item in part if item.get("type") == "reasoning"]
             is_own = read[0].get("role") == "assistant" and not self._calls_in(number, part)
+            # What the server ran itself goes with the thoughts that led to it, or as text.
+            is_own = is_own and not any(map(_is_hosted, part))
             if thoughts and is_own:
                 read[0]["reasoning_details"] = thoughts
             messages += [{**message, PART: number} for message in read]
@@ -167,10 +169,16 @@ def _turns(items: list[Json], paired: set[int], referenced: Iterable[int]) -> It
         kind = item.get("type") or ("message" if "role" in item else None)
         is_said = kind == "message" and item.get("role") == "assistant"
         is_call = kind in _CALLS or (place in paired and pairs.asks(item) is not None)
+        last = (turn[-1].get("type") or "message") if turn else None
+        # What the server ran itself, with no result apart.
+        ends_hosted = last is not None and _is_hosted(turn[-1]) and place - 1 not in paired
+        if not is_call and _is_hosted(item) and (last == "reasoning" or ends_hosted):
+            turn.append(item)
+            continue
         if kind == "reasoning" or is_said or is_call:
-            last = (turn[-1].get("type") or "message") if turn else None
             begins = last is not None and (
-                (kind == "reasoning" and last != "reasoning")
+                ends_hosted
+                or (kind == "reasoning" and last != "reasoning")
                 or (is_said and last not in ("reasoning", None))
                 or pairs.is_reference(turn[-1])
             )
