@@ -7,6 +7,8 @@ use std::cell::Cell;
 
 use serde::de::IgnoredAny;
 
+use crate::tools::Effect;
+
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
@@ -189,6 +191,14 @@ pub struct ToolCall<'a> {
     pub arguments: Option<Text<'a>>,
     /// Whether `arguments` were text in the message, as providers require.
     pub arguments_are_text: bool,
+}
+
+impl ToolCall<'_> {
+    /// Returns what the call does: see [`Effect::of_call`].
+    pub fn effect(&self) -> Effect {
+        let arguments = self.arguments.as_ref().map_or("", Text::as_str);
+        self.name.as_ref().map_or(Effect::Unknown, |name| Effect::of_call(name.as_str(), arguments))
+    }
 }
 
 /// One message, borrowed from its owner.

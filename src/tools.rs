@@ -9,8 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-pub use command_line::{command, only_looks};
-use command_line::{files_edited_by, files_of_patch, files_shown_by};
+use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use outcome::{exit_code, has_failed};
 
 /// What a call of a tool does.
@@ -24,7 +23,7 @@ pub enum Effect {
     WritesFile,
     /// Changes some of the file that it names.
     EditsFile,
-    /// Runs a command line, which may do anything.
+    /// Runs a command line, which may do anything. Of a call: one that does not only look.
     RunsCommand,
     /// Changes something else: an order, a calendar, a message that was sent.
     Changes,
@@ -35,7 +34,8 @@ pub enum Effect {
 impl Effect {
     /// Returns what the name of a tool says, in whatever case it is written: `read_file`, `readFile`, `mcp-Read-File`.
     ///
-    /// A conversation has few tools, and asks for each at every call and every result: each thread remembers some.
+    /// Whether a call changed something is for [`Effect::of_call`] to say, which knows what a shell ran. A conversation has few
+    /// tools, and asks for each at every call and every result: each thread remembers some.
     pub fn of(tool: &str) -> Self {
         thread_local! {
             static KNOWN: RefCell<HashMap<String, Effect>> = RefCell::default();
@@ -75,6 +75,16 @@ impl Effect {
         }
     }
 
+    /// Returns what a call of `tool` does, as [`Action::of`] has it; `arguments` are JSON text.
+    ///
+    /// O(1) in arguments that can say nothing but what the name says: they are parsed for a shell, and where there is a `command`.
+    pub fn of_call(tool: &str, arguments: &str) -> Self {
+        match Self::of(tool) {
+            named if named != Self::RunsCommand && !arguments.contains("\"command\"") => named,
+            _ => Action::of(tool, &serde_json::from_str(arguments).unwrap_or_default()).effect,
+        }
+    }
+
     /// Returns whether the tool is for files, which its calls name.
     pub fn is_of_file(self) -> bool {
         matches!(self, Self::ReadsFile | Self::WritesFile | Self::EditsFile)
@@ -106,7 +116,8 @@ impl Action {
         if named == Effect::RunsCommand {
             let does =
                 [(Effect::EditsFile, files_edited_by(arguments)), (Effect::ReadsFile, files_shown_by(arguments))];
-            let (effect, files) = does.into_iter().find(|(_, files)| !files.is_empty()).unwrap_or((named, Vec::new()));
+            let other = || (if only_looks(arguments) { Effect::LooksUp } else { named }, Vec::new());
+            let (effect, files) = does.into_iter().find(|(_, files)| !files.is_empty()).unwrap_or_else(other);
             return Self { effect, files: files.iter().map(|file| bare(file).to_owned()).collect() };
         }
         let mut files = files_in(arguments);
@@ -319,6 +330,39 @@ mod tests {
         assert_eq!(Action::of("Bash", &serde_json::json!({ "command": "sed -i s/a/b/ ./a.md" })), patched);
         let looks = Action::of("camera", &serde_json::json!({ "command": "view" }));
         assert_eq!(looks, Action { effect: Effect::Unknown, files: Vec::new() });
+    }
+
+    #[test]
+    fn a_call_is_a_change_by_what_it_does_and_not_by_its_tool_alone() {
+        let editor = "str_replace_based_edit_tool";
+        for (tool, arguments, is_change) in [
+            ("Bash", r#"{"command": "ls -la src"}"#, false),
+            ("exec", r#"{"cmd": "tree src | head -20"}"#, false),
+            ("local_shell", r#"{"command": ["bash", "-lc", "ls"]}"#, false),
+            ("shell", r#"{"commands": ["ls", "wc -l a.md"]}"#, false),
+            ("Bash", r#"{"command": "cat a"}"#, false),
+            ("Bash", r#"{"command": "cat a > b"}"#, true),
+            ("Bash", r#"{"command": "find . -delete"}"#, true),
+            ("Bash", r#"{"command": "sed -i s/a/b/ a.md"}"#, true),
+            ("shell", r#"{"commands": ["ls", "make"]}"#, true),
+            ("exec", r#"{"command": "make"}"#, true),
+            ("exec", "broken", true),
+            ("exec", "{}", true),
+            (editor, r#"{"command": "view", "path": "a.md"}"#, false),
+            (editor, r#"{"command": "insert", "path": "a.md", "insert_text": "x"}"#, true),
+            ("memory", r#"{"command": "view", "path": "/memories"}"#, false),
+            ("memory", r#"{"command": "delete", "path": "/memories/a.md"}"#, true),
+            ("create_spreadsheet", r#"{"title": "costs"}"#, true),
+            ("createFile", r#"{"filePath": "a.md"}"#, true),
+            ("create_file", r#"{"path": "a.md"}"#, true),
+            ("get_return_policy", r#"{"order": "W1"}"#, false),
+            ("getReturnPolicy", r#"{"order": "W1"}"#, false),
+            ("returnOrder", r#"{"order": "W1"}"#, true),
+        ] {
+            assert_eq!(Effect::of_call(tool, arguments).is_changing(), is_change, "{tool} {arguments}");
+            let action = Action::of(tool, &serde_json::from_str(arguments).unwrap_or_default());
+            assert_eq!(action.effect, Effect::of_call(tool, arguments), "{tool} {arguments}");
+        }
     }
 
     #[test]

@@ -8,11 +8,11 @@ use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
 use crate::tokens::{TokenCounter, cut_by_content};
-use crate::tools::{Effect, PATH_KEYS};
+use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Piece, Slot};
 use super::origins::Origins;
-use super::priority::{Priority, classify, is_shell_result};
+use super::priority::{Priority, classify};
 use super::protection::{Protection, Tier};
 use super::superseded::Superseded;
 
@@ -79,11 +79,8 @@ struct Of {
 
 fn priority(draft: &Draft<'_, '_>, entry: usize) -> Priority {
     // Rules and requests of the user are kept for themselves, so their words need not be searched.
-    let Some(message) = draft.message(entry).filter(|message| message.role != Role::User) else {
-        return Priority::Normal;
-    };
-    let command = is_shell_result(message).then(|| draft.argument(entry, &["command"])).flatten();
-    classify(message, command.as_deref())
+    let message = draft.message(entry).filter(|message| message.role != Role::User);
+    message.map_or(Priority::Normal, |message| classify(message, draft.entries[entry].effect))
 }
 
 /// Returns a piece as a candidate, or `None` where it is not to be cut.
@@ -205,7 +202,7 @@ pub fn placeholder(
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
             let name = if elision::can_show(name) { name } else { "tool" };
-            let path = Effect::of(name).is_of_file().then(|| draft.argument(entry, PATH_KEYS)).flatten();
+            let path = draft.entries[entry].effect.is_of_file().then(|| draft.argument(entry, PATH_KEYS)).flatten();
             let path = path.filter(|path| path.len() <= MAX_PATH_BYTES && elision::can_show(path));
             elision::result_of(name, path.as_deref(), draft.language())
         }
@@ -229,8 +226,7 @@ pub fn placeholder(
 
 /// Returns how a call ended that may have changed something, where its result says so in words that a mark can show.
 fn outcome(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> Option<String> {
-    let name = draft.message(entry)?.name.as_ref()?;
-    let is_changing = Effect::of(name.as_str()).is_changing();
+    let is_changing = draft.entries[entry].effect.is_changing();
     let outcome = is_changing.then(|| ledger::outcome(draft.source(entry, &draft.entries[entry].pieces[piece])))??;
     elision::can_show(&outcome).then_some(outcome)
 }

@@ -14,7 +14,6 @@ use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::estimate::float;
 use crate::tokens::REPLY;
-use crate::tools::Effect;
 
 use super::draft::{Draft, Entry, Origin};
 use super::finish;
@@ -336,9 +335,7 @@ impl<'w, 'a> Walk<'w, 'a> {
 
 /// Returns about the tokens of a line for a call with effects, 0 for others.
 fn line_tokens(call: &ToolCall<'_>) -> u64 {
-    let Some(name) = call.name.as_ref().map(Text::as_str).filter(|name| Effect::of(name).is_changing()) else {
-        return 0;
-    };
+    let Some(name) = call.name.as_ref().map(Text::as_str).filter(|_| call.effect().is_changing()) else { return 0 };
     let bytes = name.len() + call.arguments.as_ref().map_or(0, |arguments| arguments.as_str().len());
     (bytes / LINE_BYTES).min(MAX_LINE_TOKENS) as u64
 }

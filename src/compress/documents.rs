@@ -228,7 +228,8 @@ fn author(piece: &Piece, entry: &Entry) -> Option<Author> {
     }
 }
 
-/// Returns what the tool does whose arguments or result a piece is.
+/// Returns what the tool does whose arguments or result a piece is, by its name: the trees were fitted to that. By what the call
+/// did, recall at 25, 50, 75 % goes from .765/.900/.982 to .762/.899/.981.
 fn effect(draft: &Draft<'_, '_>, entry: usize, piece: &Piece) -> Option<Effect> {
     let call = match piece.slot {
         Slot::Arguments(position) => draft.message(entry)?.tool_calls.get(position),

@@ -7,6 +7,7 @@ use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall}
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
 use crate::tokens::{REPLY, Recount, TokenCounter};
+use crate::tools::Effect;
 
 use super::pins::Pins;
 use super::plan::{CallEdit, NewMessage, Reason};
@@ -66,6 +67,8 @@ pub struct Entry {
     pub tool_call_id: Option<String>,
     /// For a result, the call it answers: its message's index in the view, and its position there.
     pub answers: Option<(usize, usize)>,
+    /// For a result, what the call did that it answers; what its tool's name says where it answers none.
+    pub effect: Effect,
     /// Whether it stays whole where there is room: see [`super::pins`].
     pub is_pinned: bool,
 }
@@ -268,6 +271,7 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
         calls: Vec::new(),
         tool_call_id: None,
         answers: None,
+        effect: message.name.as_ref().map_or(Effect::Unknown, |name| Effect::of(name.as_str())),
         is_pinned: false,
     }
 }

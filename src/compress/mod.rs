@@ -56,6 +56,7 @@ pub fn caches() -> [(&'static Share, &'static dyn Cache); 5] {
     ]
 }
 
+pub use crate::tools::Effect;
 pub use bounds::Bounds;
 pub use compaction_cache::CompactionCache;
 pub use lost::{Lost, LostKind, lost};

@@ -29,9 +29,6 @@ fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("the pattern is a literal")
 }
 
-static LOW_COMMAND: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"^\s*(?:ls|cat|head|tail|grep|rg|find|wc|file|stat|pwd|echo|which)(?-u:\b)"));
-
 /// Words that make a message matter.
 struct Keywords {
     /// Tells what was searched for apart in the cache of counts; above all families.
@@ -62,33 +59,23 @@ static ASSISTANT_KEYWORD: Keywords = Keywords {
     }),
 };
 
-/// Returns how much `message` matters; `command` is what a shell tool ran, where it is known. O(1) in its length.
+/// Returns how much `message` matters; `effect` is what the call did that it answers. O(1) in its length.
 ///
 /// A tool's result counts by the tool first: the source of a look-up is still there, whatever words it holds.
-pub fn classify(message: &Message<'_>, command: Option<&str>) -> Priority {
+pub fn classify(message: &Message<'_>, effect: Effect) -> Priority {
     match message.role {
         Role::System => Priority::High,
         Role::User => by_keyword(message, &KEYWORD),
         Role::Assistant => by_keyword(message, &ASSISTANT_KEYWORD),
         Role::Tool | Role::Function => {
-            match effect(message) {
+            match effect {
                 Effect::ReadsFile | Effect::LooksUp => Priority::Low,
-                Effect::RunsCommand if command.is_some_and(|command| LOW_COMMAND.is_match(command)) => Priority::Low,
                 // Not by the words of a file.
                 Effect::WritesFile | Effect::EditsFile => Priority::Normal,
                 _ => by_keyword(message, &KEYWORD),
             }
         }
     }
-}
-
-/// Returns whether `message` is the result of a tool that runs command lines, so that the command says what it is.
-pub fn is_shell_result(message: &Message<'_>) -> bool {
-    message.role == Role::Tool && effect(message) == Effect::RunsCommand
-}
-
-fn effect(message: &Message<'_>) -> Effect {
-    message.name.as_ref().map_or(Effect::Unknown, |name| Effect::of(name.as_str()))
 }
 
 fn by_keyword(message: &Message<'_>, keyword: &Keywords) -> Priority {
@@ -105,37 +92,41 @@ fn by_keyword(message: &Message<'_>, keyword: &Keywords) -> Priority {
 mod tests {
     use super::*;
 
-    fn result(name: &'static str, content: &'static str) -> Message<'static> {
-        Message { name: Some(name.into()), ..Message::new(Role::Tool, content) }
+    fn result(content: &'static str) -> Message<'static> {
+        Message::new(Role::Tool, content)
     }
 
     #[test]
     fn the_patterns_compile() {
-        for pattern in [&LOW_COMMAND, &KEYWORD.pattern, &ASSISTANT_KEYWORD.pattern] {
+        for pattern in [&KEYWORD.pattern, &ASSISTANT_KEYWORD.pattern] {
             LazyLock::force(pattern);
         }
     }
 
     #[test]
     fn messages_are_classified_as_document_001_says() {
+        let exec = |command: &str| Effect::of_call("exec", &serde_json::json!({ "command": command }).to_string());
+        let none = Effect::Unknown;
         let cases = [
-            (result("read_file", "# TODO: this must stay"), None, Priority::Low),
-            (result("exec", "a.py b.py"), Some("ls -la"), Priority::Low),
-            (result("exec", "a.py b.py"), Some("lsof -i"), Priority::Normal),
-            (result("exec", "done"), Some("make"), Priority::Normal),
-            (result("exec", "重要：备份失败"), Some("make"), Priority::High),
-            (result("write_file", "must"), None, Priority::Normal),
-            (result("readFile", "# TODO"), None, Priority::Low),
-            (result("Bash", "a.py"), Some("ls"), Priority::Low),
-            (Message::new(Role::User, "请记住以后都用 TypeScript"), None, Priority::High),
-            (Message::new(Role::User, "You must not touch main."), None, Priority::High),
-            (Message::new(Role::User, "a mustard recipe, please"), None, Priority::Normal),
-            (Message::new(Role::Assistant, "We decided on SQLite."), None, Priority::High),
-            (Message::new(Role::Assistant, "Here you are."), None, Priority::Normal),
-            (Message::empty(Role::Assistant), None, Priority::Normal),
+            (result("# TODO: this must stay"), Effect::ReadsFile, Priority::Low),
+            (result("a.py b.py"), Effect::LooksUp, Priority::Low),
+            (result("a.py must.py"), exec("ls -la"), Priority::Low),
+            (result("a.py must.py"), exec("tree src"), Priority::Low),
+            (result("a.py b.py"), exec("lsof -i"), Priority::Normal),
+            (result("done"), exec("make"), Priority::Normal),
+            (result("重要：备份失败"), exec("make"), Priority::High),
+            (result("重要：备份失败"), exec("find . -delete"), Priority::High),
+            (result("重要：备份失败"), exec("cat a > b"), Priority::High),
+            (result("must"), Effect::WritesFile, Priority::Normal),
+            (Message::new(Role::User, "请记住以后都用 TypeScript"), none, Priority::High),
+            (Message::new(Role::User, "You must not touch main."), none, Priority::High),
+            (Message::new(Role::User, "a mustard recipe, please"), none, Priority::Normal),
+            (Message::new(Role::Assistant, "We decided on SQLite."), none, Priority::High),
+            (Message::new(Role::Assistant, "Here you are."), none, Priority::Normal),
+            (Message::empty(Role::Assistant), none, Priority::Normal),
         ];
-        for (message, command, priority) in cases {
-            assert_eq!(classify(&message, command), priority, "{message:?}");
+        for (message, effect, priority) in cases {
+            assert_eq!(classify(&message, effect), priority, "{message:?}");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::elision;
 use crate::tokens::TokenCounter;
+use crate::tools::Effect;
 
 use super::draft::{Entry, Origin, Slot, entry};
 use super::plan::{CallEdit, NewMessage, Reason};
@@ -89,6 +90,9 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
             let mut entry = entry(index, result, counter);
             if let Some((position, new_id)) = answer {
                 entry.answers = Some((at - 1, position));
+                if message.tool_calls[position].name.is_some() {
+                    entry.effect = message.tool_calls[position].effect();
+                }
                 if let Some(new_id) = new_id {
                     entry.fixed_tokens += u64::from(counter.text(&new_id));
                     entry.fixed_tokens -= u64::from(counter.text(id));
@@ -237,6 +241,7 @@ impl<'m> Calls<'m> {
                 calls: Vec::new(),
                 tool_call_id: None,
                 answers: None,
+                effect: Effect::of(call.name),
                 is_pinned: false,
             }
         })

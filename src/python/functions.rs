@@ -6,8 +6,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::compress::{self, Request};
-use crate::message::{Message, Text};
+use crate::message::{Message, ToolCall};
 use crate::tokens::{Encoding, Script};
+use crate::tools::Effect;
 use crate::{Error, Language, conversation, history, summary, window};
 
 use super::arguments::{limits, model, optional_whole, whole};
@@ -289,14 +290,11 @@ pub fn classify_message<'py>(message: &Bound<'py, PyAny>, call: Any<'_, 'py>) ->
         messages.append(calling)?;
     }
     let priority = Call::new(&messages.into_any(), None, None)?.with_view(|view, _| {
-        let call = view.messages.get(1).and_then(|calling| calling.tool_calls.first()).cloned();
-        let result = &mut view.messages[0];
-        let arguments = call.as_ref().and_then(|call| call.arguments.as_ref()).map_or("", Text::as_str);
-        let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-        if let Some(call) = call.filter(|_| result.name.is_none()) {
-            result.name = call.name;
-        }
-        compress::classify(result, arguments["command"].as_str())
+        let result = &view.messages[0];
+        let call = view.messages.get(1).and_then(|calling| calling.tool_calls.first());
+        let effect = call.filter(|call| call.name.is_some()).map(ToolCall::effect);
+        let named = || result.name.as_ref().map_or(Effect::Unknown, |name| Effect::of(name.as_str()));
+        compress::classify(result, effect.unwrap_or_else(named))
     })?;
     Ok(match priority {
         compress::Priority::High => "high",

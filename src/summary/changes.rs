@@ -2,7 +2,6 @@
 
 use crate::message::{Message, Text, ToolCall};
 use crate::text::ledger::call_line;
-use crate::tools::{Effect, command, only_looks};
 
 use super::cut::is_result;
 use super::transcript::{answers, said};
@@ -34,13 +33,7 @@ pub fn changes_of<'m>(view: &'m [Message<'_>], index: usize) -> Vec<Change<'m>> 
     let of_call = |call: &'m ToolCall<'_>| {
         let [name, arguments, id] =
             [&call.name, &call.arguments, &call.id].map(|text| text.as_ref().map_or("", Text::as_str));
-        let effect = Effect::of(name);
-        let is_look = || {
-            let arguments: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-            command(&arguments).and_then(serde_json::Value::as_str).is_some_and(only_looks)
-        };
-        let is_change = effect.is_changing() && !(effect == Effect::RunsCommand && is_look());
-        is_change.then(|| {
+        call.effect().is_changing().then(|| {
             let mut results = following.iter().take_while(|message| is_result(message));
             let result = results.find(|result| answers(result, call)).map(said);
             let mut line = call_line(name, arguments, result.as_deref());

@@ -24,7 +24,8 @@ const MAX_RECEIPT_BYTES: usize = 40;
 /// Returns one line for a call: the tool, what it was about and how, and how it ended where the result says so.
 ///
 /// Two calls that differ only in what is left out of it look like one that was made twice: of a file that was read or
-/// written its path tells, of a command line that is all there is, of all else the other arguments do.
+/// written its path tells, of a command line that is all there is, of all else the other arguments do. This goes by the tool's
+/// name, not by [`Effect::of_call`]: of a tool that views and changes files its name does not say which.
 pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     let arguments: Map<String, Value> = serde_json::from_str(arguments).unwrap_or_default();
     let mut line = tool.to_owned();
@@ -34,7 +35,8 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
         line.push(' ');
         line.push_str(&subject);
     }
-    if !matches!(Effect::of(tool), Effect::ReadsFile | Effect::WritesFile | Effect::RunsCommand) || key.is_none() {
+    let named = Effect::of(tool);
+    if !matches!(named, Effect::ReadsFile | Effect::WritesFile | Effect::RunsCommand) || key.is_none() {
         let mut left = MAX_ARGUMENTS_CHARS;
         for (name, value) in arguments.iter().filter(|(name, _)| Some(name.as_str()) != key) {
             let Some(value) = said(value, MAX_ARGUMENT_CHARS) else { continue };
@@ -45,7 +47,7 @@ pub fn call_line(tool: &str, arguments: &str, result: Option<&str>) -> String {
     }
     // That it went well is what a line says without a word more.
     let ended = result.and_then(outcome).filter(|outcome| !is_zero(outcome));
-    if let Some(outcome) = ended.or_else(|| result.and_then(receipt).filter(|_| Effect::of(tool) == Effect::Changes)) {
+    if let Some(outcome) = ended.or_else(|| result.and_then(receipt).filter(|_| named == Effect::Changes)) {
         let _ = write!(line, " ({outcome})");
     }
     line

@@ -20,8 +20,26 @@ const PATCHED: [&str; 4] = ["*** Update File: ", "*** Add File: ", "*** Delete F
 
 const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
 
-/// Returns whether a command line surely changes nothing: each of its programs only looks.
-pub fn only_looks(command: &str) -> bool {
+/// Returns whether a call of a shell surely changes nothing, as [`files_shown_by`] reads it: each of its programs only looks.
+pub fn only_looks(arguments: &Value) -> bool {
+    let of_words = |words: &[Value]| match words.iter().map(Value::as_str).collect::<Option<Vec<_>>>().as_deref() {
+        Some([shell, option, line]) if SHELLS.contains(shell) && option.ends_with('c') => looks(line),
+        Some(words) => looks(&words.join(" ")),
+        None => false,
+    };
+    let looks = |value: &Value| match value {
+        Value::String(line) => looks(line),
+        Value::Array(words) => of_words(words),
+        _ => false,
+    };
+    match (command(arguments), arguments.get("commands")) {
+        (Some(command), _) => looks(command),
+        (None, Some(Value::Array(commands))) => !commands.is_empty() && commands.iter().all(looks),
+        _ => false,
+    }
+}
+
+fn looks(command: &str) -> bool {
     let command = without_errors(command);
     let mut programs =
         command.split(['|', ';', '&', '\n']).filter_map(|part| part.split_whitespace().next()).peekable();
@@ -31,7 +49,7 @@ pub fn only_looks(command: &str) -> bool {
 }
 
 /// Returns what the arguments of a shell give as its command line: a text, or its words.
-pub fn command(arguments: &Value) -> Option<&Value> {
+fn command(arguments: &Value) -> Option<&Value> {
     ["command", "cmd"].iter().find_map(|key| arguments.get(*key))
 }
 
@@ -168,7 +186,27 @@ mod tests {
         for command in
             ["ls -la", "cat /etc/hostname | sort | uniq -c", "grep -rn TODO src 2>/dev/null", "find . -name a"]
         {
-            assert!(only_looks(command), "{command}");
+            assert!(looks(command), "{command}");
+        }
+        for arguments in [
+            r#"{"cmd": "ls"}"#,
+            r#"{"command": ["ls", "-la"]}"#,
+            r#"{"command": ["bash", "-lc", "ls | wc -l"]}"#,
+            r#"{"commands": ["ls", "pwd"]}"#,
+        ] {
+            assert!(only_looks(&serde_json::from_str(arguments).unwrap()), "{arguments}");
+        }
+        for arguments in [
+            "{}",
+            r#"{"command": 5}"#,
+            r#"{"command": ["ls", 5]}"#,
+            r#"{"command": []}"#,
+            r#"{"command": ["bash", "-lc", "ls; pay 5"]}"#,
+            r#"{"command": ["bash", "-lc", "ls", "x"]}"#,
+            r#"{"commands": []}"#,
+            r#"{"commands": ["ls", "pay 5"]}"#,
+        ] {
+            assert!(!only_looks(&serde_json::from_str(arguments).unwrap()), "{arguments}");
         }
         for command in [
             "",
@@ -184,7 +222,7 @@ mod tests {
             "echo paid",
             "python pay.py",
         ] {
-            assert!(!only_looks(command), "{command}");
+            assert!(!looks(command), "{command}");
         }
     }
 

@@ -52,6 +52,7 @@ impl Earlier {
         self.names.extend(said.names.iter().map(|name| (*name).to_owned()));
         for call in &said.calls {
             let (tool, rest) = call.split_once(' ').unwrap_or((call, ""));
+            // By the name alone: a line has no more of a command than its start, and what was run may be behind that.
             if Effect::of(tool).is_changing() {
                 self.changes.push((entry, (*call).to_owned()));
             } else {

@@ -8,7 +8,6 @@ use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
 use crate::text::estimate::float;
 use crate::text::ledger;
-use crate::tools::Effect;
 
 /// Share of a little room that a list of calls may have, and of what a room has beyond that: of those of the last round, and of
 /// those before it that changed something, which have a share of what the newest group leaves, and at least one of the room.
@@ -65,12 +64,10 @@ impl Fit<'_, '_, '_> {
     fn older_line(&self, listed: &Listed, group: Option<usize>, at: usize) -> Option<Line> {
         let earlier = || &self.earlier.lookups[at];
         let (entry, tool) = match group {
+            Some(_) if self.draft.entries[at].effect.is_changing() => return None,
             Some(_) => (at, self.draft.call(at)?.name.as_ref()?.as_str()),
             None => (earlier().0, earlier().1.split(' ').next()?),
         };
-        if Effect::of(tool).is_changing() {
-            return None;
-        }
         let text = if group.is_some() { self.line(at)? } else { earlier().1.clone() };
         if listed.older.iter().any(|line| line.text == text) {
             return None;
@@ -133,9 +130,9 @@ impl Fit<'_, '_, '_> {
         for (group, entry) in
             groups.flat_map(|(at, group)| (group.start..group.end).rev().map(move |entry| (at, entry)))
         {
-            let Some(call) = self.draft.call(entry) else { continue };
-            let is_changing = || call.name.as_ref().is_some_and(|name| Effect::of(name.as_str()).is_changing());
-            if self.protection.tiers[group] == Some(Tier::Older) && !is_changing() {
+            let is_older = self.protection.tiers[group] == Some(Tier::Older);
+            let answer = &self.draft.entries[entry];
+            if answer.answers.is_none() || (is_older && !answer.effect.is_changing()) {
                 continue;
             }
             if left > 0.0 {
