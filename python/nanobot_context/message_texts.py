@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 _GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")
 _ORIGIN = re.compile(r'; all of it: ([^"\n]{1,400}?/[0-9a-f]{16}\.txt)')
 
-# For the guess of `replaced_by`.
-_LEAST_REPEATED = 120
-_FAILED = ("error", "failed", "traceback")
-
 
 def message_text(message: Mapping[str, Any]) -> str:
     """Return everything that a message says: content, calls, thoughts."""
@@ -72,42 +68,6 @@ def kept_spans(before: str, after: str) -> list[int]:
     return kept
 
 
-def replaced_by(messages: Sequence[Message]) -> dict[int, tuple[str, int]]:
-    """Return how and by which later message each replaced result is replaced, by index.
-
-    `repeated`: it says the same; `again`: the same call was made again; `changed`: the file that
-    was read was written since. A guess by names and arguments of the calls, to be shown; what is
-    cut is decided in `src/compress/superseded.rs`.
-    """
-    calls = {call_id(call): call for message in messages for call in tool_calls_of(message)}
-    found: dict[int, tuple[str, int]] = {}
-    texts: dict[str, int] = {}
-    made: dict[str, int] = {}
-    written: dict[str, int] = {}
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        call = calls.get(str(message.get("tool_call_id")))
-        if call is None or message.get("role") not in ("tool", "function"):
-            continue
-        name, arguments = _call_name(call), _arguments(call)
-        text = message_text(message)
-        same_call = f"{name}{json.dumps(arguments, sort_keys=True, default=repr)}"
-        path = arguments.get("path", arguments.get("file_path"))
-        path = path.removeprefix("./") if isinstance(path, str) else None
-        later = texts.setdefault(text, index)
-        if later != index and len(text) >= _LEAST_REPEATED:
-            found[index] = "repeated", later
-        elif path in written and "read" in name:
-            found[index] = "changed", written[path]
-        elif same_call in made:
-            found[index] = "again", made[same_call]
-        if not text.lstrip()[:9].lower().startswith(_FAILED):
-            made[same_call] = index
-            if path is not None and "write" in name:
-                written[path] = index
-    return found
-
-
 def origin_of(after: str, before: str) -> str | None:
     """Return the file that the mark in a shortened text names; `None` where it names none.
 
@@ -151,15 +111,6 @@ def _pieces(before: str, after: str) -> Iterator[str]:
 def _call_name(call: Any) -> str:
     name = function_of(call).get("name")
     return name if isinstance(name, str) else "?"
-
-
-def _arguments(call: Any) -> dict[str, Any]:
-    given = function_of(call).get("arguments")
-    try:
-        found = json.loads(given) if isinstance(given, str) else given
-    except (ValueError, RecursionError):
-        found = given
-    return found if isinstance(found, dict) else {"": found}
 
 
 def _call_text(call: Any) -> str:

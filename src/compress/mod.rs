@@ -62,6 +62,7 @@ pub use compaction_cache::CompactionCache;
 pub use lost::{Lost, LostKind, lost};
 pub use plan::{CallEdit, Cut, Edit, NO_REASONING, NewMessage, Output, Plan, Reason, Receipt};
 pub use priority::{Priority, classify};
+pub use superseded::superseded_results;
 
 /// Returns the plan for the next call, or `None` when the messages may go as they are.
 ///

@@ -1,23 +1,25 @@
 //! Results that a later one has replaced: asked for again, written over, or the same to the letter.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::budget::Request;
+use crate::conversation::{late_results, with_calls};
 use crate::message::{Content, Message, Role, Text};
 use crate::tools::{Action, Effect, has_failed};
 
 use super::draft::Draft;
 
-/// Why a result says nothing any more that is not said better below.
+/// Why a result says nothing any more that is not said better below, each with the message of the draft that says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Superseded {
     /// The same call was made again later.
-    AskedAgain,
+    AskedAgain(usize),
     /// The file that was read was written later.
-    Stale,
-    /// A later result, of the message at this index of the draft, is the same.
+    Stale(usize),
+    /// A later result is the same.
     Repeated(usize),
 }
 
@@ -25,8 +27,8 @@ impl Superseded {
     /// Returns what a mark says of it.
     pub fn word(self) -> &'static str {
         match self {
-            Self::AskedAgain => "superseded below",
-            Self::Stale => "changed since",
+            Self::AskedAgain(_) => "superseded below",
+            Self::Stale(_) => "changed since",
             Self::Repeated(_) => "same as below",
         }
     }
@@ -34,11 +36,39 @@ impl Superseded {
     /// Returns the same in Chinese.
     pub fn chinese(self) -> &'static str {
         match self {
-            Self::AskedAgain => "下文有更新的结果",
-            Self::Stale => "此后已改动",
+            Self::AskedAgain(_) => "下文有更新的结果",
+            Self::Stale(_) => "此后已改动",
             Self::Repeated(_) => "与下文相同",
         }
     }
+
+    /// Returns its name for users of the package, and the later message.
+    fn named(self) -> (&'static str, usize) {
+        match self {
+            Self::AskedAgain(later) => ("again", later),
+            Self::Stale(later) => ("changed", later),
+            Self::Repeated(later) => ("repeated", later),
+        }
+    }
+}
+
+/// Returns the results of a conversation that a later one has replaced, in order: the index of each, why, and the index of the
+/// later one. `again`: the same call was made again; `changed`: the file that was read was written; `repeated`: it is the same.
+///
+/// As a fit of the whole conversation has it. O(n), and counts what was not counted yet.
+pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usize)> {
+    let late = late_results(view);
+    let order = with_calls(view, &late);
+    let view: Vec<Message<'_>> = order.iter().map(|&index| view[index].clone()).collect();
+    let draft = super::draft(&view, &Request::new(None, None, 0));
+    let index = |entry: usize| draft.entries[entry].index().map(|index| order[index]);
+    let of_entry = |(entry, why): (usize, Option<Superseded>)| {
+        let (why, later) = why?.named();
+        Some((index(entry)?, why, index(later)?))
+    };
+    let mut found: Vec<_> = superseded(&draft).into_iter().enumerate().filter_map(of_entry).collect();
+    found.sort_unstable();
+    found
 }
 
 /// Returns for each entry of the draft whether it is a superseded result.
@@ -46,8 +76,8 @@ impl Superseded {
 /// A call that failed replaces nothing. O(n) in the arguments of all calls and in the bytes of all results.
 pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
     let mut found = vec![None; draft.entries.len()];
-    let mut later_calls: HashSet<(&str, String)> = HashSet::new();
-    let mut written: HashSet<String> = HashSet::new();
+    let mut later_calls: HashMap<(&str, String), usize> = HashMap::new();
+    let mut written: HashMap<String, usize> = HashMap::new();
     let mut texts: HashMap<u128, usize> = HashMap::new();
     for (index, entry) in draft.entries.iter().enumerate().rev() {
         if entry.dropped.is_some() || entry.role != Role::Tool {
@@ -62,20 +92,19 @@ pub fn superseded(draft: &Draft<'_, '_>) -> Vec<Option<Superseded>> {
         let failed = has_failed(text);
         let call = (name, canonical(arguments, values));
         let later = *texts.entry(xxh3_128(text.as_bytes())).or_insert(index);
+        let write = || files.iter().find_map(|file| written.get(file)).filter(|_| effect == Effect::ReadsFile);
         found[index] = if later != index && text.len() >= MIN_REPEATED_BYTES {
             Some(Superseded::Repeated(later))
-        } else if effect == Effect::ReadsFile && files.iter().any(|file| written.contains(file)) {
-            Some(Superseded::Stale)
-        } else if later_calls.contains(&call) {
-            Some(Superseded::AskedAgain)
+        } else if let Some(write) = write() {
+            Some(Superseded::Stale(*write))
         } else {
-            None
+            later_calls.get(&call).copied().map(Superseded::AskedAgain)
         };
         if !failed {
-            later_calls.insert(call);
+            later_calls.insert(call, index);
             // An edit says what it changed, and the rest of what was read still holds.
             if effect == Effect::WritesFile {
-                written.extend(files);
+                written.extend(files.into_iter().map(|file| (file, index)));
             }
         }
     }
@@ -136,8 +165,9 @@ mod tests {
         found.into_iter().skip(2).step_by(2).collect()
     }
 
-    const SUPERSEDED: Option<Superseded> = Some(Superseded::AskedAgain);
-    const STALE: Option<Superseded> = Some(Superseded::Stale);
+    // Results stand at 2, 4, 6 and 8.
+    const SUPERSEDED: Option<Superseded> = Some(Superseded::AskedAgain(4));
+    const STALE: Option<Superseded> = Some(Superseded::Stale(6));
 
     #[test]
     fn the_same_call_made_again_supersedes_the_older_result() {
@@ -189,7 +219,6 @@ mod tests {
     fn identical_results_point_to_the_last_of_them() {
         let text = "line of a file\n".repeat(8);
         let calls = ["1", "2", "3"].map(|n| ("exec", n, text.as_str()));
-        // Results stand at 2, 4 and 6.
         assert_eq!(of(&calls), [Some(Superseded::Repeated(6)), Some(Superseded::Repeated(6)), None]);
         assert_eq!(of(&[("exec", "1", "ok"), ("exec", "2", "ok")]), [None, None], "no shorter than a pointer");
     }

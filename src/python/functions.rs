@@ -400,6 +400,19 @@ pub fn list_changes(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, String,
     Call::new(messages, None, None)?.with_view(|view, _| of_view(&view.messages))
 }
 
+/// Return the results that a later message has replaced, as the core has it: the index of each, why, and the index of the later one.
+///
+/// `again`: the same call was made again; `changed`: the file that was read was written; `repeated`: a later
+/// result says the same.
+///
+/// Raises:
+///     InvalidMessageError: A message is of a shape that no provider accepts.
+#[pyfunction]
+pub fn superseded(messages: &Bound<'_, PyAny>) -> PyResult<Vec<(usize, &'static str, usize)>> {
+    Call::new(messages, None, None)?
+        .with_view(|view, _| view.run(messages.py(), |view| compress::superseded_results(view)))?
+}
+
 /// Return the sentences of a text of the user's that hold from then on: rules, and facts about the user.
 #[pyfunction]
 pub fn standing_rules(text: &Bound<'_, PyString>) -> Vec<String> {

@@ -49,7 +49,7 @@ mod core_module {
         classify_message, compress_messages, count_tokens, emergency_compress, find_last_user_index,
         find_safe_cut_point, fit_messages, fits, get_context_window, get_output_limit, list_changes, listed_window,
         loaded_vocabularies, prevailing_script, reduce_messages, rules_left_out, select_history, spoken_language,
-        standing_rules, token_bound, trim_tool_result,
+        standing_rules, superseded, token_bound, trim_tool_result,
     };
     #[pymodule_export]
     use super::overflow::{Overflow, classify_error, classify_usage, silently_cut};

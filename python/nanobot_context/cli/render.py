@@ -8,12 +8,13 @@ from dataclasses import asdict
 from typing import Any
 
 from nanobot_context import Message, Receipt, count_tokens, fit_messages
+from nanobot_context._core import superseded
 from nanobot_context.cli import output
 from nanobot_context.cli.output import Column, labelled, note, number_of
 from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.history import SYSTEM_ROLES
-from nanobot_context.message_texts import message_text, replaced_by, turns_of
+from nanobot_context.message_texts import message_text, turns_of
 from nanobot_context.replay import Replay
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.words import listed, shown
@@ -34,7 +35,7 @@ REASONS = {
     "budget": "over budget",
     "joined": "joined with another",
 }
-# How a later result replaces one: see `replaced_by`.
+# How a later result replaces one: see `superseded`.
 _LATER = {"repeated": "same as", "again": "asked again in", "changed": "file written in"}
 # What became of a request, where its own word does not say it.
 _OUTCOMES = {"interrupted": "stopped before the answer"}
@@ -198,7 +199,8 @@ def _whys(
         cut: Indexes of those that were not sent whole.
         place: Returns where another message is shown to be, by its index.
     """
-    later, turns = replaced_by(messages), turns_of(messages)
+    later = {index: (why, by) for index, why, by in superseded(messages)}
+    turns = turns_of(messages)
     oldest = next(
         (
             index

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from nanobot_context._core import __version__, count_tokens
+from nanobot_context._core import __version__, count_tokens, superseded
 from nanobot_context.arguments import is_number
-from nanobot_context.message_texts import message_text, replaced_by, tool_names, turns_of
+from nanobot_context.message_texts import message_text, tool_names, turns_of
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.tools import largest_tools
 
@@ -110,7 +110,7 @@ def render(
         "requests": requests,
         "messages": list(_messages(messages, each, texts)),
         "cuts": cuts,
-        "replaced": [[index, *found] for index, found in sorted(replaced_by(messages).items())],
+        "replaced": superseded(messages),
         "summaries": [] if redact else list(_summaries(conversation, happened)),
         "learned": list(_learned(learned, happened, redact)),
         "texts": texts.all,

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from nanobot_context import message_texts
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.record_file import _objects
 from nanobot_context.plugins.shared_session import read_file
@@ -26,7 +25,6 @@ READERS: dict[str, tuple[Callable[[], Any], Any]] = {
     ),
     "an event of a stream": (lambda: streams._json(DEEP.encode()), None),
     "arguments sent on to Anthropic": (lambda: messages._used(CALL, {})["input"], {}),
-    "arguments of a call that is shown": (lambda: message_texts._arguments(CALL), {"": DEEP}),
     "a line of nanobot's session file": (
         lambda: read_file(f"{DEEP}\n{json.dumps({'role': 'user', 'content': 'x'})}")[0],
         [{"role": "user", "content": "x"}],

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from nanobot_context._core import superseded
 from nanobot_context.guard.record import RequestRecord
 from nanobot_context.host.message_keys import known_by, message_key
 from nanobot_context.message_texts import (
     kept_spans,
     message_text,
     origin_of,
-    replaced_by,
     tool_names,
 )
 from nanobot_context.report.places import places_of
@@ -110,16 +110,22 @@ def test_a_result_that_a_later_one_replaces_names_it() -> None:
         return messages
 
     a, b = '{"path": "./a.py"}', '{"path": "a.py", "content": "x"}'
-    assert replaced_by(rounds(("read_file", a, "x"), ("read_file", a, "y"))) == {1: ("again", 3)}
-    assert replaced_by(rounds(("read_file", a, "x"), ("write_file", b, "ok"))) == {
-        1: ("changed", 3)
-    }
+    assert superseded(rounds(("read_file", a, "x"), ("read_file", a, "y"))) == [(1, "again", 3)]
+    write = ("write_file", b, "ok")
+    assert superseded(rounds(("read_file", a, "x"), write)) == [(1, "changed", 3)]
+    path = '{"filePath": "a.py"}'
+    assert superseded(rounds(("Read", path, "x"), ("Write", path, "ok"))) == [(1, "changed", 3)]
+    # It was not written; and what is made is not read.
+    assert superseded(rounds(("read_file", a, "x"), ("write_file", b, "permission denied"))) == []
+    assert superseded(rounds(("create_spreadsheet", a, "x"), write)) == []
     long = "a line\n" * 20
-    assert replaced_by(rounds(("exec", '{"c": 1}', long), ("exec", '{"c": 2}', long))) == {
-        1: ("repeated", 3)
-    }
-    assert replaced_by(rounds(("exec", "not json", "1"), ("exec", "not json", "Error: no"))) == {}
-    assert replaced_by([{"role": "tool", "tool_call_id": "x", "content": "orphan"}]) == {}
+    again = rounds(("exec", '{"c": 1}', long), ("exec", '{"c": 2}', long))
+    assert superseded(again) == [(1, "repeated", 3)]
+    # Indexes are those of the messages as they came, wherever a result stands.
+    user: dict[str, Any] = {"role": "user", "content": "and?"}
+    assert superseded([again[0], user, *again[1:]]) == [(2, "repeated", 4)]
+    assert superseded(rounds(("exec", "not json", "1"), ("exec", "not json", "Error: no"))) == []
+    assert superseded([{"role": "tool", "tool_call_id": "x", "content": "orphan"}]) == []
 
 
 def test_a_message_is_known_again_in_its_session() -> None:
