@@ -13,22 +13,24 @@ use command_line::{files_edited_by, files_of_patch, files_shown_by, only_looks};
 pub use outcome::{exit_code, has_failed};
 
 /// What a call of a tool does.
+///
+/// The numbers are part of `src/select/usage_trees.txt`, which was fitted to them: a new variant gets the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Shows a file.
-    ReadsFile,
+    ReadsFile = 0,
     /// Looks something up: listings, searches, pages.
-    LooksUp,
+    LooksUp = 1,
     /// Writes or removes all of the file that it names.
-    WritesFile,
+    WritesFile = 2,
     /// Changes some of the file that it names.
-    EditsFile,
+    EditsFile = 3,
     /// Runs a command line, which may do anything. Of a call: one that does not only look.
-    RunsCommand,
+    RunsCommand = 4,
     /// Changes something else: an order, a calendar, a message that was sent.
-    Changes,
+    Changes = 5,
     /// Nothing that its name says.
-    Unknown,
+    Unknown = 6,
 }
 
 impl Effect {

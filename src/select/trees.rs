@@ -12,7 +12,7 @@ const LEAVES: usize = u16::BITS as usize;
 type Leaves = [u16; TREES];
 
 /// Trees over features that the table names.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Trees {
     features: Vec<Feature>,
     /// By tree, what its leaves add.

@@ -170,8 +170,10 @@ pub fn learned(features: &[u16; FEATURES]) -> f32 {
 const LEAF_SCALE: f64 = 1000.0;
 
 /// Fitted to recorded agent runs: see `training/README.md`.
-static LEARNED: LazyLock<Trees> =
-    LazyLock::new(|| Trees::parse(include_str!("usage_trees.txt"), &NAMES).unwrap_or_default());
+#[allow(clippy::expect_used)] // part of the crate, and a test reads it; without it every term would be worth the same
+static LEARNED: LazyLock<Trees> = LazyLock::new(|| {
+    Trees::parse(include_str!("usage_trees.txt"), &NAMES).expect("usage_trees.txt is a table of trees")
+});
 
 /// Returns a guess: names more than words, the recent and the used more than others. The ablation of [`learned`].
 #[cfg(feature = "evaluation")]
@@ -194,10 +196,40 @@ fn chance(log_odds: f64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::segments::Kind;
+    use crate::text::terms::TermKind;
 
     #[test]
     fn the_table_has_trees_for_the_features_that_there_are() {
         assert!(Trees::parse(include_str!("usage_trees.txt"), &NAMES).is_some_and(|trees| trees.len() >= 10));
+    }
+
+    /// A test that fails here asks for new trees: `make train`.
+    #[test]
+    fn the_trees_know_kinds_and_effects_by_these_numbers() {
+        let terms = [
+            TermKind::Part,
+            TermKind::Word,
+            TermKind::LongWord,
+            TermKind::Ident,
+            TermKind::Joined,
+            TermKind::Path,
+            TermKind::Number,
+            TermKind::Pair,
+        ];
+        assert_eq!(terms.map(|kind| kind as u16), [0, 1, 2, 3, 4, 5, 6, 7]);
+        let texts = [Kind::Log, Kind::Json, Kind::Code, Kind::Diff, Kind::Table, Kind::Search, Kind::Html, Kind::Plain];
+        assert_eq!(texts.map(|kind| kind as u16), [0, 1, 2, 3, 4, 5, 6, 7]);
+        let effects = [
+            Effect::ReadsFile,
+            Effect::LooksUp,
+            Effect::WritesFile,
+            Effect::EditsFile,
+            Effect::RunsCommand,
+            Effect::Changes,
+            Effect::Unknown,
+        ];
+        assert_eq!(effects.map(|effect| effect as u16), [0, 1, 2, 3, 4, 5, 6]);
     }
 
     #[test]

@@ -10,26 +10,26 @@ use super::bytes::{
     DIGIT, HUMP, UNDERSCORE, Word, hash_of_name as hash, hash_within, is_word, mix, word as word_at, word_end,
 };
 
-/// What a term is. The order is that of the low bits of [`Term`].
+/// What a term is. The numbers are the low bits of [`Term`], and part of `src/select/usage_trees.txt`, which was fitted to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TermKind {
     /// Part of an identifier: for relevance only.
-    Part,
+    Part = 0,
     /// The stem of a word of letters: for relevance only.
-    Word,
+    Word = 1,
     /// A word of eight letters or more.
-    LongWord,
+    LongWord = 2,
     /// A word with a digit, an underscore or a hump.
-    Ident,
+    Ident = 3,
     /// Words joined by `.`, `:`, `-`, `@`, `#`, `+`.
-    Joined,
+    Joined = 4,
     /// Words joined by slashes.
-    Path,
+    Path = 5,
     /// Four digits or more.
-    Number,
+    Number = 6,
     /// Two characters of Chinese, Japanese or Korean text.
-    Pair,
+    Pair = 7,
 }
 
 impl TermKind {

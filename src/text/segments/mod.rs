@@ -69,24 +69,26 @@ impl Class {
 }
 
 /// What a text is, as far as its form tells.
+///
+/// The numbers are part of `src/select/usage_trees.txt`, which was fitted to them: a new variant gets the next one.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Logs and the output of commands.
-    Log,
+    Log = 0,
     /// One JSON object or array, or one on each line; maybe with a few lines of something else around it.
-    Json,
+    Json = 1,
     /// Source code, with or without line numbers before it.
-    Code,
+    Code = 2,
     /// A unified diff.
-    Diff,
+    Diff = 3,
     /// Rows of columns: CSV, TSV, Markdown tables, aligned columns.
-    Table,
+    Table = 4,
     /// Hits with file and line number.
-    Search,
+    Search = 5,
     /// HTML and XML.
-    Html,
+    Html = 6,
     /// Prose and everything else.
-    Plain,
+    Plain = 7,
 }
 
 /// A part of a text that stays or goes as a whole; about a line.
