@@ -7,7 +7,7 @@ use crate::text::elision::{self, Marks};
 use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
-use crate::tokens::{TokenCounter, cut_by_content};
+use crate::tokens::{TokenCounter, Way, cut_by_content};
 use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Piece, Slot};
@@ -150,9 +150,6 @@ pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u
     (mark, tokens)
 }
 
-/// Tells what is cached apart; families are below.
-const SHORTEST_ARGUMENTS: u8 = 0x40;
-
 /// Arguments that have more tokens than this when their strings are short lose whole members, where there is little to
 /// their strings.
 const MAX_SHORT_STRINGS: u64 = 192;
@@ -172,7 +169,7 @@ fn arguments_floor(text: &str, tokens: u64, counter: TokenCounter) -> (u64, bool
         let members = count(&shortest_members(text));
         if members < strings { [members, 1, 0] } else { [strings, 0, 0] }
     };
-    let [floor, by_members, _] = cut_by_content(text, 0, counter.family().id | SHORTEST_ARGUMENTS, find);
+    let [floor, by_members, _] = cut_by_content(text, 0, counter.key(Way::ShortestArguments), find);
     (floor, by_members == 1)
 }
 

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::message::{Content, Message, Part, Role};
-use crate::tokens::by_content;
 use crate::tools::Effect;
 
 /// How much a message matters to what comes later.
@@ -29,35 +28,17 @@ fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("the pattern is a literal")
 }
 
-/// Words that make a message matter.
-struct Keywords {
-    /// Tells what was searched for apart in the cache of counts; above all families.
-    salt: u8,
-    pattern: LazyLock<Regex>,
-}
+/// Words that make a message matter. Found anew each time: what is searched is read by the counter, too, and a cache of the
+/// answers would hash it as well.
+static KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|(?-u:\b)(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)(?-u:\b)",
+    )
+});
 
-impl Keywords {
-    /// Returns whether one of the words is in `text`; cached by content, as counts are.
-    fn is_in(&self, text: &str) -> bool {
-        by_content(text, self.salt, || u32::from(self.pattern.is_match(text))) == 1
-    }
-}
-
-static KEYWORD: Keywords = Keywords {
-    salt: 0xfe,
-    pattern: LazyLock::new(|| {
-        pattern(
-            r"(?i)决定|注意|重要|规则|约束|不要|必须|请记住|以后都|禁止|(?-u:\b)(?:todo|decide[sd]?|important|constraints?|must|remember|rules?)(?-u:\b)",
-        )
-    }),
-};
-
-static ASSISTANT_KEYWORD: Keywords = Keywords {
-    salt: 0xff,
-    pattern: LazyLock::new(|| {
-        pattern(r"(?i)决定|架构|约束|(?-u:\b)(?:todo|decide[sd]?|decision|architecture|constraints?)(?-u:\b)")
-    }),
-};
+static ASSISTANT_KEYWORD: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"(?i)决定|架构|约束|(?-u:\b)(?:todo|decide[sd]?|decision|architecture|constraints?)(?-u:\b)")
+});
 
 /// Returns how much `message` matters; `effect` is what the call did that it answers. O(1) in its length.
 ///
@@ -78,8 +59,8 @@ pub fn classify(message: &Message<'_>, effect: Effect) -> Priority {
     }
 }
 
-fn by_keyword(message: &Message<'_>, keyword: &Keywords) -> Priority {
-    let has = |text: &str| keyword.is_in(&text[..text.floor_char_boundary(SEARCHED_BYTES)]);
+fn by_keyword(message: &Message<'_>, keyword: &Regex) -> Priority {
+    let has = |text: &str| keyword.is_match(&text[..text.floor_char_boundary(SEARCHED_BYTES)]);
     let found = match &message.content {
         Content::Empty => false,
         Content::Text(text) => has(text.as_str()),
@@ -98,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_patterns_compile() {
-        for pattern in [&KEYWORD.pattern, &ASSISTANT_KEYWORD.pattern] {
+        for pattern in [&KEYWORD, &ASSISTANT_KEYWORD] {
             LazyLock::force(pattern);
         }
     }

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::message::{BlockKind, Content, Facts, Field, Media, Message, Part, Role, Text, ToolCall};
+use crate::tokens::{Key, TokenCounter, Way};
 use crate::{Error, Result};
 
 use super::view::{Originals, Strings, address, known_strings};
@@ -53,12 +54,11 @@ pub struct Reader<'a, 'py> {
     py: Python<'py>,
     names: Names<'py>,
     strings: &'a Strings<'py>,
-    /// Tells ways of counting apart in the cache.
-    salt: u8,
+    counter: TokenCounter,
     pub originals: Originals<'py>,
     /// Fields of the message that is being read.
     read: Vec<(Field, Text<'a>)>,
-    pub new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
+    pub new: Vec<(&'a Bound<'py, PyString>, Key, Facts)>,
     /// Whether a string was new that is not merely short.
     pub learned: bool,
     /// Of the message that is being read.
@@ -67,12 +67,12 @@ pub struct Reader<'a, 'py> {
 
 impl<'a, 'py> Reader<'a, 'py> {
     /// Starts with nothing read.
-    pub fn of(py: Python<'py>, strings: &'a Strings<'py>, salt: u8) -> Self {
+    pub fn of(py: Python<'py>, strings: &'a Strings<'py>, counter: TokenCounter) -> Self {
         Self {
             py,
             names: Names::of(py),
             strings,
-            salt,
+            counter,
             originals: Originals::default(),
             read: Vec::new(),
             new: Vec::new(),
@@ -141,7 +141,7 @@ impl<'a, 'py> Reader<'a, 'py> {
             let data = audio.cast::<PyDict>().ok().and_then(|audio| get(audio, self.names.data));
             let media = data.as_ref().filter(|data| data.is_instance_of::<PyString>()).map(|_| Media::Audio);
             let text = match (data.and_then(|data| data.cast_into::<PyString>().ok()), media) {
-                (Some(data), Some(media)) => self.text(data, self.salt | media_salt(media)),
+                (Some(data), Some(media)) => self.text(data, Way::of(media)),
                 _ => self.string_or_json(audio, ".audio")?,
             };
             self.read.push((Field::Audio(media), text));
@@ -159,7 +159,7 @@ impl<'a, 'py> Reader<'a, 'py> {
             self.read.push((Field::FunctionName, text));
             return Ok(());
         };
-        let arguments = self.text(arguments, self.salt | ARGUMENTS);
+        let arguments = self.text(arguments, Way::Arguments);
         self.read.extend([(Field::FunctionName, name), (Field::FunctionArguments, arguments)]);
         Ok(())
     }
@@ -231,7 +231,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         };
         let text = data
             .and_then(|data| data.cast_into::<PyString>().ok())
-            .map_or_else(|| Text::new(""), |data| self.text(data, self.salt | media_salt(media)));
+            .map_or_else(|| Text::new(""), |data| self.text(data, Way::of(media)));
         Part::Media(media, text)
     }
 
@@ -271,7 +271,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         let arguments = match arguments {
             None => None,
             Some(arguments) => match arguments.cast_into::<PyString>() {
-                Ok(text) => Some(self.text(text, self.salt | ARGUMENTS)),
+                Ok(text) => Some(self.text(text, Way::Arguments)),
                 Err(other) => Some(self.json(&other.into_inner(), &format!("{}.function.arguments", field()))?),
             },
         };
@@ -318,7 +318,7 @@ impl<'a, 'py> Reader<'a, 'py> {
     fn call_id(&mut self, value: Bound<'py, PyAny>) -> Option<Text<'a>> {
         let string = value.cast_into::<PyString>().ok()?;
         if string.to_str().is_ok() {
-            return Some(self.text(string, self.salt));
+            return Some(self.text(string, Way::Text));
         }
         let escaped = || -> PyResult<String> {
             let bytes = string.call_method1("encode", ("utf-8", "backslashreplace"))?;
@@ -331,12 +331,12 @@ impl<'a, 'py> Reader<'a, 'py> {
 
     /// Reads a name; what is no string counts as missing, and is repaired.
     fn id(&mut self, value: Bound<'py, PyAny>) -> Option<Text<'a>> {
-        value.cast_into::<PyString>().ok().map(|string| self.text(string, self.salt))
+        value.cast_into::<PyString>().ok().map(|string| self.text(string, Way::Text))
     }
 
     fn string(&mut self, value: Bound<'py, PyAny>, field: &str) -> Result<Text<'a>> {
         match value.cast_into::<PyString>() {
-            Ok(string) => Ok(self.text(string, self.salt)),
+            Ok(string) => Ok(self.text(string, Way::Text)),
             Err(error) => Err(self.wrong(field, "a string or None", &error.into_inner())),
         }
     }
@@ -351,7 +351,8 @@ impl<'a, 'py> Reader<'a, 'py> {
         Ok(Text::with_facts(self.strings.made.alloc(text), facts, u32::MAX))
     }
 
-    fn text(&mut self, string: Bound<'py, PyString>, salt: u8) -> Text<'a> {
+    fn text(&mut self, string: Bound<'py, PyString>, way: Way) -> Text<'a> {
+        let key = self.counter.key(way);
         // A subclass may run code of its own when it is let go, so it is not held.
         let is_exact = string.is_exact_instance_of::<PyString>();
         let string: &'a Bound<'py, PyString> = self.strings.objects.alloc(string);
@@ -360,13 +361,13 @@ impl<'a, 'py> Reader<'a, 'py> {
             Err(_) => self.strings.made.alloc(without_surrogates(string)),
         };
         // Ids and names: their length bounds them well enough until something must really be counted.
-        let is_short = text.len() <= SHORT_BYTES && salt == self.salt;
+        let is_short = text.len() <= SHORT_BYTES && way == Way::Text;
         let cache = if is_exact && !is_short { known_strings(self.py) } else { None };
-        let facts = cache.and_then(|mut cache| cache.get(address(string), salt)).unwrap_or_default();
+        let facts = cache.and_then(|mut cache| cache.get(address(string), key)).unwrap_or_default();
         let mut tag = u32::MAX;
-        if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && is_arguments(salt))) {
+        if is_exact && (facts.tokens.is_none() || (facts.json.is_none() && way == Way::Arguments)) {
             tag = u32::try_from(self.new.len()).unwrap_or(u32::MAX);
-            self.new.push((string, salt, facts));
+            self.new.push((string, key, facts));
             self.learned |= !is_short;
         }
         Text::with_facts(text, facts, tag)
@@ -393,23 +394,6 @@ pub fn is_text(kind: &str) -> bool {
 
 /// Strings up to this length are looked up in the cache only when they must be counted.
 pub const SHORT_BYTES: usize = 32;
-/// Marks the entries of the cache of which it matters whether they are JSON. Ways of counting are numbered below 0x20.
-const ARGUMENTS: u8 = 0x40;
-
-/// Marks the entries of the cache that are costs of media, not counts of text: a URL costs what it stands for.
-fn media_salt(media: Media) -> u8 {
-    match media {
-        Media::Image { low_detail: false } => 0x80,
-        Media::Image { low_detail: true } => 0xa0,
-        Media::Audio => 0xc0,
-        Media::File => 0xe0,
-    }
-}
-
-/// Returns whether it matters of a text with this salt whether it is JSON.
-fn is_arguments(salt: u8) -> bool {
-    salt & (0x80 | ARGUMENTS) == ARGUMENTS
-}
 
 /// Looks up keys until as many were found as the dict has: most messages have no others than those that are read.
 struct Keys<'d, 'py> {

@@ -12,7 +12,7 @@ use typed_arena::Arena;
 use crate::cache::{Allowance, STRINGS};
 use crate::checkpoint;
 use crate::message::{Facts, Message, Role, Text};
-use crate::tokens::{IdentityCache, TokenCounter};
+use crate::tokens::{IdentityCache, Key, TokenCounter};
 
 use super::convert::{Reader, SHORT_BYTES};
 use super::errors::OrRaise;
@@ -124,7 +124,7 @@ pub struct View<'a, 'py> {
     pub messages: Vec<Message<'a>>,
     /// What they were read from.
     pub originals: Originals<'py>,
-    new: Vec<(&'a Bound<'py, PyString>, u8, Facts)>,
+    new: Vec<(&'a Bound<'py, PyString>, Key, Facts)>,
     /// Whether something may have been found out that the cache does not know.
     learned: bool,
     /// Whether other threads are let run meanwhile; decided before anything is counted.
@@ -143,7 +143,7 @@ impl<'a, 'py> View<'a, 'py> {
         if let Some(mut cache) = known_strings(py) {
             cache.begin_call();
         }
-        let mut reader = Reader::of(py, strings, counter.family().id);
+        let mut reader = Reader::of(py, strings, *counter);
         let mut read = Vec::with_capacity(messages.len());
         for (index, message) in messages.iter().enumerate() {
             reader.index = index;
@@ -191,8 +191,8 @@ impl<'a, 'py> View<'a, 'py> {
             message.each_text(|text, _| {
                 if text.len() <= SHORT_BYTES
                     && text.facts().tokens.is_none()
-                    && let Some((object, salt, _)) = self.new.get(text.tag as usize)
-                    && let Some(Facts { tokens: Some(tokens), .. }) = cache.get(address(object), *salt)
+                    && let Some((object, key, _)) = self.new.get(text.tag as usize)
+                    && let Some(Facts { tokens: Some(tokens), .. }) = cache.get(address(object), *key)
                 {
                     text.set_tokens(tokens);
                 }
@@ -208,10 +208,10 @@ impl<'a, 'py> View<'a, 'py> {
         let Some(mut cache) = known_strings(py) else { return };
         for message in &self.messages {
             message.each_text(|text, _| {
-                if let Some((object, salt, before)) = self.new.get(text.tag as usize)
+                if let Some((object, key, before)) = self.new.get(text.tag as usize)
                     && text.facts() != *before
                 {
-                    cache.put(address(object), *salt, (*object).clone().unbind(), held_bytes(text), text.facts());
+                    cache.put(address(object), *key, (*object).clone().unbind(), held_bytes(text), text.facts());
                 }
             });
         }

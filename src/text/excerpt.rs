@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::tokens::{TokenCounter, cut_by_content, prefix_within, suffix_within};
+use crate::tokens::{TokenCounter, Way, cut_by_content, prefix_within, suffix_within};
 use crate::tools::LOCATOR_KEYS;
 
 use super::elision;
@@ -115,14 +115,11 @@ pub fn to_tokens(text: &str, max_tokens: u64, counter: TokenCounter, language: L
         let cut = find_cut(text, usize::try_from(max_tokens).unwrap_or(usize::MAX), counter, language);
         cut.map_or([0; 3], |(head_end, tail_start, tokens)| [head_end as u64, tail_start as u64, tokens as u64])
     };
-    let salt = if language == Language::Chinese { CHINESE } else { 0 };
-    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.family().id | salt, find);
+    let way = if language == Language::Chinese { Way::CutInChinese } else { Way::Cut };
+    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.key(way), find);
     let (head_end, tail_start) = (usize::try_from(head_end).ok()?, usize::try_from(tail_start).ok()?);
     (tokens > 0).then(|| (join(text, head_end, tail_start, language), tokens))
 }
-
-/// Tells what is cached apart where the mark is in Chinese; families are below.
-const CHINESE: u8 = 0x80;
 
 /// Returns the end of the head, the start of the tail, and the tokens that they and the mark have together.
 fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter, language: Language) -> Option<(usize, usize, usize)> {

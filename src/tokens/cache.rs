@@ -12,7 +12,64 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::cache::{Allowance, COUNTS, CUTS as CUT_PLACES, Cache};
-use crate::message::Facts;
+use crate::message::{Facts, Media};
+
+/// What an entry of a cache says of a text, for one family of models. No two of them meet, whichever cache they are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// The family's id, below 32.
+    pub family: u8,
+    /// What was found out.
+    pub way: Way,
+}
+
+/// What is found out about a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Its tokens.
+    Text,
+    /// Its tokens, and whether it is JSON.
+    Arguments,
+    /// What the image costs that it is: a URL costs what it stands for.
+    Image,
+    /// The same of one that is looked at in low detail.
+    LowDetailImage,
+    /// The same of sound.
+    Audio,
+    /// The same of a document.
+    File,
+    /// Its tokens as tool schemas.
+    Tools,
+    /// A bound of these.
+    ToolsBound,
+    /// Where it is cut.
+    Cut,
+    /// The same with a mark in Chinese.
+    CutInChinese,
+    /// How short it is as arguments, and how.
+    ShortestArguments,
+}
+
+impl Way {
+    /// Returns the way of media.
+    pub fn of(media: Media) -> Self {
+        match media {
+            Media::Image { low_detail: false } => Self::Image,
+            Media::Image { low_detail: true } => Self::LowDetailImage,
+            Media::Audio => Self::Audio,
+            Media::File => Self::File,
+        }
+    }
+}
+
+impl Key {
+    /// Returns it as a number below 2^[`KEY_BITS`].
+    fn number(self) -> u64 {
+        u64::from(self.family) | (self.way as u64) << 5
+    }
+}
+
+const KEY_BITS: u32 = 9;
 
 /// Texts shorter than this are counted again rather than hashed and looked up: both cost about the same.
 const MIN_HASHED_BYTES: usize = 48;
@@ -98,25 +155,25 @@ pub fn content_seed() -> u64 {
     *SEED
 }
 
-/// Returns the count of `text`, from the content cache or from `count`; `salt` tells the ways of counting apart.
-pub fn by_content(text: &str, salt: u8, count: impl FnOnce() -> u32) -> u32 {
+/// Returns the count of `text`, from the content cache or from `count`.
+pub fn by_content(text: &str, key: Key, count: impl FnOnce() -> u32) -> u32 {
     if text.len() < MIN_HASHED_BYTES {
         return count();
     }
-    known(text, salt).unwrap_or_else(|| {
+    known(text, key).unwrap_or_else(|| {
         let tokens = count();
-        contents().put(content_key(text, salt), tokens);
+        contents().put(content_key(text, key), tokens);
         tokens
     })
 }
 
 /// Returns the count of `text`, where the content cache has it.
-pub fn known(text: &str, salt: u8) -> Option<u32> {
-    contents().get(content_key(text, salt))
+pub fn known(text: &str, key: Key) -> Option<u32> {
+    contents().get(content_key(text, key))
 }
 
-fn content_key(text: &str, salt: u8) -> u128 {
-    xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(u64::from(salt)))
+fn content_key(text: &str, key: Key) -> u128 {
+    xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(key.number()))
 }
 
 /// A panic elsewhere cannot leave a map of plain numbers half-changed, so a poisoned lock is still good.
@@ -222,12 +279,11 @@ impl<V> Halves<V> {
 /// Where a text was cut and what came of it: see the functions that make them.
 pub type Cut = [u64; 3];
 
-/// Returns the cut of `text` to `size`, from the cache or from `cut`; `salt` tells the ways of cutting apart.
+/// Returns the cut of `text` to `size`, from the cache or from `cut`.
 ///
 /// An agent sends the same conversation again and again, so the same texts are cut to the same sizes.
-pub fn cut_by_content(text: &str, size: u64, salt: u8, cut: impl FnOnce() -> Cut) -> Cut {
-    let key = xxh3_128_with_seed(text.as_bytes(), SEED.wrapping_add(u64::from(salt)))
-        ^ xxh3_128_with_seed(&size.to_ne_bytes(), *SEED);
+pub fn cut_by_content(text: &str, size: u64, key: Key, cut: impl FnOnce() -> Cut) -> Cut {
+    let key = content_key(text, key) ^ xxh3_128_with_seed(&size.to_ne_bytes(), *SEED);
     let cache = || CUTS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = cache().get(key) {
         return known;
@@ -255,9 +311,9 @@ struct Entry<K> {
     _object: K,
 }
 
-/// Joins an address and the way of counting; the top byte of an address is the same for all objects of a process.
-fn key(address: usize, salt: u8) -> u64 {
-    address as u64 ^ (u64::from(salt) << 56)
+/// Joins an address and what is said; the highest bits of an address are the same for all objects of a process.
+fn joined(address: usize, key: Key) -> u64 {
+    address as u64 ^ (key.number() << (u64::BITS - KEY_BITS))
 }
 
 /// Calls after which a string that was not seen again may go.
@@ -278,8 +334,8 @@ impl<K> IdentityCache<K> {
     }
 
     /// Returns what is known of the object at `address`.
-    pub fn get(&mut self, address: usize, salt: u8) -> Option<Facts> {
-        let entry = self.entries.get_mut(&key(address, salt))?;
+    pub fn get(&mut self, address: usize, key: Key) -> Option<Facts> {
+        let entry = self.entries.get_mut(&joined(address, key))?;
         entry.last_call = self.call;
         Some(entry.facts)
     }
@@ -287,7 +343,7 @@ impl<K> IdentityCache<K> {
     /// Remembers what was found out about an object of `bytes` bytes of text.
     ///
     /// An object of more than a quarter of what may be held is not.
-    pub fn put(&mut self, address: usize, salt: u8, object: K, bytes: usize, facts: Facts) {
+    pub fn put(&mut self, address: usize, key: Key, object: K, bytes: usize, facts: Facts) {
         let bytes = bytes + Self::ENTRY_BYTES;
         let max_bytes = self.allowance.max_bytes();
         if bytes > max_bytes / 4 {
@@ -298,7 +354,7 @@ impl<K> IdentityCache<K> {
         }
         let entry = Entry { facts, bytes, last_call: self.call, _object: object };
         self.bytes += bytes;
-        if let Some(replaced) = self.entries.insert(key(address, salt), entry) {
+        if let Some(replaced) = self.entries.insert(joined(address, key), entry) {
             self.bytes -= replaced.bytes;
         }
     }
@@ -361,12 +417,22 @@ impl std::hash::Hasher for MixedHasher {
 mod tests {
     use super::*;
 
+    const TEXT: Key = Key { family: 31, way: Way::Text };
+    const TOOLS: Key = Key { family: 31, way: Way::Tools };
+
+    #[test]
+    fn keys_have_as_many_bits_as_they_may() {
+        let last = Key { family: 31, way: Way::ShortestArguments };
+        assert!(last.number() < 1 << KEY_BITS);
+        assert_ne!(TEXT.number(), TOOLS.number());
+    }
+
     #[test]
     fn a_count_is_made_once() {
         let text = "a text that is long enough to be worth hashing, and then some";
-        assert_eq!(by_content(text, 250, || 7), 7);
-        assert_eq!(by_content(text, 250, || unreachable!()), 7);
-        assert_eq!(by_content(text, 251, || 9), 9);
+        assert_eq!(by_content(text, TEXT, || 7), 7);
+        assert_eq!(by_content(text, TEXT, || unreachable!()), 7);
+        assert_eq!(by_content(text, TOOLS, || 9), 9);
     }
 
     #[test]
@@ -406,13 +472,13 @@ mod tests {
         let mut cache = IdentityCache::new(Allowance::Bytes(1000));
         for address in 0..100 {
             cache.begin_call();
-            cache.put(address, 0, (), 90, Facts { tokens: Some(1), json: None });
+            cache.put(address, TEXT, (), 90, Facts { tokens: Some(1), json: None });
             assert!(cache.bytes() <= 1000);
         }
-        assert_eq!(cache.get(99, 0).and_then(|facts| facts.tokens), Some(1));
-        assert_eq!(cache.get(99, 1), None);
-        assert_eq!(cache.get(0, 0), None);
-        cache.put(500, 0, (), 251, Facts::default());
-        assert_eq!(cache.get(500, 0), None);
+        assert_eq!(cache.get(99, TEXT).and_then(|facts| facts.tokens), Some(1));
+        assert_eq!(cache.get(99, TOOLS), None);
+        assert_eq!(cache.get(0, TEXT), None);
+        cache.put(500, TEXT, (), 251, Facts::default());
+        assert_eq!(cache.get(500, TEXT), None);
     }
 }

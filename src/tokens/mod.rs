@@ -20,8 +20,8 @@ mod words;
 
 use crate::message::{Field, Media, Message, Text};
 
-pub use cache::IdentityCache;
-pub(crate) use cache::{BuildMixedHasher, ContentMemory, by_content, caches, content_seed, cut_by_content};
+pub(crate) use cache::{BuildMixedHasher, ContentMemory, caches, content_seed, cut_by_content};
+pub use cache::{IdentityCache, Key, Way};
 pub use class::{Class, Script};
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
@@ -87,6 +87,11 @@ impl TokenCounter {
         (self.family.id, self.overhead_tokens)
     }
 
+    /// Returns what a cache knows by, of what this counter found out about a text.
+    pub fn key(&self, way: Way) -> Key {
+        Key { family: self.family.id, way }
+    }
+
     /// Returns how this model is counted.
     pub fn family(&self) -> &'static Family {
         self.family
@@ -104,7 +109,7 @@ impl TokenCounter {
         if text.is_empty() {
             return 0;
         }
-        cache::by_content(text, self.family.id, || self.count_now(text))
+        cache::by_content(text, self.key(Way::Text), || self.count_now(text))
     }
 
     fn count_now(&self, text: &str) -> u32 {
@@ -116,7 +121,7 @@ impl TokenCounter {
         if !self.family.encoding.adds_up() {
             return self.text(text);
         }
-        cache::by_content(text, self.family.id, || {
+        cache::by_content(text, self.key(Way::Text), || {
             scaled(recount.count(text, self.vocabulary()), self.family.factor(text))
         })
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{TokenCounter, cache};
+use super::{TokenCounter, Way, cache};
 
 // The framing of a function, its properties and enums: OpenAI cookbook, "How to count tokens with tiktoken",
 // `num_tokens_for_tools`, the figures for gpt-4o. Older models have 10 in place of 7; the larger of both is taken.
@@ -13,10 +13,6 @@ const ENUM: i64 = -3;
 const ENUM_ITEM: u64 = 3;
 const TOOLS_END: u64 = 12;
 
-// What tells counts of schemas, and bounds of them, from counts of texts.
-const TOOLS: u8 = 0x80;
-const TOOLS_BOUND: u8 = 0x40;
-
 impl TokenCounter {
     /// Returns the tokens of tool schemas, given as the JSON text of a list of OpenAI tools.
     ///
@@ -26,13 +22,13 @@ impl TokenCounter {
     ///
     /// Cached by content: an agent sends the same schemas with every request.
     pub fn tools(&self, schemas: &str) -> u64 {
-        self.by_content(schemas, TOOLS, |text| u64::from(self.text(text)))
+        self.by_content(schemas, Way::Tools, |text| u64::from(self.text(text)))
     }
 
     /// Returns a bound that [`Self::tools`] does not exceed, which is that count where it is known. Counts no text.
     pub fn tools_bound(&self, schemas: &str) -> u64 {
-        cache::known(schemas, self.family.id | TOOLS)
-            .map_or_else(|| self.by_content(schemas, TOOLS_BOUND, |text| self.text_bound(text)), u64::from)
+        cache::known(schemas, self.key(Way::Tools))
+            .map_or_else(|| self.by_content(schemas, Way::ToolsBound, |text| self.text_bound(text)), u64::from)
     }
 
     /// Returns the `most` largest of tool schemas by name, the largest first.
@@ -47,9 +43,9 @@ impl TokenCounter {
         sizes
     }
 
-    fn by_content(&self, schemas: &str, salt: u8, text: impl Fn(&str) -> u64) -> u64 {
+    fn by_content(&self, schemas: &str, way: Way, text: impl Fn(&str) -> u64) -> u64 {
         let count = || u32::try_from(Schemas { text }.all(schemas)).unwrap_or(u32::MAX);
-        u64::from(cache::by_content(schemas, self.family.id | salt, count))
+        u64::from(cache::by_content(schemas, self.key(way), count))
     }
 }
 
