@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::json_string;
 use crate::text::language::Language;
 use crate::text::ledger::on_one_line;
 use crate::text::rules::normal;
@@ -349,25 +350,25 @@ fn texts(value: &Value) -> Vec<String> {
 fn object(raw: &str) -> Option<Value> {
     let mut whole = String::with_capacity(raw.len() + 8);
     let mut open: Vec<char> = Vec::new();
-    let (mut in_string, mut escaped) = (false, false);
-    for c in raw.chars() {
-        if in_string {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                '"' => in_string = false,
-                // No JSON, but what models write.
-                '\n' => {
-                    whole.push_str("\\n");
-                    continue;
-                }
-                _ => {}
-            }
-            whole.push(c);
-            continue;
-        }
+    // What stands in a string that does not end.
+    let mut unfinished = None;
+    let mut rest = raw;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
         match c {
-            '"' => in_string = true,
+            '"' if open.is_empty() => return None,
+            '"' => {
+                let close = json_string::closing_quote(rest);
+                let body = &rest[..close.unwrap_or(rest.len())];
+                whole.push('"');
+                // A line break in it is no JSON, but what models write.
+                whole.push_str(&body.replace('\n', "\\n"));
+                if close.is_none() {
+                    unfinished = Some(body);
+                    break;
+                }
+                rest = &rest[body.len() + 1..];
+            }
             '{' => open.push('}'),
             '[' => open.push(']'),
             '}' | ']' => {
@@ -385,10 +386,10 @@ fn object(raw: &str) -> Option<Value> {
         }
     }
     if !open.is_empty() {
-        if escaped {
-            whole.pop();
-        }
-        if in_string {
+        if let Some(body) = unfinished {
+            if json_string::ends_in_escape(body) {
+                whole.pop();
+            }
             whole.push('"');
         }
         let mut end = whole.trim_end_matches(|c: char| c.is_whitespace() || c == ',').len();

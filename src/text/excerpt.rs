@@ -7,6 +7,7 @@ use crate::tokens::{TokenCounter, Way, cut_by_content, prefix_within, suffix_wit
 use crate::tools::LOCATOR_KEYS;
 
 use super::elision;
+use super::json_string;
 use super::language::Language;
 
 /// Lines kept by [`trim_tool_result`] from the start and from the end.
@@ -192,7 +193,7 @@ pub fn arguments(arguments: &str, max_chars: usize) -> String {
     while let Some(open) = rest.find('"') {
         let (before, literal) = rest.split_at(open + 1);
         out.push_str(before);
-        let close = literal_end(literal);
+        let close = json_string::closing_quote(literal).unwrap_or(literal.len());
         let (body, after) = literal.split_at(close);
         let is_key = after[1.min(after.len())..].trim_start().starts_with(':');
         let keep = if LOCATOR_KEYS.contains(&key) { max_chars.max(MAX_PATH_CHARS) } else { max_chars };
@@ -222,28 +223,10 @@ pub fn separators(json: &str) -> usize {
         if is_comma {
             count += 1;
         } else {
-            rest = rest.get(literal_end(rest) + 1..).unwrap_or("");
+            rest = json_string::closing_quote(rest).map_or("", |close| &rest[close + 1..]);
         }
     }
     count
-}
-
-/// Returns where the string literal that `text` continues ends: the index of its closing quote.
-fn literal_end(text: &str) -> usize {
-    let mut escaped = false;
-    text.bytes()
-        .position(|byte| match byte {
-            _ if escaped => {
-                escaped = false;
-                false
-            }
-            b'\\' => {
-                escaped = true;
-                false
-            }
-            byte => byte == b'"',
-        })
-        .unwrap_or(text.len())
 }
 
 /// Pushes the body of a JSON string literal, cut to about `max_chars` characters between two escapes.
@@ -257,31 +240,12 @@ fn push_short(out: &mut String, body: &str, max_chars: usize) {
     let mut end = body.char_indices().nth(max_chars).map_or(body.len(), |(at, _)| at);
     // Not inside `\n`, `\u0041`, nor between the halves of a surrogate pair: back to before the last escape that is
     // near enough to reach over the cut.
-    if let Some(escape) = escapes(body).take_while(|&(start, _)| start < end).find(|&(_, stop)| stop > end) {
-        end = escape.0;
+    if let Some(escape) = json_string::escapes(body).take_while(|at| at.start < end).find(|at| at.end > end) {
+        end = escape.start;
     }
     let gone = body[end..].chars().count();
     out.push_str(&body[..end]);
     out.push_str(&elision::cut_string(gone));
-}
-
-/// Iterates over the escapes of a literal's body as (start, end); a surrogate pair is one.
-fn escapes(body: &str) -> impl Iterator<Item = (usize, usize)> {
-    let bytes = body.as_bytes();
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let start = at + bytes.get(at..)?.iter().position(|&b| b == b'\\')?;
-        let length = |at: usize| if bytes.get(at + 1) == Some(&b'u') { 6 } else { 2 };
-        let mut end = start + length(start);
-        let is_high = body
-            .get(start + 2..start + 4)
-            .is_some_and(|hex| matches!(hex.to_ascii_lowercase().as_str(), "d8" | "d9" | "da" | "db"));
-        if length(start) == 6 && is_high && bytes.get(end) == Some(&b'\\') {
-            end += length(end);
-        }
-        at = end;
-        Some((start, end.min(bytes.len())))
-    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod elision;
 pub mod envelope;
 pub mod estimate;
 pub mod excerpt;
+pub mod json_string;
 pub mod language;
 pub mod ledger;
 pub mod names;

@@ -2,6 +2,7 @@
 
 use crate::text::bytes::{is_word, lines};
 use crate::text::elision;
+use crate::text::json_string::escape_end;
 
 use super::{Class, Piece, at};
 
@@ -193,17 +194,6 @@ fn rank(bytes: &[u8], position: usize, style: Style) -> u8 {
         [.., last] => u8::from(*last >= 0x80 && next >= 0xe3),
         [] => 0,
     }
-}
-
-/// Returns where the escape of a JSON string that begins at `position` ends; a surrogate pair is one.
-pub fn escape_end(bytes: &[u8], position: usize) -> usize {
-    let is_unicode = |at: usize| bytes.get(at) == Some(&b'\\') && bytes.get(at + 1) == Some(&b'u');
-    if !is_unicode(position) {
-        return position + 2;
-    }
-    let is_high =
-        matches!(bytes.get(position + 2..position + 4), Some([b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B']));
-    if is_high && is_unicode(position + 6) { position + 12 } else { position + 6 }
 }
 
 /// Makes pieces of units and their classes: short neighbours of one class become one piece, blank lines go with the line

@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use crate::text::json_string::escape_end;
 use crate::text::segments::log::{self, Rules};
 use crate::text::segments::severity::{Level, Scan, scan};
-use crate::text::segments::units::{self, Style, Unit, escape_end};
+use crate::text::segments::units::{self, Style, Unit};
 use crate::text::segments::{Class, Piece, at};
 
 use super::parse::{parse, value_start};

@@ -1,6 +1,7 @@
 //! The grammar of JSON (RFC 8259), and where its values are.
 
 use crate::text::elision;
+use crate::text::json_string;
 use crate::text::segments::at;
 
 use super::{Node, Shape};
@@ -103,7 +104,7 @@ impl Parser<'_> {
                     position + 1
                 }
                 b'"' => {
-                    let end = string_end(self.bytes, position)?;
+                    let end = json_string::end(self.bytes, position)?;
                     self.leaf(start, end, end - position > OPENED_STRING_BYTES);
                     end
                 }
@@ -208,26 +209,8 @@ pub fn value_start(bytes: &[u8], position: usize) -> Option<usize> {
     if bytes.get(position) != Some(&b'"') {
         return None;
     }
-    let colon = skip_spaces(bytes, string_end(bytes, position)?);
+    let colon = skip_spaces(bytes, json_string::end(bytes, position)?);
     (bytes.get(colon) == Some(&b':')).then(|| skip_spaces(bytes, colon + 1))
-}
-
-/// Returns the position behind the string literal at `position`.
-pub fn string_end(bytes: &[u8], position: usize) -> Option<usize> {
-    let mut position = position + 1;
-    loop {
-        let rest = bytes.get(position..)?;
-        position += rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')?;
-        match bytes[position] {
-            b'"' => return Some(position + 1),
-            b'\\' => match bytes.get(position + 1)? {
-                b'u' if bytes.get(position + 2..position + 6)?.iter().all(u8::is_ascii_hexdigit) => position += 6,
-                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => position += 2,
-                _ => return None,
-            },
-            _ => return None,
-        }
-    }
 }
 
 /// Returns the position behind the number at `position`.

@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::text::json_string;
 use crate::text::segments::Class;
 use crate::text::segments::columns::Columns;
 use crate::text::segments::severity::{Level, scan};
 
 use super::Shape;
-use super::parse::{skip_spaces, string_end};
+use super::parse::skip_spaces;
 
 /// Columns that are compared; a map from ids to values is an object with as many keys as it has entries.
 const MAX_COLUMNS: usize = 256;
@@ -53,7 +54,7 @@ impl Rows {
         while position < range.end && !matches!(bytes[position], b'}' | b']') {
             let mut column = place;
             if is_object {
-                let key_end = string_end(bytes, position).unwrap_or(range.end);
+                let key_end = json_string::end(bytes, position).unwrap_or(range.end);
                 let (index, hash) = self.column(bytes, position..key_end, place);
                 column = index;
                 // A sum, so that the order of the keys is no difference.
@@ -110,7 +111,7 @@ fn value_end(bytes: &[u8], position: usize) -> usize {
     let mut position = position;
     while let Some(&byte) = bytes.get(position) {
         match byte {
-            b'"' => position = string_end(bytes, position).unwrap_or(bytes.len()) - 1,
+            b'"' => position = json_string::end(bytes, position).unwrap_or(bytes.len()) - 1,
             b'{' | b'[' => depth += 1,
             b'}' | b']' | b',' | b' ' | b'\n' | b'\r' | b'\t' if depth == 0 => return position,
             b'}' | b']' => depth -= 1,
@@ -135,7 +136,7 @@ pub fn class_of(source: &str, parent: Shape) -> Class {
             position += 1;
             continue;
         }
-        let end = string_end(bytes, position).unwrap_or(bytes.len());
+        let end = json_string::end(bytes, position).unwrap_or(bytes.len());
         let inner = source.get(position + 1..end - 1).unwrap_or_default();
         let behind = skip_spaces(bytes, end);
         if parent == Shape::Object && bytes.get(behind) == Some(&b':') {

@@ -1,0 +1,89 @@
+//! Where the strings of JSON and their escapes end.
+
+/// Returns the position behind the string literal whose quote is at `position`; `None` where it is not as RFC 8259 has it.
+pub fn end(bytes: &[u8], position: usize) -> Option<usize> {
+    let mut position = position + 1;
+    loop {
+        let rest = bytes.get(position..)?;
+        position += rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')?;
+        match bytes[position] {
+            b'"' => return Some(position + 1),
+            b'\\' => match bytes.get(position + 1)? {
+                b'u' if bytes.get(position + 2..position + 6)?.iter().all(u8::is_ascii_hexdigit) => position += 6,
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => position += 2,
+                _ => return None,
+            },
+            _ => return None,
+        }
+    }
+}
+
+/// Returns the position of the quote that closes the literal that `body` continues, whatever stands in it: models write line
+/// breaks there, too.
+pub fn closing_quote(body: &str) -> Option<usize> {
+    let bytes = body.as_bytes();
+    let mut position = 0;
+    loop {
+        position += bytes.get(position..)?.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        if bytes[position] == b'"' {
+            return Some(position);
+        }
+        position += 2;
+    }
+}
+
+/// Returns whether the last byte of a literal's body begins an escape: the literal was cut there.
+pub fn ends_in_escape(body: &str) -> bool {
+    body.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
+}
+
+/// Returns where the escape that begins at `position` ends; a surrogate pair is one. This may be behind the text, where it was cut.
+pub fn escape_end(bytes: &[u8], position: usize) -> usize {
+    let is_unicode = |at: usize| bytes.get(at) == Some(&b'\\') && bytes.get(at + 1) == Some(&b'u');
+    if !is_unicode(position) {
+        return position + 2;
+    }
+    let is_high =
+        matches!(bytes.get(position + 2..position + 4), Some([b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B']));
+    if is_high && is_unicode(position + 6) { position + 12 } else { position + 6 }
+}
+
+/// Iterates over the escapes of a literal's body, where each begins and ends.
+pub fn escapes(body: &str) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let bytes = body.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + bytes.get(at..)?.iter().position(|byte| *byte == b'\\')?;
+        at = escape_end(bytes, start);
+        Some(start..at.min(bytes.len()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_literal_ends_at_the_first_quote_that_is_not_escaped() {
+        for (literal, at) in [(r#""a", 1"#, 3), (r#""a\"b""#, 6), (r#""\\""#, 4), (r#""\u00e9\n""#, 10), (r#""""#, 2)] {
+            assert_eq!(end(literal.as_bytes(), 0), Some(at), "{literal}");
+            assert_eq!(closing_quote(&literal[1..]), Some(at - 2), "{literal}");
+        }
+        for literal in [r#""a"#, r#""a\"#, r#""a\""#, r#"""#] {
+            assert_eq!((end(literal.as_bytes(), 0), closing_quote(&literal[1..])), (None, None), "{literal}");
+        }
+        for literal in ["\"a\nb\"", r#""\x""#, r#""\u12g4""#] {
+            assert_eq!(end(literal.as_bytes(), 0), None, "{literal}");
+            assert_eq!(closing_quote(&literal[1..]), Some(literal.len() - 2), "{literal}");
+        }
+        assert!(ends_in_escape(r"a\") && ends_in_escape(r"\\\") && !ends_in_escape(r"a\\") && !ends_in_escape(""));
+    }
+
+    #[test]
+    fn the_halves_of_a_surrogate_pair_are_one_escape() {
+        let of = |body: &str| escapes(body).map(|at| body[at].to_owned()).collect::<Vec<_>>();
+        assert_eq!(of(r"a\n\\\ud83d\ude00\u00e9b"), [r"\n", r"\\", r"\ud83d\ude00", r"\u00e9"]);
+        assert_eq!(of(r"\ud83d\n\u12"), [r"\ud83d", r"\n", r"\u12"]);
+        assert_eq!(of(r"a\"), [r"\"]);
+    }
+}
