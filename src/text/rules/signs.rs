@@ -17,6 +17,45 @@ const MAX_TOLD_CHARS: usize = 24;
 /// Most characters of a heading that say what its rule is for.
 const MAX_HEADING_CHARS: usize = 40;
 
+/// Where in its sentence a word stands.
+#[derive(Default)]
+struct Clause {
+    /// Nothing stands before it, or a heading.
+    is_first: bool,
+    /// What is asked, or said to be done, starts with it; fillers may stand before.
+    is_start: bool,
+    /// A comma stands before it.
+    is_comma: bool,
+    /// What it makes of a wish that it was said before when something is to be done.
+    lead: Option<Sign>,
+    /// The word with which something starts, behind what asks for it.
+    opens_at: Option<usize>,
+}
+
+impl Clause {
+    /// Goes on to word `i`, before which `gap` stands.
+    fn go_to(&mut self, i: usize, gap: &str) {
+        self.is_comma = gap.ends_with(',');
+        // Behind a heading something starts anew, and behind what asks, and behind when it is to be done.
+        self.is_first = self.is_start && self.is_first || (1..8).contains(&i) && gap.ends_with([':', '–', '—']);
+        self.is_start |= self.is_first || self.is_comma && self.lead.is_some() || self.opens_at == Some(i);
+    }
+}
+
+/// A phrase of the lexicon in a sentence.
+struct Found<'s> {
+    /// The first word of the sentence.
+    first: &'s str,
+    /// What stands before the phrase, and behind its first word.
+    before: &'s str,
+    behind: &'s str,
+    /// Its words but the first.
+    rest: &'s [&'s str],
+    place: Place,
+    /// Whether it ends the sentence.
+    is_last: bool,
+}
+
 /// What the words of a sentence say of it.
 #[derive(Default)]
 pub struct Signs {
@@ -63,78 +102,93 @@ impl Signs {
 
     /// Reads words of scripts that have spaces; `None` where the sentence is told of others.
     pub fn read_words(&mut self, said: &str, words: &[(usize, &str)]) -> Option<()> {
-        let (mut is_first, mut is_start, mut opens_at, mut lead, mut word_end) = (true, true, None, None, 0);
+        let mut clause = Clause { is_first: true, is_start: true, ..Clause::default() };
+        let mut word_end = 0;
         for (i, &(at, word)) in words.iter().enumerate() {
-            let gap = said[word_end..at].trim_end();
+            clause.go_to(i, said[word_end..at].trim_end());
             word_end = at + word.len();
-            let is_clause = gap.ends_with(',');
-            // Behind a heading something starts anew, and behind what asks, and behind when it is to be done.
-            is_first = is_start && is_first || (1..8).contains(&i) && gap.ends_with([':', '–', '—']);
-            let is_then = is_clause && lead.is_some();
-            is_start |= is_first || is_then || opens_at == Some(i);
-            if self.is_asked && !self.is_open && !is_start && !is_clause {
+            if self.is_asked && !self.is_open && !clause.is_start && !clause.is_comma {
                 continue;
             }
             // "If a test fails, …" is said of all of them.
-            if lead.is_some() && !is_then && GENERAL.contains(&word) {
-                lead = Some(Sign::Bound);
+            if clause.lead.is_some() && !clause.is_comma && GENERAL.contains(&word) {
+                clause.lead = Some(Sign::Bound);
             }
             let (mut is_known, mut is_filler) = (false, false);
-            for (rest, sign, place) in LEXICON.phrases(word, is_start || is_clause) {
+            for (rest, sign, place) in LEXICON.phrases(word, clause.is_start || clause.is_comma) {
                 let end = i + 1 + rest.len();
-                let is_in_place = match place {
-                    Place::Start => is_start || *sign == Sign::Asks,
-                    Place::First => is_first,
-                    Place::End => end == words.len(),
-                    Place::Asked => is_start && (self.is_open || lead.is_some()),
-                    Place::Behind => self.is_open,
-                    Place::Anywhere | Place::Clause => true,
-                };
+                let (first, before, behind) = (words[0].1, &said[..at], &said[word_end..]);
+                let found = Found { first, before, behind, rest, place: *place, is_last: end == words.len() };
                 let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
-                if !is_in_place || end > words.len() || !follows() {
+                if end > words.len() || !self.holds(*sign, &found, &clause) || !follows() {
                     continue;
                 }
                 is_known = true;
-                match sign {
-                    Sign::Plain => break,
-                    Sign::Asks => {
-                        self.open();
-                        opens_at = Some(end);
-                    }
-                    Sign::Filler => is_filler = true,
-                    Sign::When => lead = Some(Sign::Hint),
-                    Sign::Past => lead = None,
-                    Sign::Setting if !is_set(&said[at + word.len()..], rest) => {}
-                    Sign::Claims(Claim::Rule)
-                        if *place == Place::End && PRONOUNS.contains(&words[0].1.trim_end_matches('\'')) => {}
-                    Sign::Claims(Claim::Rule) if *place == Place::Anywhere && is_told(&said[..at], &PRONOUNS) => {
-                        // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
-                        if !matches!(words[0].1, "i" | "i'" | "ich" | "we") {
-                            return None;
-                        }
-                    }
-                    Sign::Claims(Claim::Trait)
-                        if *place == Place::Anywhere
-                            && (is_told(&said[..at], &PRONOUNS) || is_told(&said[..at], &SPEAKERS)) => {}
-                    Sign::Bound | Sign::Hint if is_start && !self.is_open => {}
-                    _ => self.meet(*sign),
+                is_filler |= *sign == Sign::Filler;
+                if *sign == Sign::Plain {
+                    break;
                 }
-                if matches!(place, Place::Start | Place::Asked) && matches!(sign, Sign::Manner | Sign::Claims(_)) {
-                    lead.filter(|_| i > 0 && is_start).into_iter().for_each(|sign| self.meet(sign));
+                if *sign == Sign::Asks {
+                    clause.opens_at = Some(end);
+                }
+                self.apply(*sign, &found, &mut clause)?;
+                if i > 0
+                    && clause.is_start
+                    && matches!(place, Place::Start | Place::Asked)
+                    && matches!(sign, Sign::Manner | Sign::Claims(_))
+                {
+                    clause.lead.into_iter().for_each(|sign| self.meet(sign));
                 }
             }
-            if !is_known && is_start && self.is_open {
+            if !is_known && clause.is_start && self.is_open {
                 self.read_form(word);
             }
             // "…, so keep it short"
-            if is_clause && word == "so" {
-                opens_at = Some(i + 1);
+            if clause.is_comma && word == "so" {
+                clause.opens_at = Some(i + 1);
             }
-            is_start = is_start
+            clause.is_start = clause.is_start
                 && (is_filler || self.is_open && word == "not" || word.bytes().all(|byte| byte.is_ascii_digit()));
-            if matches!(word, "rule" | "rules") && is_heading(&said[at + word.len()..]) {
+            if matches!(word, "rule" | "rules") && is_heading(&said[word_end..]) {
                 self.meet(Sign::Claims(Claim::Rule));
             }
+        }
+        Some(())
+    }
+
+    /// Returns whether a phrase stands where it says something.
+    fn holds(&self, sign: Sign, found: &Found<'_>, clause: &Clause) -> bool {
+        match found.place {
+            Place::Start => clause.is_start || sign == Sign::Asks,
+            Place::First => clause.is_first,
+            Place::End => found.is_last,
+            Place::Asked => clause.is_start && (self.is_open || clause.lead.is_some()),
+            Place::Behind => self.is_open,
+            Place::Anywhere | Place::Clause => true,
+        }
+    }
+
+    /// Notes what a phrase says; `None` where the sentence is told of others.
+    fn apply(&mut self, sign: Sign, found: &Found<'_>, clause: &mut Clause) -> Option<()> {
+        let is_anywhere = found.place == Place::Anywhere;
+        let is_told = |of: &[&str]| is_told(found.before, of);
+        match sign {
+            Sign::Asks => self.open(),
+            Sign::Plain | Sign::Filler => {}
+            Sign::When => clause.lead = Some(Sign::Hint),
+            Sign::Past => clause.lead = None,
+            Sign::Setting if !is_set(found.behind, found.rest) => {}
+            Sign::Claims(Claim::Rule)
+                if found.place == Place::End && PRONOUNS.contains(&found.first.trim_end_matches('\'')) => {}
+            // "I never eat meat" is told of the user, "she never said so" of nobody who is here.
+            Sign::Claims(Claim::Rule) if is_anywhere && is_told(&PRONOUNS) => {
+                if !matches!(found.first, "i" | "i'" | "ich" | "we") {
+                    return None;
+                }
+            }
+            Sign::Claims(Claim::Trait) if is_anywhere && (is_told(&PRONOUNS) || is_told(&SPEAKERS)) => {}
+            Sign::Bound | Sign::Hint if clause.is_start && !self.is_open => {}
+            _ => self.meet(sign),
         }
         Some(())
     }
