@@ -20,6 +20,8 @@ REFERENCE = "item_reference"
 # These have messages of their own.
 _CHAT = ("function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
 _NAMES = ("type", "id", "call_id", "approval_request_id", "status")
+# Of what is encrypted, characters a token: base64 has 3 bytes in 4, and a token is about 4 bytes.
+_ENCRYPTED_CHARS = 16 / 3
 # Characters of what a call says in its arguments: nothing is cut of so little.
 _MAX_SAID_CHARS = 200
 # Characters of the shortest text that can be shortened.
@@ -166,7 +168,7 @@ def as_result(item: Json) -> Message:
 def as_content(items: list[Json]) -> Any:
     """Return items that have no form as a message as the content of one: JSON, and their images."""
     images = {path: part for path, part in _leaves(items) if part["type"] == "image_url"}
-    text = _json(_with(items, dict.fromkeys(images, "")))
+    text = _json(counted(_with(items, dict.fromkeys(images, ""))))
     return [{"type": "text", "text": text}, *images.values()] if images else text
 
 
@@ -209,9 +211,26 @@ def as_text(item: Json, content: Any = None) -> Json:
     return {"role": "assistant", "content": text}
 
 
+def counted(value: Any) -> Any:
+    """Return an item with a text of as many tokens, about, in place of what is encrypted.
+
+    Base64 has more than twice the tokens of what it holds.
+    """
+    if isinstance(value, list):
+        return [counted(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: " thought" * round(len(inner) / _ENCRYPTED_CHARS)
+        if name == "encrypted_content" and isinstance(inner, str)
+        else counted(inner)
+        for name, inner in value.items()
+    }
+
+
 def whole(said: Any) -> Json:
     """Return a part that counts, and of which nothing is cut: as thoughts that are signed."""
-    return {"type": "thinking", "thinking": said}
+    return {"type": "thinking", "thinking": counted(said)}
 
 
 def _said(item: Json) -> Json:

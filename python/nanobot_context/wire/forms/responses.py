@@ -52,16 +52,16 @@ class Responses(Form):
             is_lone = has_compaction and pairs.answered_by(part[0]) not in {None, *called}
             if is_compaction(part[0]) or is_lone:
                 # It is all that the model knows of what came before, and is never cut.
-                read = [{"role": "system", "content": part}]
+                read = [{"role": "system", "content": pairs.counted(part)}]
+            thoughts = [item for item in part if item.get("type") == "reasoning"]
             if not read:
                 # Of a kind that has no form as a message: it counts, and stays where it is.
-                read = [{"role": "assistant", "content": pairs.as_content(part)}]
-            thoughts = [item for item in part if item.get("type") == "reasoning"]
+                said = [item for item in part if item.get("type") != "reasoning"]
+                read = [{"role": "assistant", "content": pairs.as_content(said or thoughts)}]
+                thoughts = thoughts if said else []
             is_own = read[0].get("role") == "assistant" and not self._calls_in(number, part)
-            # What the server ran itself goes with the thoughts that led to it, or as text.
-            is_own = is_own and not any(map(_is_hosted, part))
             if thoughts and is_own:
-                read[0]["reasoning_details"] = thoughts
+                read[0]["reasoning_details"] = pairs.counted(thoughts)
             messages += [{**message, PART: number} for message in read]
         self._known = {id(message) for message in messages}
         return messages
@@ -125,7 +125,9 @@ class Responses(Form):
                     result = pairs.as_text(before[0], edited.get("content"))
                 items.append(result)
                 continue
-            if edited.get("role") == "assistant" and edited.get("reasoning_details"):
+            # What the server ran itself goes with the thoughts that led to it, or as text.
+            is_own = edited.get("role") == "assistant" and not any(map(_is_hosted, before))
+            if is_own and edited.get("reasoning_details"):
                 items += [item for item in before if item.get("type") == "reasoning"]
             items += _items(edited, before)
         items = [pairs.as_text(item) if pairs.asks(item) in said else item for item in items]
