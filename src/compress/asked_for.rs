@@ -1,6 +1,8 @@
 //! What the last message of the user asks for by name, and where that is said.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use crate::select::Asked;
 use crate::select::scoring::{Author, asks_for_nothing};
@@ -51,7 +53,8 @@ impl Documents {
             let Place { entry, piece, .. } = self.places[document];
             let tokens = draft.entries[entry].pieces[piece].tokens;
             if is_said && tokens > SHORT_TOKENS {
-                self.documents[document].analysis = cut_around(draft.text(entry, piece), &asked, cuts);
+                let Some(analysis) = cut_around(draft.text(entry, piece), &asked, cuts) else { return };
+                self.documents[document].analysis = analysis;
                 self.blocks[block].is_bundle |= tokens <= WHOLE_TOKENS;
             }
             let analysis = &self.documents[document].analysis;
@@ -87,14 +90,24 @@ impl Documents {
     }
 }
 
-/// Returns a text taken apart at `known` places and around the sentences that have what is asked for.
-fn cut_around(text: &str, asked: &Asked, known: &[usize]) -> std::sync::Arc<Analysis> {
+/// Returns a text taken apart at `known` places and around the sentences that have what is asked for; `None` where that is its
+/// subject.
+fn cut_around(text: &str, asked: &Asked, known: &[usize]) -> Option<Arc<Analysis>> {
     let mut starts = Vec::new();
     scan(text, |term, start| starts.extend(asked.contains(term.short()).then_some(start)));
-    let has_one = |sentence: &std::ops::Range<usize>| starts.iter().any(|start| sentence.contains(start));
-    let mut cuts = cuts(text, sentences(text).filter(has_one));
+    // Of an identifier its parts come behind it.
+    starts.sort_unstable();
+    let has_one = |sentence: &Range<usize>| {
+        let first = starts.partition_point(|&start| start < sentence.start);
+        starts.get(first).is_some_and(|&start| start < sentence.end)
+    };
+    let having: Vec<Range<usize>> = sentences(text).filter(has_one).take(MOST_PARTS + 1).collect();
+    if having.len() > MOST_PARTS {
+        return None;
+    }
+    let mut cuts = cuts(text, having.into_iter());
     cuts.extend(known);
     cuts.sort_unstable();
     cuts.dedup();
-    Analysis::cut_at(text, Form::Stated, &cuts)
+    Some(Analysis::cut_at(text, Form::Stated, &cuts))
 }

@@ -157,6 +157,20 @@ fn two_megabytes_of_rules_of_the_user() {
 }
 
 #[test]
+fn a_name_that_is_asked_for_stands_in_each_sentence_of_two_megabytes() {
+    let said: String = (0..2 * MEGABYTE / 40).map(|i| format!("The zither of house {i} is out of tune. ")).collect();
+    let mut messages = vec![Owned::new(Role::User, said)];
+    for _ in 0..8 {
+        messages.push(Owned::new(Role::Assistant, "Noted, and what else is there to do today?"));
+        messages.push(Owned::new(Role::User, "Nothing much, the weather is fine and we go on."));
+    }
+    messages.push(Owned::new(Role::User, "What about the zither?"));
+    for window_tokens in [2_000, 100_000] {
+        compressed(&messages, &request(None, window_tokens));
+    }
+}
+
+#[test]
 fn ids_that_are_those_of_a_repair() {
     const CALLS: usize = 20_000;
     let call = |id: String| Call {
