@@ -249,10 +249,19 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Output, r"(?:at most|maximum|up to)[^\n]*\b(?:completion|output) tokens\b|maximum tokens you requested exceeds"),
     (
         Output,
-        r"\b(?:output|completion) tokens? (?:exceeds? (?:the )?(?:max|limit|allow|number)|(?:is|are) too (?:large|many|high)|limit (?:was |has been )?(?:exceeded|reached))",
+        r"\b(?:output|completion) tokens? (?:\(?\d[\d,]*\)? )?(?:exceeds? (?:the )?(?:model'?s )?(?:max|limit|allow|number)|(?:is|are) too (?:large|many|high)|limit (?:was |has been )?(?:exceeded|reached))",
+    ),
+    // "The requested output length 8192 exceeds the maximum of 4096 tokens", "Generation exceeded max tokens limit of 4096".
+    (
+        Output,
+        r"\b(?:output|completion|generation|generated) length (?:\(?\d[\d,]*\)? )?(?:exceed|is too)|\bgeneration exceed\w* (?:the )?(?:max|limit)",
+    ),
+    (
+        Output,
+        r#"(?:^|[ \n"':,.(\[{]|，|。|：|！|模型|本次|当前|您的|的|错误)(?:输出|生成|补全|回复|回答|思考)(?:的)? ?(?:tokens?|长度) ?(?:数|数量|总数)?(?:超过|超出|大于|超限)"#,
     ),
     (Output, r"max_?(?:\w+_)?tokens…(?:范围|超过|超出|大于|过大|超限|非法|不合法|无效|最大|上限|不能|小于|以下)"),
-    (Output, r"最大输出…(?:超过|超出|大于|不能|限制|上限)"),
+    (Output, r"最大(?:输出|生成|补全|回复)…(?:超过|超出|大于|不能|限制|上限)"),
     (
         Combined,
         r"(?:(?:input|prompt|inputs)\b|\b(?:input|prompt)_token)…(?:and|\+|plus) (?:the |max(?:imum)? )?(?:max_?(?:new_|output_|completion_)?tokens|output|completion)",
@@ -374,16 +383,19 @@ const PATTERNS: &[(Sign, &str)] = &[
     (Quoted, r"怎么|为什么|什么意思|帮我|请解释|如何解决"),
     // DeepSeek, MiMo: "The `reasoning_content` in the thinking mode must be passed back to the API." Kimi: "thinking is enabled
     // but reasoning_content is missing in assistant tool call message at index 7". Source: opencode#24722, pi#4602, new-api#3121.
-    (Reasoning, r"\breasoning_content\b…(?:must be|missing|required|passed back|not found|cannot be empty)"),
     (
         Reasoning,
-        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|(?:回传|传回|携带|带上|保留)…reasoning_content|reasoning_content…(?:缺失|缺少|必须|不能为空)",
+        r"\breasoning_(?:content|details)\b…(?:must be|missing|required|passed back|not found|cannot be empty)",
+    ),
+    (
+        Reasoning,
+        r"(?:missing|without|requires?|lacks?)…\breasoning_content\b|(?:回传|传回|携带|带上|保留|缺失|缺少)…reasoning_content|reasoning_content…(?:缺失|缺少|必须|必填|不能为空)",
     ),
     // Anthropic: "Expected `thinking` or `redacted_thinking`, but found `tool_use`", "`thinking` … blocks in the latest assistant
     // message cannot be modified", "Invalid `signature` in `thinking` block".
     (
         Reasoning,
-        r"expected `?thinking`?|\bthinking\b…\bblocks?\b…cannot be modified|invalid `?signature`? in `?thinking",
+        r"expected `?thinking`?|\bthinking\b…\bblocks?\b…cannot be modified|invalid `?signature`? in `?thinking|thinking\.signature: field required|each thinking block must contain",
     ),
     // OpenAI Responses: "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item". Google: "Function
     // call is missing a thought_signature".

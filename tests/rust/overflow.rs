@@ -392,6 +392,11 @@ fn reasoning_that_is_missed_is_a_kind_of_its_own() {
         r#"{"error":{"code":"400","message":"Param Incorrect","param":"The reasoning_content in the thinking mode must be passed back to the API.","type":""}}"#,
         "thinking is enabled but reasoning_content is missing in assistant tool call message at index 7",
         "Missing `reasoning_content` field in the assistant message at message index 2.",
+        "缺少 reasoning_content 字段",
+        "thinking 模式下 reasoning_content 为必填",
+        "reasoning_details is required",
+        "messages.1.content.0.thinking.signature: Field required",
+        "messages.1.content.0.thinking: each thinking block must contain thinking",
         "preserved thinking (thinking.keep=all) requires reasoning_content on every assistant message, but assistant message \
          at index 6 is missing reasoning_content",
         "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block.",
