@@ -158,7 +158,8 @@ fn two_megabytes_of_rules_of_the_user() {
 
 #[test]
 fn a_name_that_is_asked_for_stands_in_each_sentence_of_two_megabytes() {
-    let said: String = (0..2 * MEGABYTE / 40).map(|i| format!("The zither of house {i} is out of tune. ")).collect();
+    let sentence = |i: usize| format!("The zither of house {i} is out of tune. ");
+    let said: String = (0..2 * MEGABYTE / 40).map(sentence).collect();
     let mut messages = vec![Owned::new(Role::User, said)];
     for _ in 0..8 {
         messages.push(Owned::new(Role::Assistant, "Noted, and what else is there to do today?"));
