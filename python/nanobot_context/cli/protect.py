@@ -314,9 +314,11 @@ def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str
         return
     since = counts.since.replace("T", " ").replace("+00:00", " UTC")
     told = f", {counts.friendly_errors:,} told to the user" if counts.friendly_errors else ""
+    # Nobody has counted what was not sent.
+    saved = about(counts.tokens_saved, counts.tokens_saved == 0)
     done = (
         f"{number_of(counts.requests, 'request')} since {since}; {counts.compressions:,} made "
-        f"smaller, about {counts.tokens_saved:,} tokens saved; {counts.overflows:,} too large for "
+        f"smaller, {saved} tokens saved; {counts.overflows:,} too large for "
         f"the provider, {counts.retries_succeeded:,} of these answered after a retry{told}"
     )
     yield "so far", done

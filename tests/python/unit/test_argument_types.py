@@ -324,7 +324,7 @@ BY_NAME: dict[str, Any] = {
     **WINDOW,
     **{"message": USER, "result": "x", "text": "x", "path": "x", "value": 1, "argument": "x"},
     **{"keep_last": 1, "max_tokens": 1_000, "prompt_tokens": 5, "listed_output_tokens": 5},
-    **{"max_output_tokens": 5, "context_reserve_ratio": 0.15},
+    **{"window_tokens": 1_000, "max_output_tokens": 5, "context_reserve_ratio": 0.15},
     **{"fixed_tokens": 5, "left_tokens": 5, "asked_tokens": 5, "sent_bytes": 5},
     **{"read_tokens": 5, "sent_tokens": 5, "rules": [], "shown": [], "max_bytes": 5},
     **{"needed_tokens": 5, "input_tokens": 5, "emergency_ratio": 0.5, "covered": 0, "keep": 1},
