@@ -16,12 +16,12 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "nanobot"))
 
-import nanobot_context
 from drive import prepare
 from refused import announced
 from scenario import memory
@@ -115,7 +115,8 @@ async def converse(home: Path, act: Act, package: str, report: str | None) -> di
 
 def write_report(path: str) -> None:
     """Write the page of what was sent, once all of it is recorded."""
-    nanobot_context.uninstall()
+    # Only here: without the package nothing of it may be there.
+    import_module("nanobot_context").uninstall()
     command = [sys.executable, "-m", "nanobot_context", "report", SESSION, "-o", path]
     subprocess.run([*command, "--lang", "en"], check=True, stdout=subprocess.DEVNULL)
 
