@@ -168,14 +168,21 @@ pub fn safe_cut_point(messages: &[Message<'_>], keep_last: usize) -> usize {
     if candidate == messages.len() {
         return candidate;
     }
-    let late = late_results(messages);
+    let mut late = late_results(messages).into_iter().rev().peekable();
+    // The first call of a late result that stands at a place or behind it.
+    let mut first_call = messages.len();
     (1..=candidate)
         .rev()
-        .filter(|&i| match messages[i].role {
-            Role::User => true,
-            Role::Assistant => messages[i].tool_calls.is_empty(),
-            _ => false,
+        .find(|&i| {
+            while let Some(late) = late.next_if(|late| late.result >= i) {
+                first_call = first_call.min(late.call);
+            }
+            let is_safe = match messages[i].role {
+                Role::User => true,
+                Role::Assistant => messages[i].tool_calls.is_empty(),
+                _ => false,
+            };
+            is_safe && first_call >= i
         })
-        .find(|i| !late.iter().any(|late| (late.call + 1..=late.result).contains(i)))
         .unwrap_or(0)
 }

@@ -11,7 +11,7 @@ use crate::text::segments::Kind;
 use crate::text::sentences::sentences;
 use crate::text::terms::{ShortTerm, scan};
 
-use super::documents::{Documents, Place, WHOLE_TOKENS, cuts};
+use super::documents::{Documents, Place, SHORT_TOKENS, WHOLE_TOKENS, cuts};
 use super::draft::Draft;
 
 /// A term that no more messages have, the question among them, asks for what is said of it.
@@ -25,9 +25,6 @@ const MOST_TERMS: usize = 16;
 
 /// What more parts have is what the conversation is about.
 const MOST_PARTS: usize = 4;
-
-/// A message in words with more tokens is cut around the sentence.
-const SHORT_TOKENS: u64 = 60;
 
 impl Documents {
     /// Finds the parts of the conversation that have what the message `question` asks for by name. `cuts_of` says of each

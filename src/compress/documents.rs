@@ -6,6 +6,7 @@ use crate::conversation::is_notes;
 use crate::message::{Field, Role};
 use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
+use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::estimate::{count, float};
 use crate::text::excerpt::is_fence;
@@ -23,8 +24,8 @@ pub const OFTEN: f32 = 0.03;
 /// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
 pub const WHOLE_TOKENS: u64 = 400;
 
-/// A message of the user below this is not taken apart for the rule in it.
-const SHORT_RULE_TOKENS: u64 = 60;
+/// A message in words up to this is not taken apart for a sentence in it: a rule, or an answer.
+pub const SHORT_TOKENS: u64 = 60;
 
 /// How much the request is about what the newest group names, and the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
@@ -155,7 +156,7 @@ impl Documents {
             this.frames.push(frame);
             this.typed.push(typed);
         }
-        if let Some(question) = protection.last_user {
+        if let Some(question) = protection.last_user.filter(|_| is_on(Mechanism::Relevance)) {
             this.find_asked_for(draft, question, &cuts_of);
         }
         this
@@ -266,7 +267,7 @@ fn form(author: Author, tokens: u64, candidate: Option<&Candidate>, states_rules
         (_, None) => Form::Whole,
         (Author::Call, Some(candidate)) if candidate.by_members => Form::Members,
         (Author::Call, _) => Form::Arguments,
-        (Author::User, _) if tokens > SHORT_RULE_TOKENS && states_rules => Form::Stated,
+        (Author::User, _) if tokens > SHORT_TOKENS && states_rules => Form::Stated,
         (Author::User | Author::Assistant, _) if tokens <= WHOLE_TOKENS => Form::Whole,
         _ => Form::Outlined,
     }

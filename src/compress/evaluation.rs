@@ -10,7 +10,7 @@ pub use crate::select::{Example, FEATURES};
 use crate::text::terms;
 
 use super::plan::Plan;
-use super::{draft, fit, fitted, late};
+use super::{draft, fit};
 
 /// As [`super::fit`], without the mechanisms of these names.
 ///
@@ -23,8 +23,7 @@ pub fn fit_without<'n>(
     max_tokens: u64,
     names: impl IntoIterator<Item = &'n str>,
 ) -> Result<Plan> {
-    let fit = |view: &[Message<'_>]| fitted(draft(view, request), request, max_tokens);
-    without(names, || late::planned(view, request, view.len(), |view, _| fit(view)))
+    without(names, || super::fit(view, request, max_tokens))
 }
 
 /// Returns an example for every term of the conversation that could be kept or lost: its features, and whether one of the

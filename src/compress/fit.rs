@@ -169,8 +169,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         self.take_pinned(&mut selector);
         self.protect_newest(&mut selector, stated);
         if is_on(Mechanism::Pinning) {
-            let asked_for = if is_on(Mechanism::Relevance) { asked_for.as_slice() } else { &[] };
-            self.take_own_words(&mut selector, &pins, &typed, asked_for);
+            self.take_own_words(&mut selector, &pins, &typed, &asked_for);
         }
         self.protect(&mut selector);
         let ledger = self.ledger_tokens(self.room - self.rest() * (1.0 - SURE) - selector.used());

@@ -5,7 +5,7 @@
 //! that no other pass knows of it.
 
 use crate::budget::Request;
-use crate::conversation::{late_results, with_calls};
+use crate::conversation::{Late, late_results, with_calls};
 use crate::error::Result;
 use crate::message::Message;
 
@@ -26,8 +26,7 @@ pub fn planned(
     if late.is_empty() {
         return plan(view, above);
     }
-    let order = with_calls(view, &late);
-    let moved: Vec<Message<'_>> = order.iter().map(|&index| view[index].clone()).collect();
+    let (order, moved) = moved(view, &late);
     let above = order.iter().position(|&index| index >= above).unwrap_or(order.len());
     let mut plan = plan(&moved, above)?;
     let counter = request.counter();
@@ -49,6 +48,13 @@ pub fn planned(
         archived.index = order[archived.index];
     }
     Ok(plan)
+}
+
+/// Returns the messages with each late result behind its call, and the index that each had.
+pub fn moved<'a>(view: &[Message<'a>], late: &[Late]) -> (Vec<usize>, Vec<Message<'a>>) {
+    let order = with_calls(view, late);
+    let moved = order.iter().map(|&index| view[index].clone()).collect();
+    (order, moved)
 }
 
 #[cfg(test)]

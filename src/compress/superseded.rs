@@ -6,11 +6,12 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::budget::Request;
-use crate::conversation::{late_results, with_calls};
+use crate::conversation::late_results;
 use crate::message::{Content, Message, Role, Text};
 use crate::tools::{Action, Effect, has_failed};
 
 use super::draft::Draft;
+use super::late;
 
 /// Why a result says nothing any more that is not said better below, each with the message of the draft that says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +58,7 @@ impl Superseded {
 ///
 /// As a fit of the whole conversation has it. O(n), and counts what was not counted yet.
 pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usize)> {
-    let late = late_results(view);
-    let order = with_calls(view, &late);
-    let view: Vec<Message<'_>> = order.iter().map(|&index| view[index].clone()).collect();
+    let (order, view) = late::moved(view, &late_results(view));
     let draft = super::draft(&view, &Request::new(None, None, 0));
     let index = |entry: usize| draft.entries[entry].index().map(|index| order[index]);
     let of_entry = |(entry, why): (usize, Option<Superseded>)| {

@@ -97,25 +97,27 @@ pub fn answer_reserve(left_tokens: &Bound<'_, PyAny>, asked_tokens: &Bound<'_, P
 /// Return the tokens of a window that are kept free for the answer.
 #[pyfunction]
 pub fn reserve_tokens(
-    py: Python<'_>,
     window_tokens: &Bound<'_, PyAny>,
     max_output_tokens: Option<&Bound<'_, PyAny>>,
     context_reserve_ratio: f64,
 ) -> PyResult<u64> {
-    let ratio = check_ratio("context_reserve_ratio", context_reserve_ratio).or_raise(py)?;
-    let output = optional_whole(max_output_tokens, "max_output_tokens")?.unwrap_or(0);
+    let (output, ratio) = answer(window_tokens.py(), max_output_tokens, context_reserve_ratio)?;
     Ok(budget::reserve_tokens(whole(window_tokens, "window_tokens")?, output, ratio))
 }
 
 /// Return the smallest window that leaves `prompt_tokens` beside what is kept free for the answer.
 #[pyfunction]
 pub fn window_for(
-    py: Python<'_>,
     prompt_tokens: &Bound<'_, PyAny>,
     max_output_tokens: Option<&Bound<'_, PyAny>>,
     context_reserve_ratio: f64,
 ) -> PyResult<u64> {
-    let ratio = check_ratio("context_reserve_ratio", context_reserve_ratio).or_raise(py)?;
-    let output = optional_whole(max_output_tokens, "max_output_tokens")?.unwrap_or(0);
+    let (output, ratio) = answer(prompt_tokens.py(), max_output_tokens, context_reserve_ratio)?;
     Ok(budget::window_for(whole(prompt_tokens, "prompt_tokens")?, output, ratio))
+}
+
+/// Returns the limit for an answer, 0 for none, and the share of the window that it has.
+fn answer(py: Python<'_>, max_output_tokens: Option<&Bound<'_, PyAny>>, ratio: f64) -> PyResult<(u64, f64)> {
+    let ratio = check_ratio("context_reserve_ratio", ratio).or_raise(py)?;
+    Ok((optional_whole(max_output_tokens, "max_output_tokens")?.unwrap_or(0), ratio))
 }

@@ -3,6 +3,7 @@
 //! No time is asserted: a test that runs for minutes is the failure.
 
 use nanobot_context::compress::{self, Output, Plan, Request};
+use nanobot_context::conversation::safe_cut_point;
 use nanobot_context::tokens::counted_bytes;
 use nanobot_context::{Role, TokenCounter, history};
 
@@ -271,6 +272,23 @@ fn one_message_with_twenty_thousand_calls() {
         }
         history::select(&view(&messages), u64::MAX, &TokenCounter::new(None));
     }
+}
+
+#[test]
+fn no_place_to_cut_among_a_hundred_thousand_late_results() {
+    const CALLS: usize = 100_000;
+    let call = |i: usize| Call {
+        id: Some(format!("call_{i}")),
+        name: Some("f".to_owned()),
+        arguments: Some("{}".to_owned()),
+        arguments_are_text: true,
+    };
+    let calling = Owned { calls: (0..CALLS).map(call).collect(), ..Owned::new(Role::Assistant, "") };
+    let mut messages = vec![Owned::new(Role::User, "go"), calling];
+    for i in 0..CALLS {
+        messages.extend([Owned::new(Role::User, "and?"), Owned::result(&format!("call_{i}"), "f", "ok")]);
+    }
+    assert_eq!(safe_cut_point(&view(&messages), 1), 0);
 }
 
 #[test]
