@@ -109,7 +109,7 @@ class Conversation:
         return Path(self.source).resolve().parent in [folder.resolve() for folder in folders]
 
     def place(self, index: int) -> int:
-        """Return where a message stands in the list that was read."""
+        """Return the index of a message in the list that was read."""
         return index if self.form is None else self.form.place(index)
 
 

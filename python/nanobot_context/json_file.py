@@ -40,7 +40,7 @@ class JsonFile:
             place += len(line) + 1
 
     def load(self, text: str, place: int = 0) -> Any:
-        """Return the value that `text` is, which stands at `place`."""
+        """Parse `text`, which begins at `place` of the file."""
         try:
             return load_strictly(text)
         except JSONDecodeError as error:

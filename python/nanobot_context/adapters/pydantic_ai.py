@@ -133,7 +133,7 @@ class FittingModel(WrapperModel):
 
 
 async def _begun(response: StreamedResponse) -> StreamedResponse:
-    """Return a response that has begun to say something: a refusal may stand in its place."""
+    """Return a response once it says something: a refusal comes instead of its first word."""
     events = aiter(response)
     read = []
     async for event in events:

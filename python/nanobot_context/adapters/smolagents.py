@@ -28,7 +28,7 @@ __all__ = ["fitting"]
 
 AnyModel = TypeVar("AnyModel", bound=Model)
 
-# The name that a step's calls have here: what they say stands in the text.
+# The name of a step's calls; their arguments are in the text.
 _STEP = "step"
 
 

@@ -216,6 +216,19 @@ class RequestRecord:
 
 # What JSON has for each word of an annotation; fields of other ones are read by `from_dict`.
 _TYPES: dict[str, type] = {"int": int, "str": str, "bool": bool, "None": type(None)}
+
+
+def _types_of(record: type[Sent | SentCut | RequestRecord]) -> list[tuple[str, set[type]]]:
+    """Return the fields of a record whose values JSON has, with their types."""
+    words = {field.name: str(field.type).split(" | ") for field in fields(record)}
+    return [
+        (name, {_TYPES[one] for one in of})
+        for name, of in words.items()
+        if set(of) <= _TYPES.keys()
+    ]
+
+
+_FIELDS = {record: _types_of(record) for record in (Sent, SentCut, RequestRecord)}
 Checked = TypeVar("Checked", Sent, SentCut, RequestRecord)
 
 
@@ -225,9 +238,8 @@ def _checked(record: Checked) -> Checked:
     Raises:
         TypeError: One has another type: the file was damaged or edited.
     """
-    for field in fields(record):
-        value, names = getattr(record, field.name), str(field.type).split(" | ")
+    for name, types in _FIELDS[type(record)]:
         # A truth value is a whole number to `isinstance`.
-        if set(names) <= _TYPES.keys() and type(value) not in map(_TYPES.get, names):
-            raise TypeError(f"`{field.name}` is {value!r}")
+        if type(value := getattr(record, name)) not in types:
+            raise TypeError(f"`{name}` is {value!r}")
     return record

@@ -1,4 +1,4 @@
-"""`ContextBuilder`: a session's summary and rules stand at the end of its system prompt."""
+"""`ContextBuilder`: puts a session's summary and rules at the end of its system prompt."""
 
 from __future__ import annotations
 

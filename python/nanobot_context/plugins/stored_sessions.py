@@ -1,4 +1,4 @@
-"""nanobot's sessions as they stand in a shared store: read, begun, written and deleted there.
+"""Reads, begins, writes and deletes nanobot's sessions in a shared store.
 
 What a session has in common with what is stored is known from the session itself, see
 `shared_session`; where the store does not answer, all of this raises `SessionStoreError`.

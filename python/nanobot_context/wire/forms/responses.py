@@ -37,8 +37,8 @@ class Responses(Form):
             messages.append({"role": "system", "content": self.body["instructions"]})
         self._paired = pairs.paired(items)
         self._referenced = pairs.references(items)
-        has_compaction = any(map(is_compaction, items))
-        compacted = max((at for at, item in enumerate(items) if is_compaction(item)), default=0)
+        compactions = [at for at, item in enumerate(items) if is_compaction(item)]
+        compacted = compactions[-1] if compactions else 0
         # What led to a compaction is in it, whether or not it still stands before it.
         asked = {**{place: [] for place in range(compacted)}, **self._referenced}
         called = {pairs.asked_by(item) for item in items[compacted:]}.union(
@@ -49,7 +49,7 @@ class Responses(Form):
                 continue
             self._parts[number] = part
             read = self._from_pairs(number, part) or from_response_items(part)
-            is_lone = has_compaction and pairs.answered_by(part[0]) not in {None, *called}
+            is_lone = bool(compactions) and pairs.answered_by(part[0]) not in {None, *called}
             if is_compaction(part[0]) or is_lone:
                 # It is all that the model knows of what came before, and is never cut.
                 read = [{"role": "system", "content": pairs.counted(part)}]
