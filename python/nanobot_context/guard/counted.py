@@ -76,12 +76,19 @@ class Counted:
         """Return whether `messages` begin with the last prompt."""
         return self._before(messages) is not None
 
-    def goes_on_from(self, messages: list[Any]) -> Prompt | None:
-        """Return the last prompt, if `messages` begin with it and all of it was reported."""
-        if not self.reports_all or self.reports_the_rest:
+    def shared_with_last(self, messages: list[Any]) -> tuple[Prompt, int] | None:
+        """Return the last prompt, and how many messages at its beginning `messages` begin with.
+
+        `None` without any, or where not all of the prompt was reported.
+        """
+        last = self._last
+        if last is None or self.reports_the_rest or last.theirs < RATIOS[0] * last.ours:
             return None
-        before = self._before(messages)
-        return before if before and before.theirs >= RATIOS[0] * before.ours else None
+        pairs = zip(last.messages, messages, strict=False)
+        shared = next((at for at, (a, b) in enumerate(pairs) if not (a is b or a == b)), None)
+        if shared is None:
+            shared = min(len(last.messages), len(messages))
+        return (last, shared) if shared else None
 
     def new(self, messages: list[Any]) -> list[Any]:
         """Return those of `messages` that have not been counted."""

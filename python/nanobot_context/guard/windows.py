@@ -18,6 +18,7 @@ from nanobot_context.guard.limits import (
     ProviderLimits,
     name_of,
 )
+from nanobot_context.guard.ratios import RATIOS
 from nanobot_context.guard.told import Told
 from nanobot_context.room import in_steps
 from nanobot_context.settings import LoadedSettings
@@ -259,21 +260,28 @@ class WindowResolver:
     ) -> int:
         """Return an upper bound on the provider's count, given our count `tokens` of `messages`.
 
-        Of a prompt that goes on from the last one most is known, which no ratio says so well.
+        Most is known of a prompt that begins as the last one did, which no ratio says so well.
         """
         name = name_of(model, endpoint)
         lesson = self.learned.of(name)
-        known = self._counted[name].goes_on_from(messages)
-        if known is not None:
-            new = max(tokens - known.ours, 0) * max(self.ratio(model, messages, endpoint), 1.0)
-            framing = lesson.framing_tokens * (len(messages) - len(known.messages))
-            return known.theirs + int(new * _NEW_TEXT) + framing
+        used = self.ratio(model, messages, endpoint)
+        by_last = None
+        if (known := self._counted[name].shared_with_last(messages)) is not None:
+            last, shared = known
+            gone = last.messages[shared:]
+            gone_tokens = count_tokens(gone, model) if gone else 0
+            new = max(tokens - last.ours + gone_tokens, 0) * max(used, 1.0) * _NEW_TEXT
+            framing = lesson.framing_tokens * (len(messages) - len(last.messages))
+            by_last = last.theirs - int(gone_tokens * RATIOS[0]) + int(new) + framing
+            if not gone:
+                return by_last
         ratio = lesson.ratios.get(prevailing_script(messages))
-        most = self.ratio(model, messages, endpoint) if ratio is None else ratio.at_most
+        most = used if ratio is None else ratio.at_most
         # Where it counts fewer than we do, no ratio says what is in a text that is new to it.
         new = min(self._uncounted(name, model, messages), tokens) if most < 1.0 else 0
         text = new + int((tokens - new) * most)
-        return text + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
+        by_ratio = text + lesson.framing_tokens * len(messages) + lesson.fixed_tokens
+        return by_ratio if by_last is None else min(by_ratio, by_last)
 
     @alone
     def counted(

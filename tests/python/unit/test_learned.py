@@ -194,6 +194,32 @@ def test_what_a_provider_has_not_counted_yet_is_taken_as_we_count_it() -> None:
     assert windows.in_ours_now(32_000, "house", chinese) == 32_000
 
 
+def test_what_a_prompt_begins_with_is_known_from_the_first_report_on() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    rules = {"role": "system", "content": "Be careful with what you are told. " * 900}
+
+    def most(*said: str) -> tuple[int, int]:
+        messages = [rules, *map(message, said)]
+        ours = count_tokens(messages, "house")
+        return windows.at_most_in_theirs(ours, "house", messages), ours
+
+    bound, ours = most("Hello.")
+    assert bound == ours
+    sent = [rules, message("[at ten] Hello.")]
+    windows.counted("house", sent, count_tokens(sent, "house"), int(ours * 0.74))
+    # The newest message is saved in another form than it was sent in.
+    bound, ours = most("Hello.", "Hi.", "How are you?")
+    assert int(ours * 0.74) <= bound <= ours * 0.75
+    # What is new is counted as higher than here as any vocabulary may.
+    long = "zxqv " * 3_000
+    bound, with_new = most("Hello.", long)
+    assert bound >= with_new - ours + int(ours * 0.74)
+    # A report of what was in no cache says little of what was sent.
+    windows.counted("house", sent, count_tokens(sent, "house"), ours // 3)
+    bound, ours = most("Hello.", "Hi.", "How are you?")
+    assert bound == ours
+
+
 @pytest.mark.parametrize("before", [2, 3, 9])
 def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int) -> None:
     windows = WindowResolver(LoadedSettings(Settings()))

@@ -194,10 +194,9 @@ def test_a_prompt_that_leaves_room_for_a_shorter_answer_is_not_cut(
     provider = make_provider(classes, script)
     for _ in range(2):
         call(provider, messages=messages, max_tokens=4096)
-    # The text states the window: the next answer gets what the prompt leaves of it.
-    assert script.limits[:2] == [4096, 3000]
-    theirs = 5_000 * count_tokens(script.sent[2]) // count_tokens(messages)
-    assert 3_000 < script.limits[2] <= 8_000 - theirs
+    # The text states the window and the size: the next answer gets what the prompt leaves of it.
+    assert script.limits == [4096, 3000, 3000]
+    assert script.sent[2] == script.sent[0]
     assert script.sent[1] is script.sent[0]
 
 
