@@ -1,4 +1,4 @@
-"""Remembers which texts one provider has counted in this process, and its last prompt."""
+"""Remembers what one provider has reported in this process: texts it counted, its last prompt."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ _MOST_SEEN = 50_000
 _LEAST_SHARE = 0.75
 _AS_BEFORE = 0.9
 _FEW_TOKENS = 32
-# Prompts in a row that went on and were read as longer, of a provider that reports all that it
-# read.
-_READ_ON = 3
+# Reports in a row that were of more than what was new, of a provider that reports all that it read.
+_REPORTED_ALL = 3
 # Characters a token, to a server that estimates in place of counting: four, and a tenth for what it
 # leaves out. Numbers, names and other scripts have twice as many tokens in any vocabulary.
 _ESTIMATED = 4.4
@@ -37,16 +36,54 @@ class Prompt:
 
 
 @dataclass(slots=True)
+class Reports:
+    """Sizes that one provider reported, whether or not the prompts were counted here."""
+
+    _in_a_row: int = 0
+    _messages: list[Any] = field(default_factory=list)
+    _tokens: int = 0
+
+    def add(self, messages: list[Any], theirs: int) -> None:
+        """Remember what was reported of a prompt that was not cut."""
+        if shared := _shared(self._messages, messages):
+            # No text has more tokens than characters: it was not only what is new.
+            is_all = theirs > sum(map(_characters, messages[shared:]))
+            is_less = shared == len(self._messages) and theirs < self._tokens
+            self._in_a_row = 0 if is_less else self._in_a_row + is_all
+        self._messages, self._tokens = list(messages), theirs
+
+    @property
+    def are_of_all(self) -> bool:
+        """Whether all of each prompt was reported lately, and not only what was in no cache."""
+        return self._in_a_row >= _REPORTED_ALL
+
+    def reads_less(self, messages: list[Any], theirs: int) -> bool:
+        """Return whether a prompt was read as less than the last one, of which it has most.
+
+        Reasoning may have been left out by the server's template, so where there is any: no.
+        """
+        last = self._messages
+        shared = _shared(last, messages)
+        if not (self.are_of_all and shared and theirs < self._tokens * _AS_BEFORE):
+            return False
+        if any(message.keys() & THOUGHTS for message in (*last, *messages)):
+            return False
+        gone, new = (sum(map(_characters, part[shared:])) for part in (last, messages))
+        return gone <= new and theirs < (self._tokens - gone) * _AS_BEFORE
+
+
+@dataclass(slots=True)
 class Counted:
     """Counts of one model at one provider.
 
     Attributes:
         reports_the_rest: Whether it has reported less of a prompt that only grew: what was not in
             its cache, and not what it read.
+        reports: What it has reported, counted here or not.
     """
 
     reports_the_rest: bool = False
-    _read_on: int = 0
+    reports: Reports = field(default_factory=Reports)
     _last: Prompt | None = None
     _seen: set[int] = field(default_factory=set)
 
@@ -56,7 +93,6 @@ class Counted:
         if before is not None:
             is_less = theirs < before.theirs
             self.reports_the_rest |= is_less and not refused
-            self._read_on = 0 if is_less else self._read_on + 1
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
         self._last = Prompt(list(messages), hashes, ours, theirs)
@@ -66,11 +102,6 @@ class Counted:
             self._seen.clear()
         self._seen.update(hashes)
         return True
-
-    @property
-    def reports_all(self) -> bool:
-        """Whether it has lately reported all of each prompt."""
-        return self._read_on >= _READ_ON
 
     def goes_on(self, messages: list[Any]) -> bool:
         """Return whether `messages` begin with the last prompt."""
@@ -84,10 +115,7 @@ class Counted:
         last = self._last
         if last is None or self.reports_the_rest or last.theirs < RATIOS[0] * last.ours:
             return None
-        pairs = zip(last.messages, messages, strict=False)
-        shared = next((at for at, (a, b) in enumerate(pairs) if not (a is b or a == b)), None)
-        if shared is None:
-            shared = min(len(last.messages), len(messages))
+        shared = _shared(last.messages, messages)
         return (last, shared) if shared else None
 
     def new(self, messages: list[Any]) -> list[Any]:
@@ -117,7 +145,7 @@ class Counted:
         if theirs < before.theirs * _AS_BEFORE:
             # Thoughts that went out before, and in no message, may be what is missing.
             is_less = theirs < ours * counts * _AS_BEFORE
-            return is_less and self.reports_all and theirs > 2 * grown
+            return is_less and self.reports.are_of_all and theirs > 2 * grown
         known, new = (
             sum(map(_characters, part))
             for part in (before.messages, messages[len(before.messages) :])
@@ -143,8 +171,15 @@ class Counted:
         last = self._last
         if last is None or not 0 < len(last.messages) <= len(messages) or last.ours <= 0:
             return None
-        is_same = all(a is b or a == b for a, b in zip(last.messages, messages, strict=False))
-        return last if is_same else None
+        return last if _shared(last.messages, messages) == len(last.messages) else None
+
+
+def _shared(last: list[Any], messages: list[Any]) -> int:
+    """Return how many messages at their beginning two prompts have in common."""
+    pairs = enumerate(zip(last, messages, strict=False))
+    return next(
+        (at for at, (a, b) in pairs if not (a is b or a == b)), min(len(last), len(messages))
+    )
 
 
 def estimated_tokens(messages: list[Any]) -> int:

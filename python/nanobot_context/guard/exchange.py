@@ -348,52 +348,25 @@ class Exchange:
 
     def _silent(self, attempt: Attempt, response: Any) -> Overflow | None:
         """Return the overflow that the usage of an answer gives away, and learn from the usage."""
-        request, windows = self.request, self.fitter.windows
-        usage = Usage.of(response)
-        if usage.input_tokens is None or getattr(response, "finish_reason", None) == "error":
+        request, windows, messages = self.request, self.fitter.windows, attempt.messages
+        usage = _usage_of(response)
+        if usage is None:
             return None
-        if getattr(response, "provider_compaction_applied", False):
-            # What was counted is not what was sent: the provider made a summary of it (0.3.5).
-            return None
-        theirs = usage.input_tokens + usage.cache_tokens
-        could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
-        window_tokens = self.fitter.stated(request).tokens
-        ours = self._worth_counting(attempt, theirs, window_tokens)
-        usage = replace(usage, window_tokens=window_tokens)
-        length = estimated_tokens(attempt.messages)
-        no_more = could_cut and windows.reads_no_more(
-            request.model, theirs, length, request.endpoint
-        )
-        if no_more and ours is None and not request.goes_on(attempt.messages):
-            ours = self._counted(attempt.messages)
-        # A server that goes by length alone reports less than half of dense text, and cuts nothing.
-        if could_cut and ours and theirs < ours and theirs < length:
-            usage = replace(usage, counted_tokens=ours)
-        overflow = detect_overflow(None, usage=usage)
-        if (
-            overflow is None
-            and could_cut
-            and ours is not None
-            and ((no_more and theirs * 10 < ours * 9) or self._was_cut(attempt, ours, theirs))
-        ):
-            overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
-        is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
-        if is_cut and theirs * 2 < request.fixed_tokens():
-            # No window is so small: the report is of something else.
-            overflow = is_cut = None
-        if is_cut:
+        theirs = (usage.input_tokens or 0) + usage.cache_tokens
+        length = estimated_tokens(messages)
+        usage = replace(usage, window_tokens=self.fitter.stated(request).tokens)
+        overflow, ours = self._given_away(attempt, usage, theirs, length)
+        if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
             # The prompt was cut: that says nothing of how the provider counts.
             windows.assume(request.model, theirs, request.endpoint)
-        elif ours is not None and (theirs >= ours or not _has_cached(response)):
-            windows.counted(
-                request.model,
-                attempt.messages,
-                ours,
-                theirs,
-                request.endpoint,
+        else:
+            windows.reported(request.model, messages, theirs, request.endpoint)
+            if ours is not None and (theirs >= ours or not _has_cached(response)):
                 # A size that passed after a refusal is believed at once, too.
-                refused=self.last is not None and theirs > ours,
-            )
+                is_sure = self.last is not None and theirs > ours
+                windows.counted(
+                    request.model, messages, ours, theirs, request.endpoint, refused=is_sure
+                )
         if overflow is None or is_answer(usage, overflow):
             windows.accepted(request.model, theirs, request.endpoint, length=length)
             self._read_tokens = theirs
@@ -409,6 +382,51 @@ class Exchange:
             self.telemetry.overflowed(request, overflow, response, ours or 0)
             return None
         return overflow
+
+    def _given_away(
+        self, attempt: Attempt, usage: Usage, theirs: int, length: int
+    ) -> tuple[Overflow | None, int | None]:
+        """Return the overflow that `usage` gives away, and our count if it was worth counting."""
+        could_cut = self.fitter.windows.could_cut_at(
+            self.request.model, theirs, self.request.endpoint
+        )
+        ours = self._worth_counting(attempt, theirs, usage.window_tokens or 0)
+        reads_too_little = could_cut and self._reads_too_little(attempt, theirs, length)
+        if reads_too_little and ours is None:
+            ours = self._counted(attempt.messages)
+        # A server that goes by length alone reports less than half of dense text, and cuts nothing.
+        if could_cut and ours and theirs < ours and theirs < length:
+            usage = replace(usage, counted_tokens=ours)
+        overflow = detect_overflow(None, usage=usage)
+        if overflow is None and could_cut and ours is not None:
+            is_less = reads_too_little and theirs * 10 < ours * 9
+            if is_less or self._was_cut(attempt, ours, theirs):
+                overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
+        is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
+        if is_cut and theirs * 2 < self.request.fixed_tokens():
+            # No window is so small: the report is of something else.
+            return None, ours
+        return overflow, ours
+
+    def _reads_too_little(self, attempt: Attempt, theirs: int, length: int) -> bool:
+        """Return whether as little was read of a prompt as of a shorter one."""
+        model, endpoint = self.request.model, self.request.endpoint
+        windows = self.fitter.windows
+        return not self.request.goes_on(attempt.messages) and (
+            windows.reads_no_more(model, theirs, length, endpoint)
+            or windows.reads_less(model, attempt.messages, theirs, endpoint)
+        )
+
+
+def _usage_of(response: Any) -> Usage | None:
+    """Return the usage of an answer whose prompt was sent as it was counted; else `None`."""
+    if getattr(response, "finish_reason", None) == "error":
+        return None
+    if getattr(response, "provider_compaction_applied", False):
+        # What was counted is not what was sent: the provider made a summary of it (0.3.5).
+        return None
+    usage = Usage.of(response)
+    return None if usage.input_tokens is None else usage
 
 
 def _said(theirs: int | None, ours: int) -> str:

@@ -313,6 +313,19 @@ class WindowResolver:
         """Return whether a prompt was cut, by what was counted of the same conversation before."""
         return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs, tools)
 
+    @alone
+    def reported(
+        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
+    ) -> None:
+        """Remember what was reported of a prompt that was not cut."""
+        self._counted[name_of(model, endpoint)].reports.add(messages, theirs)
+
+    def reads_less(
+        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
+    ) -> bool:
+        """Return whether a prompt was read as less than the last one, of which it has most."""
+        return self._counted[name_of(model, endpoint)].reports.reads_less(messages, theirs)
+
     def learn(
         self, model: str | None, limit_tokens: int, endpoint: str = "", *, needed_tokens: int = 0
     ) -> None:
@@ -366,7 +379,7 @@ class WindowResolver:
         name = name_of(model, endpoint)
         most = self._most_read[name] = max(read_tokens, self._most_read.get(name, 0))
         _, states_it = self.learned.window_of(name) or (0, False)
-        share = _CUT_TO if self._counted[name].reports_all else _CUT_TO_AT_LEAST
+        share = _CUT_TO if self._counted[name].reports.are_of_all else _CUT_TO_AT_LEAST
         return not states_it and read_tokens >= max(most * share, SMALLEST_WINDOW)
 
     def output_of(self, model: str | None, endpoint: str = "") -> int | None:

@@ -220,18 +220,53 @@ def test_what_a_prompt_begins_with_is_known_from_the_first_report_on() -> None:
     assert bound == ours
 
 
-@pytest.mark.parametrize("before", [2, 3, 9])
+@pytest.mark.parametrize("before", [2, 4, 9])
 def test_a_prompt_that_is_read_as_shorter_than_those_before_was_cut(before: int) -> None:
     windows = WindowResolver(LoadedSettings(Settings()))
     talk = [message(f"part {number} " * 500) for number in range(12)]
     for count in range(1, before + 2):
+        windows.reported("m", talk[:count], 1_500 * count)
         windows.counted("m", talk[:count], 1_500 * count, 1_500 * count)
     longer = 1_500 * (before + 2)
-    assert windows.was_cut("m", talk[: before + 2], longer, longer * 6 // 10) is (before >= 3)
+    assert windows.was_cut("m", talk[: before + 2], longer, longer * 6 // 10) is (before >= 4)
     # Of a provider whose reports have been of the rest before, that is one of them.
-    windows.counted("m", talk[: before + 2], longer, longer // 3)
-    windows.counted("m", talk[: before + 3], longer + 1_500, longer // 4)
+    for count, ours, theirs in ((2, longer, longer // 3), (3, longer + 1_500, longer // 4)):
+        windows.reported("m", talk[: before + count], theirs)
+        windows.counted("m", talk[: before + count], ours, theirs)
     assert not windows.was_cut("m", talk[: before + 3], longer + 1_500, longer // 5)
+
+
+def test_a_prompt_that_was_not_counted_here_is_known_to_be_cut_as_well() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    rules = {"role": "system", "content": "Be careful with what you are told. " * 900}
+    talk = [rules]
+    for turn in range(3):
+        # The newest message is sent in another form than it is saved in.
+        sent = [*talk, message(f"[at ten] Question {turn}?")]
+        log = message(f"GET /orders/{turn} 200 OK " * 800)
+        windows.reported("m", sent, 7_000 + 5_800 * turn)
+        windows.reported("m", [*sent, log], 12_800 + 5_800 * turn)
+        talk += [message(f"Question {turn}?"), log, {"role": "assistant", "content": "Fine."}]
+        # What is new may be all that was reported.
+        windows.reported("m", [*talk, message("Go on.")], 12_830 + 5_800 * turn)
+    longer = [*talk, message("Go on."), message("And now?" * 100)]
+    assert windows.reads_less("m", longer, 12_000)
+    assert not windows.reads_less("m", longer, 24_000)
+    # Others have other texts, and what is shorter may be read as less.
+    assert not windows.reads_less("m", [message("Another talk. " * 5_000)], 12_000)
+    assert not windows.reads_less("m", talk[:5], 12_000)
+    # A template may leave earlier thoughts out.
+    thought = {"role": "assistant", "content": "Fine.", "reasoning_content": "Well. " * 9_000}
+    assert not windows.reads_less("m", [*longer, thought], 12_000)
+
+
+def test_who_reports_what_was_in_no_cache_is_not_taken_to_have_cut() -> None:
+    windows = WindowResolver(LoadedSettings(Settings()))
+    talk = [message("Be careful with what you are told. " * 900)]
+    for turn in range(9):
+        windows.reported("m", talk, 7_000 if turn == 0 else 90)
+        talk += [message(f"Question {turn}, and some words more to read. " * 10)]
+        assert not windows.reads_less("m", talk, 90)
 
 
 def test_a_provider_that_reports_what_was_not_in_its_cache_teaches_no_ratio_below_1() -> None:
