@@ -48,6 +48,9 @@ const LIMITS: &[&str] = &[
     r"\[\d+, ?(\d+)\]",
     r"(?:最大|上限|限制|不超过|不能超过|最多|超过|超出|大于)[^\d\n]{0,40}?(\d+)",
     r"(?:лимит|максимум|предел)[^\d\n]{0,40}?(\d+)",
+    r"максимальн[^\d\n]{0,80}?(\d+)",
+    r"(?:최대|제한|한도|コンテキスト長)[^\d\n]{0,60}?(\d+)",
+    r"(\d+) ?(?:토큰|トークン)?(?:을|를)? ?(?:초과|を超え)",
     r"\b(?:max|máx)[^\d\n]{0,40}?(\d+)",
 ];
 const USED: &[&str] = &[
@@ -66,7 +69,7 @@ const USED: &[&str] = &[
     r"requested:?(?: (?:at least|about|approximately|around|over))? (\d+)",
     r"\b(?:input|prompt|request|messages|conversation|context|history)\b[^\d\n]{0,30}?(\d+) tokens?\b",
     r"(\d+) >",
-    r"(\d+) токен",
+    r"(\d+) ?(?:токен|토큰|トークン)",
     r"(?:当前|实际|输入|传入|请求|共)[^\d\n]{0,30}?(\d+)",
 ];
 
@@ -85,7 +88,7 @@ static EXCEEDED_BY: LazyLock<Regex> = LazyLock::new(|| compile(r"exceeded by (\d
 /// Inclusive in the first group, exclusive in the second.
 static ROOM: LazyLock<Regex> = LazyLock::new(|| {
     compile(
-        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens|model) (?:of|is)|<=|\d >|tokens >|exceeds?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
+        r"(?:available_tokens:?|[\[(]\d+,|at most|up to|less (?:than )?or equal to|(?:limit|maximum|tokens|model) (?:of|is)|<=|\d >|tokens >|exceeds?(?: (?:the )?(?:limit|max(?:imum)?):?)?|maximum|between \d+ and|\d+ (?:\(inclusive\) )?(?:to|到|至)|(?:above|greater|larger|higher|more)[^\d\n]{1,40}|(?:最大|上限|不超过|不能超过|不能大于|小于等于)[^\d\n]{0,30}) ?(\d+)|(?:less|lower|fewer|smaller) than (\d+)",
     )
 });
 /// Each names the input, so that a small number is none of the status or of an index.

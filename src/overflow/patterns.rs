@@ -198,6 +198,11 @@ const PATTERNS: &[(Sign, &str)] = &[
         Specific,
         r"(?:最大上下文(?:长度|窗口)|最大长度限制|最大上下文長度|最大コンテキスト長|최대 컨텍스트 길이|максимальная длина контекста|maximale kontextlänge|longueur maximale (?:du|de) contexte|longitud máxima (?:del|de) contexto|comprimento máximo (?:do|de) contexto|lunghezza massima (?:del|di) contesto)…\d…\d",
     ),
+    // Not how often one may talk: 对话次数已达上限.
+    (
+        Specific,
+        r"(?:会话|對話|对话|上下文|输入|提示词)(?:长度|長度|大小|窗口|tokens?数?)?(?:已经|已)?(?:达|達)(?:到)?(?:最大|上限|限制)|(?:対話|会話|コンテキスト)の?(?:長さ|長)…上限に達",
+    ),
     (Weak, r"长度(?:已|已经)?(?:超过|超出|大于)[^\d\n]{0,9}\d{4}"),
     (Specific, r"(?:压缩|缩短|减少|精简)(?:一下)?(?:上下文|输入|对话|提示|消息|prompt)"),
     (Specific, r"(?:トークン|コンテキスト|プロンプト|入力)…(?:超え|超過|長すぎ|上回)"),
@@ -395,13 +400,13 @@ const PATTERNS: &[(Sign, &str)] = &[
     // message cannot be modified", "Invalid `signature` in `thinking` block".
     (
         Reasoning,
-        r"expected `?thinking`?|\bthinking\b…\bblocks?\b…cannot be modified|invalid `?signature`? in `?thinking|thinking\.signature: field required|each thinking block must contain",
+        r"expected `?thinking`?|\bthinking\b…\bblocks?\b…cannot be modified|invalid `?signature`? in `?thinking|thinking\.signature: field required|each thinking block must contain|\bthinking\b…\bsignature\b…(?:invalid|not valid|missing|required|corrupt)",
     ),
     // OpenAI Responses: "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item". Google: "Function
-    // call is missing a thought_signature".
+    // call is missing a thought_signature", "Thought signature is not valid", "Corrupted thought signature."
     (
         Reasoning,
-        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature|encrypted content\b…\n?…\n?…could not be (?:verified|decrypted)",
+        r"without its required '?reasoning|'?reasoning'? was provided without its|missing a `?thought_signature|\bthought[ _]signature`?(?: is| was)? (?:not valid|invalid|missing|corrupt)|(?:corrupt|invalid|malformed|bad)(?:ed)? `?(?:thought|thinking)[ _]signature|\breasoning[ _]content must be (?:preserved|kept|included)|encrypted content\b…\n?…\n?…could not be (?:verified|decrypted)",
     ),
     (
         Subject,
@@ -416,7 +421,7 @@ const PATTERNS: &[(Sign, &str)] = &[
 
 /// Any overflow has one of these, or a character that is not ASCII: most other errors are told apart by this alone.
 /// Pieces in lower case, literals all of them: those are found many bytes at a time.
-const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|encrypted c|trop l|kv slot|maxlength|sequence l|ctx_|thought_s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
+const HINT: &str = r"token|context|too l|too b|too m|at m|length|exceed|er than|beyond|surpass|413|no body|max input|payload|quest size|sage size|ody size|entity|max_|maxoutput|predict|reduce|reasoning|thinking|encrypted c|trop l|kv slot|maxlength|sequence l|ctx_|thought_s|thought s|n_ctx|n't fit|trim |kv cache|jetons|\\u|\\x";
 
 /// `max_tokens`, as each provider calls it.
 const OUTPUT_PARAMETER: &str = r"\b(?:max_?(?:output_?|completion_?|new_?)?token(?:s|count)|max(?:imum)? new tokens|max_gen_len|tokens_to_generate|max_tokens_to_sample|n(?:um)?_predict)\b";

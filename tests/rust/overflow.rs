@@ -404,6 +404,10 @@ fn reasoning_that_is_missed_is_a_kind_of_its_own() {
         "messages.1.content.0: Invalid `signature` in `thinking` block",
         "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'.",
         "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.",
+        "Thought signature is not valid",
+        "Corrupted thought signature.",
+        "messages.1.content.0: thinking block signature is invalid",
+        "Reasoning content must be preserved in multi-turn tool calls",
     ] {
         for text in wrapped(text) {
             let found = detect_overflow(&failed(400, &text));
