@@ -27,7 +27,10 @@ OPENAI: tuple[str, ...] = (
 """The releases with a provider class of their own over OpenAI's client."""
 ASKED = tuple(os.environ.get("NANOBOT_CONTEXT_RELEASES", "").split())
 """Releases to play in place of those below: one that came out later, for one."""
-OPENAI += tuple(release for release in ASKED if release not in (*LITELLM, *OPENAI))
+NEWEST = OPENAI[-1]
+LATER = tuple(release for release in ASKED if release not in (*LITELLM, *OPENAI))
+"""Those of them that came out after `NEWEST`, and are expected to do what it does."""
+OPENAI += LATER
 TESTED = (
     *("0.1.3.post7", "0.1.4", "0.1.4.post4", "0.1.4.post5"),
     *("0.1.4.post6", "0.1.5.post3", "0.2.2", "0.3.0", "0.3.5"),
@@ -85,11 +88,14 @@ GOES_ON = "0.3.5"
 """The release that keeps what it sent and got by Responses, and sends that again with the news."""
 COMPACT_IDLE = tuple(release for release in RELEASES if release in OPENAI[2:])
 """The releases that compact a session when nobody has used it for long, 0.1.5.post1 and later."""
-FALL_BACK = tuple(release for release in RELEASES if release in OPENAI[5:])
+BEFORE_PRESETS = (*LITELLM, *OPENAI[:5])
+FALL_BACK = tuple(release for release in RELEASES if release not in BEFORE_PRESETS)
 """The releases that turn to another model when one fails."""
-RESOLVERS = ("0.3.0", "0.3.5")
+RESOLVERS = ("0.3.0", "0.3.5", *LATER)
 """The releases that select a model by a resolver of runtimes, in `LLMRuntime`."""
-FORGETTING = tuple(r for r in RELEASES if r in ("0.1.4.post4", "0.1.5.post3", "0.2.2", "0.3.5"))
+FORGETTING = tuple(
+    r for r in RELEASES if r in ("0.1.4.post4", "0.1.5.post3", "0.2.2", "0.3.5", *LATER)
+)
 """The releases that play the scenarios of `forgetting.py`."""
 SMALL_WINDOWS = tuple(one.name for one in forgetting.FORGETTING)
 REASONED = {
@@ -115,7 +121,7 @@ BASELINE = "0.1.4.post4"
 """The release that is also played without the package, to show that the scenarios overflow."""
 RETRIES_DIGITS = "0.1.4.post5"
 """The release that takes an error with 503 in it for a transient one."""
-KEEP_NAMES = (BASELINE, GOES_ON)
+KEEP_NAMES = (BASELINE, GOES_ON, *LATER)
 """An old release and the newest that send the name that a message of a session has."""
 LIVE = (BASELINE, GOES_ON) if RELEASES == TESTED else RELEASES
 """An old release and the newest, unless all are played: what they tell while they work."""
@@ -132,6 +138,11 @@ TALKS = {
     ),
 }
 """The long talks; every release has the short one."""
+
+
+def like(release: str) -> str:
+    """Return the release that `release` is expected to be like: itself, or the newest listed."""
+    return NEWEST if release in LATER else release
 
 
 def jobs(release: str) -> list[str]:
@@ -163,7 +174,7 @@ def jobs(release: str) -> list[str]:
         plan += ["sixty:off"]
     if release in COMPACT_IDLE:
         protected += ["idle"]
-    if release == GOES_ON:
+    if like(release) == GOES_ON:
         protected += ["thinking"]
     protected += ["told-more", "told-unsaid", "told-65536", "told-block", "told-cut"]
     protected += ["counts-less", "frames-more"]
@@ -188,7 +199,7 @@ def jobs(release: str) -> list[str]:
     for provider, releases in OTHER_PROVIDERS.items():
         if release in releases:
             protected += [provider, *REFUSED[provider]]
-    protected += ["talk-short", *TALKS.get(release, ())]
+    protected += ["talk-short", *TALKS.get(like(release), ())]
     plan += [f"{name}:on" for name in protected]
     plan += [*(f"switched-off:{mode}" for mode in SWITCHES), "console"]
     always = {*SMOKE, *thoughtful, "priced:on", *(f"{name}:on" for name in SMALL_WINDOWS)}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live import BIG, FILES, TALK, TEAM
-from played import FALL_BACK, LIVE, Played
+from played import BEFORE_PRESETS, LIVE, Played
 from plays import Result
 
 
@@ -194,6 +194,6 @@ def test_nanobot_is_asked_where_its_requests_go(result: Result) -> None:
         "nobody": [],
         "custom": ["http://own:1/v1"],
         # A preset that is not the active one; without presets the key makes the file invalid.
-        "preset": ["http://own:1/v1"] if result["release"] in FALL_BACK else [],
+        "preset": ["http://own:1/v1"] if result["release"] not in BEFORE_PRESETS else [],
         "damaged": [],
     }
