@@ -6,7 +6,6 @@ message that stays as it is comes back as the very same object.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +18,7 @@ from nanobot_context.arguments import (
     invalid,
 )
 from nanobot_context.errors import InvalidArgumentError
+from nanobot_context.json_text import parsed
 from nanobot_context.types import Message
 
 if TYPE_CHECKING:
@@ -94,20 +94,12 @@ def _read(message: Message) -> Message:
     """
     text, metadata = message.get("summary"), message.get("metadata")
     if isinstance(metadata, str):
-        # As a column of a table has it.
-        metadata = _object(metadata)
+        metadata = parsed(metadata)  # as a column of a table has it
     if not (isinstance(text, str) and text and isinstance(metadata, Mapping)):
         return message
     if metadata.get("type") != "session_summary":
         return message
     return {"role": message["role"], "content": wrap_summary(text)}
-
-
-def _object(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def summary_message(text: str) -> Message:
@@ -294,11 +286,7 @@ def tool_calls_of(message: Mapping[str, Any]) -> list[Any]:
 
 
 def _list(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return []
+    value = parsed(value) if isinstance(value, str) else value
     return value if isinstance(value, list) else []
 
 

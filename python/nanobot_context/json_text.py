@@ -1,4 +1,4 @@
-"""JSON of files that anybody may have written: strict, and a mistake is reported with its place."""
+"""Parses JSON that anybody may have written; strictly, it reports the place of a mistake."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 
 # What the values are does not matter to it: it finds where they end, and takes numbers of any size.
 _ANY = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+
+
+def parsed(text: str | bytes, otherwise: Any = None) -> Any:
+    """Return the JSON value that `text` is; `otherwise` if it is not valid JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
 
 
 def load_strictly(text: str) -> Any:
@@ -56,7 +64,8 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _constant(name: str) -> Any:
+def refuse_constant(name: str) -> Any:
+    """Raise `ValueError`: JSON has no `NaN` and no `Infinity`."""
     raise ValueError(f"`{name}` is not valid JSON")
 
 
@@ -75,7 +84,7 @@ def _int(text: str) -> int:
 
 
 _STRICT = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_constant, parse_float=_float, parse_int=_int
+    object_pairs_hook=_unique, parse_constant=refuse_constant, parse_float=_float, parse_int=_int
 )
 
 

@@ -127,6 +127,14 @@ def content_text(content: Any) -> str:
     return "\n".join(map(_part_text, content if isinstance(content, list) else [content]))
 
 
+def texts_of(content: Any) -> str:
+    """Return the texts among the parts of a message's content; nothing of other parts."""
+    is_one = isinstance(content, str) or not isinstance(content, Sequence)
+    parts = [content] if is_one else content
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
 def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part

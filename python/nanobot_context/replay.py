@@ -22,6 +22,7 @@ from nanobot_context._core import (
 )
 from nanobot_context.arguments import check_callable, check_instance, check_messages, check_whole
 from nanobot_context.errors import ContextOverflowError
+from nanobot_context.identity import common_length
 from nanobot_context.message_texts import (
     kept_spans,
     message_text,
@@ -295,7 +296,7 @@ class _Run:
             messages, cuts, lost = self._compress()
         except ContextOverflowError as error:
             return made({}, tokens_after=0, reused_tokens=0, over=True, error=str(error))
-        shared = _shared(self.sent.messages, messages)
+        shared = common_length(self.sent.messages, messages)
         reused = sum(self.sent.tokens[:shared]) + self.framing.get("tools", 0) if shared else 0
         # A request that extends the previous one inherits its cuts.
         seen = self.sent.position if shared == len(self.sent.messages) else 0
@@ -457,18 +458,6 @@ def _positions(messages: Sequence[Message]) -> Iterator[int]:
             yield index
     if messages:
         yield len(messages)
-
-
-def _shared(one: list[Message], other: list[Message]) -> int:
-    """Return how many messages at the start are the same."""
-    if other[: len(one)] == one:
-        return len(one)
-    shared = 0
-    for mine, yours in zip(one, other, strict=False):
-        if mine is not yours and mine != yours:
-            break
-        shared += 1
-    return shared
 
 
 def _freed(cut: Cut) -> int:

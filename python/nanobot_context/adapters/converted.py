@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from nanobot_context.arguments import check_instance, check_whole
@@ -97,10 +97,3 @@ def schema(name: str, description: str | None, parameters: Any) -> dict[str, Any
     """Return the schema of a tool in the form that is counted."""
     function = {"name": name, "description": description or "", "parameters": parameters}
     return {"type": "function", "function": function}
-
-
-def texts_of(content: str | Sequence[Any] | None) -> str:
-    """Return the texts among the parts of content."""
-    parts = [content] if isinstance(content, str) else content or ()
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str))

@@ -30,9 +30,10 @@ from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 
 from nanobot_context._core import compress_messages, get_context_window
-from nanobot_context.adapters.converted import Converted, Recovery, schema, text_in, texts_of
+from nanobot_context.adapters.converted import Converted, Recovery, schema, text_in
 from nanobot_context.guard.exchange import Answer
 from nanobot_context.identity import is_same
+from nanobot_context.message_texts import texts_of
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from nanobot_context._core import spoken_language
 from nanobot_context.host.messages import users_own
+from nanobot_context.message_texts import texts_of
 
 # None of these texts contains a digit: nanobot 0.1.4.post5 retries an error whose text has "429"
 # or "503" in it.
@@ -61,13 +62,5 @@ def is_chinese(messages: Sequence[Any]) -> bool:
 def _user_texts(messages: Sequence[Any]) -> Iterator[str]:
     """Yield what the user wrote, the newest first, without what nanobot put into it."""
     for message in reversed(messages):
-        if not isinstance(message, dict) or message.get("role") != "user":
-            continue
-        yield users_own(_text(message.get("content")))
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        content = "\n".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+        if isinstance(message, dict) and message.get("role") == "user":
+            yield users_own(texts_of(message.get("content")))

@@ -15,6 +15,7 @@ from typing import Any
 from nanobot_context.guard.line_file import LineFile
 from nanobot_context.guard.record import RequestRecord
 from nanobot_context.guard.state_file import REQUESTS, state_file
+from nanobot_context.json_text import parsed
 
 _MAX_BYTES = 1 << 20
 _OLDER = 1
@@ -118,9 +119,5 @@ def _rescaled(record: RequestRecord, surest: RequestRecord) -> RequestRecord:
 
 def _objects(file: LineFile) -> Iterator[Mapping[str, Any]]:
     for line in file.lines():
-        try:
-            given = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(given, dict):
+        if isinstance(given := parsed(line), dict):
             yield given

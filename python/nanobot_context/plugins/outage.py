@@ -10,8 +10,8 @@ from nanobot_context import log
 from nanobot_context.errors import SessionStoreError
 from nanobot_context.guard import fuse
 from nanobot_context.guard.counters import Counters
+from nanobot_context.identity import common_length
 from nanobot_context.plugins.shared_session import known_of
-from nanobot_context.sessions.nanobot_files import common_length
 
 T = TypeVar("T")
 

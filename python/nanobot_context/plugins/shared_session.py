@@ -18,6 +18,7 @@ from itertools import takewhile
 from typing import Any, TypeVar
 
 from nanobot_context.host.detect import find
+from nanobot_context.json_text import parsed
 from nanobot_context.sessions.nanobot_files import (
     META,
     METADATA,
@@ -272,13 +273,8 @@ def read_file(text: str) -> tuple[list[Message], Record]:
     """Return messages and record of a session file of nanobot's, without lines that are damaged."""
     messages, record = [], _fresh()
     for line in text.splitlines():
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if not isinstance(value, dict):
-            continue
-        if not _add_to(record, value):
+        value = parsed(line)
+        if isinstance(value, dict) and not _add_to(record, value):
             messages.append(value)
     migrate(messages, metadata_of(record))
     return messages, record

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from nanobot_context.errors import StoreDataError
+from nanobot_context.identity import common_length
 from nanobot_context.plugins import meanwhile
 from nanobot_context.plugins.shared_session import (
     Known,
@@ -28,7 +29,7 @@ from nanobot_context.plugins.shared_session import (
     record_of,
     stored_record,
 )
-from nanobot_context.sessions.nanobot_files import APP, META, USER, common_length, dumps, event_of
+from nanobot_context.sessions.nanobot_files import APP, META, USER, dumps, event_of
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession
 from nanobot_context.sessions.service import SessionService
 

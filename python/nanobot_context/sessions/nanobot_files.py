@@ -25,6 +25,7 @@ from typing import Any
 from nanobot_context.arguments import check_instance, text_of
 from nanobot_context.errors import ConflictError, InvalidArgumentError, SessionExistsError
 from nanobot_context.files import replace_file
+from nanobot_context.identity import common_length
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession, not_found
 from nanobot_context.sessions.service import SessionService
 
@@ -323,12 +324,6 @@ def dumps(value: Any) -> str:
     except UnicodeEncodeError:
         return json.dumps(value)
     return text
-
-
-def common_length(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """Return how many items two sequences begin with alike."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def name_of_key(key: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from nanobot_context.arguments import check_flag, format_value, invalid, is_number, json_of, text_of
 from nanobot_context.errors import InvalidArgumentError, SessionNotFoundError, StoreDataError
+from nanobot_context.json_text import parsed, refuse_constant
 from nanobot_context.summary import Summary
 from nanobot_context.types import Message
 
@@ -57,7 +58,7 @@ class SessionEvent:
             self.raw = json_of("payload", self.payload)
         elif self.raw is not None and self.payload is None:
             try:
-                self.payload = json.loads(self.raw, parse_constant=_refused)
+                self.payload = json.loads(self.raw, parse_constant=refuse_constant)
             except (TypeError, ValueError, RecursionError) as error:
                 raise InvalidArgumentError(
                     f"`raw` is not valid JSON: {error}", argument="raw"
@@ -323,11 +324,7 @@ def decode_state(state: Mapping[str, bytes]) -> dict[str, Any]:
 def _decoded(name: str, value: bytes) -> Any:
     if value.startswith(_BYTES):
         return value[len(_BYTES) :]
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        # Written by another program.
-        return value
+    return parsed(value, value)  # what another program wrote stays bytes
 
 
 # The year 33,658 in seconds; beyond, a float does not tell milliseconds apart.
@@ -339,10 +336,6 @@ def milliseconds(argument: str, seconds: Any) -> int:
     if not (is_number(seconds) and -_LAST_SECOND <= seconds <= _LAST_SECOND):
         raise invalid(argument, "seconds since 1970", seconds)
     return round(seconds * 1_000)
-
-
-def _refused(constant: str) -> Any:
-    raise ValueError(f"`{constant}` is not valid JSON")
 
 
 def _parsed(text: str, what: str) -> dict[str, Any]:

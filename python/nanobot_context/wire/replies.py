@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache
 from typing import Any
 
 from nanobot_context.guard.fuse import fused
+from nanobot_context.json_text import parsed
 from nanobot_context.wire.streams import Beginning, EndReader, Json, Lines
 
 _EVENTS = "text/event-stream"
@@ -47,10 +47,7 @@ class Reply:
 
     async def json(self) -> Json:
         """Return the whole body as the object that it is; empty where it is none."""
-        try:
-            body = json.loads(await self.text())
-        except (ValueError, RecursionError):
-            return {}
+        body = parsed(await self.text())
         return body if isinstance(body, dict) else {}
 
     async def beginning(self, use: Callable[[EndReader], None], *, is_patient: bool) -> Json | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 import zlib
 from collections.abc import Callable
 from typing import Any
+
+from nanobot_context.json_text import parsed
 
 Json = dict[str, Any]
 
@@ -155,8 +156,5 @@ def usage_of(event: Json) -> Json:
 
 
 def _json(text: bytes) -> Json | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = parsed(text)
     return value if isinstance(value, dict) else None

@@ -9,6 +9,7 @@ from typing import Any
 import nanobot_context.wire.forms.pairs as pairs
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.identity import is_same
+from nanobot_context.json_text import parsed
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import PART, Form, Json
 
@@ -272,10 +273,7 @@ def _used(call: Json, block: Json) -> Json:
     function = call.get("function") or {}
     if block and _call(block)["function"] == function:
         return block
-    try:
-        given = json.loads(function.get("arguments") or "{}")
-    except (ValueError, RecursionError):
-        given = {}
+    given = parsed(function.get("arguments") or "{}", {})
     made = {"type": "tool_use", "id": call.get("id"), "name": function.get("name")}
     return {**block, **made, "input": given if isinstance(given, dict) else {"value": given}}
 

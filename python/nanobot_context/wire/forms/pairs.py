@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeVar
 
+from nanobot_context.message_texts import texts_of
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.form import Json
 
@@ -188,7 +189,7 @@ def resulted(item: Json, message: Message) -> Json | None:
     if now == was:
         return item
     if isinstance(was, str):
-        return {**item, "output": now if isinstance(now, str) else _texts(now)}
+        return {**item, "output": texts_of(now)}
     said = _said(item)
     leaves = list(_leaves(said))
     if isinstance(now, str):
@@ -207,8 +208,7 @@ def as_text(item: Json, content: Any = None) -> Json:
     """Return an item as something that the model said, for where it cannot be what it was."""
     if content is None:
         content = _json({key: one for key, one in item.items() if key not in ("id", "call_id")})
-    text = content if isinstance(content, str) else _texts(content)
-    return {"role": "assistant", "content": text}
+    return {"role": "assistant", "content": texts_of(content)}
 
 
 def counted(value: Any) -> Any:
@@ -258,11 +258,6 @@ def _with(value: Any, changed: dict[Path, str], path: Path = ()) -> Any:
     if isinstance(value, list):
         return [_with(inner, changed, (*path, at)) for at, inner in enumerate(value)]
     return value
-
-
-def _texts(parts: Any) -> str:
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts or ())
-    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _json(value: Any) -> str:
