@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +28,7 @@ from nanobot_context.host.config import (
     nanobot_config_path,
     provider_prefixes,
 )
+from nanobot_context.host.detect import find, installed_version
 from nanobot_context.host.model_server import ask_window, is_local
 from nanobot_context.installer import install
 from nanobot_context.plugins import opened_store
@@ -96,43 +94,40 @@ def examine(*, ask_server: bool = False) -> Report:
     config = nanobot_config_path()
     hook_files = activation.hook_files()
     state = _configured(config, install())
-    findings: list[Finding] = []
     store, records = _check_store(config, state), read_records(config)
     last = _last_request(records, state)
-    checks: tuple[Callable[[], list[Finding]], ...] = (
-        lambda: _check_installed(state),
-        lambda: _check_calls(state),
-        lambda: _check_hook(hook_files),
-        lambda: _check_litellm(_version("litellm")),
-        _check_command,
-        lambda: left_out(state),
-        lambda: misplaced(config),
-        lambda: without_effect(state),
-        lambda: _check_window(state),
-        lambda: _check_model(state, is_asked=ask_server),
-        lambda: _check_server(config, state) if ask_server else [],
-        lambda: _check_room(last, config),
-        lambda: store,
-        lambda: check_files(config, state),
-        lambda: check_events(config, state),
-        lambda: check_pins(config, state),
-        lambda: check_disks(config, state),
-        lambda: _check_fuses(state),
+    findings = (
+        *_check_installed(state),
+        *_check_calls(state),
+        *_check_hook(hook_files),
+        *_check_litellm(installed_version("litellm")),
+        *_check_command(),
+        *left_out(state),
+        *misplaced(config),
+        *without_effect(state),
+        *_check_window(state),
+        *_check_model(state, is_asked=ask_server),
+        *(_check_server(config, state) if ask_server else ()),
+        *_check_room(last, config),
+        *store,
+        *check_files(config, state),
+        *check_events(config, state),
+        *check_pins(config, state),
+        *check_disks(config, state),
+        *_check_fuses(state),
     )
-    for check in checks:
-        findings += check()
     packages = ("nanobot-context", "nanobot-ai", "litellm", "mcp")
     return Report(
         versions={
             "python": platform.python_version(),
-            **{package: _version(package) for package in packages},
+            **{package: installed_version(package) for package in packages},
         },
         hook_files=tuple(map(str, hook_files)),
         config_files=tuple(
             str(path) for path in (config, config.parent / SETTINGS_FILE) if path.is_file()
         ),
         status=state,
-        findings=tuple(findings),
+        findings=findings,
         session_store="; ".join(finding.problem for finding in store),
         last=last,
         newest=records[-1] if records else None,
@@ -364,17 +359,8 @@ def _check_store(config: Path, state: Status) -> list[Finding]:
 def _silence() -> None:
     """Keep `install`'s own warnings out of the output: the report says the same."""
     logging.getLogger("nanobot_context").addHandler(logging.NullHandler())
-    try:
-        importlib.import_module("loguru").logger.disable("nanobot_context")
-    except ImportError:
-        return
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    if (logger := find("loguru", "logger")) is not None:
+        logger.disable("nanobot_context")
 
 
 def _text(path: Path) -> str:

@@ -76,51 +76,24 @@ def _made(
     options: Options,
 ) -> tuple[list[Message], Receipt | None]:
     """Return the result of `shorten`, or where that lacks essentials a fit and its receipt."""
-    tools, settings, archive = options["tools"], options["settings"], options["archive"]
-    output, ratio = options["max_output_tokens"], settings.context_reserve_ratio
-    most = window_tokens - reserve_tokens(window_tokens, output, ratio)
-    overhead = settings.message_overhead_tokens
-    short, budget = _enough(shorten, messages, window_tokens, model, tools, most, overhead)
-    if budget is None:
-        return short, None
-    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
-    return fitted.messages, fitted.receipt
-
-
-def _enough(
-    shorten: Callable[[list[Message]], list[Message]],
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    tools: list[dict[str, Any]] | None,
-    most: int,
-    overhead_tokens: int,
-) -> tuple[list[Message], int | None]:
-    """Return the result of `shorten`, and the budget for a wider fit if that is needed.
-
-    There is none where what is essential has room within `most` tokens.
-    """
+    tools, settings = options["tools"], options["settings"]
     try:
         short = shorten(messages)
     except ContextOverflowError as error:
-        return messages, _with_essential(error, window_tokens)
-    if is_same(short, messages):
-        return short, None
-    least = _essential(messages, window_tokens, model, tools, overhead_tokens)
-    return short, None if least <= most else least
-
-
-def _essential(
-    messages: list[Message],
-    window_tokens: int,
-    model: str | None,
-    tools: list[dict[str, Any]] | None,
-    overhead_tokens: int,
-) -> int:
-    """Return a budget with room for the fixed messages, essentials and a short answer."""
-    fixed = never_cut(messages)
-    needed = count_tokens(fixed, model, tools=tools) + overhead_tokens * len(fixed)
-    return needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)
+        budget = _with_essential(error, window_tokens)
+    else:
+        if is_same(short, messages):
+            return short, None
+        fixed = never_cut(messages)
+        needed = count_tokens(fixed, model, tools=tools)
+        needed += settings.message_overhead_tokens * len(fixed)
+        budget = needed + min(ESSENTIAL_TOKENS, window_tokens - needed - MIN_OUTPUT_TOKENS)
+        output, ratio = options["max_output_tokens"], settings.context_reserve_ratio
+        if budget <= window_tokens - reserve_tokens(window_tokens, output, ratio):
+            return short, None
+    archive = options["archive"]
+    fitted = fit_messages(messages, budget, model, tools=tools, settings=settings, archive=archive)
+    return fitted.messages, fitted.receipt
 
 
 def _with_essential(error: ContextOverflowError, window_tokens: int) -> int:

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nanobot_context.host.detect import find
 from nanobot_context.settings import LoadedSettings
+from nanobot_context.settings.names import snake_case
 
 # Where nanobot's config says nothing else.
 DEFAULT_WORKSPACE = "~/.nanobot/workspace"
@@ -78,8 +80,7 @@ def configured_addresses(config: Path, model: str | None) -> tuple[str, ...]:
     keep_litellm_offline()
     try:
         loader = importlib.import_module("nanobot.config.loader")
-        # What is wrong with the file, which `doctor` says.
-        with contextlib.redirect_stdout(io.StringIO()), _quiet():
+        with _quiet():
             loaded = loader.load_config(config)
             resolve = getattr(loader, "resolve_config_env_vars", None)
             loaded = loaded if resolve is None else resolve(loaded)
@@ -106,17 +107,13 @@ def _preset_of(config: Any, model: str | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep nanobot's warnings out of the output."""
-    try:
-        logger = importlib.import_module("loguru").logger
-    except ImportError:
+    """Drop what nanobot prints and logs about its config file, which `doctor` reports."""
+    logger = find("loguru", "logger")
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.ExitStack() as stack:
+        if logger is not None:
+            logger.disable("nanobot")
+            stack.callback(logger.enable, "nanobot")
         yield
-        return
-    logger.disable("nanobot")
-    try:
-        yield
-    finally:
-        logger.enable("nanobot")
 
 
 def workspace_of(loaded: LoadedSettings) -> str:
@@ -126,7 +123,7 @@ def workspace_of(loaded: LoadedSettings) -> str:
 
 
 def _tokens(section: Mapping[str, Any], key: str, where: str) -> tuple[int, str] | None:
-    for name in (key, re.sub(r"[A-Z]", lambda found: f"_{found[0].lower()}", key)):
+    for name in (key, snake_case(key)):
         value: Any = section.get(name)
         if is_tokens(value):
             return value, f"{where}.{name}"
@@ -137,7 +134,7 @@ def max_answer(config: Path) -> int:
     """Return nanobot's limit for an answer: from its config file, or its default."""
     try:
         loader = importlib.import_module("nanobot.config.loader")
-        with contextlib.redirect_stdout(io.StringIO()), _quiet():
+        with _quiet():
             loaded = loader.load_config(config)
         resolve = getattr(loaded, "resolve_preset", None)
         tokens = (resolve() if resolve else loaded.agents.defaults).max_tokens
@@ -158,11 +155,9 @@ def default_windows() -> tuple[int, ...]:
     """
     found: list[Any] = []
     for name in ("AgentDefaults", "ModelPresetConfig"):
-        try:
-            schema = importlib.import_module("nanobot.config.schema")
-            found.append(getattr(schema, name).model_fields["context_window_tokens"].default)
-        except (ImportError, AttributeError, KeyError):
-            continue
+        fields = getattr(find("nanobot.config.schema", name), "model_fields", {})
+        if "context_window_tokens" in fields:
+            found.append(fields["context_window_tokens"].default)
     # To 0.1.4.post6 the loop has a default of its own.
     loop = getattr(sys.modules.get("nanobot.agent.loop"), "AgentLoop", None)
     if loop is not None:
@@ -198,7 +193,9 @@ def nanobot_config_path(argv: Sequence[str] | None = None) -> Path:
 
 
 def _from_command_line(argv: Sequence[str]) -> Path | None:
-    if not argv or not _is_nanobot(Path(argv[0])):
+    program = Path(argv[0] if argv else "")
+    # `nanobot`, `nanobot.exe`, or `python -m nanobot`.
+    if program.stem != "nanobot" and program.parts[-2:] != ("nanobot", "__main__.py"):
         return None
     for index, word in enumerate(argv[1:], start=1):
         option, equals, value = word.partition("=")
@@ -211,11 +208,6 @@ def _from_command_line(argv: Sequence[str]) -> Path | None:
     return None
 
 
-def _is_nanobot(program: Path) -> bool:
-    # `nanobot`, `nanobot.exe`, or `python -m nanobot`.
-    return program.stem == "nanobot" or program.parts[-2:] == ("nanobot", "__main__.py")
-
-
 def provider_prefixes() -> frozenset[str]:
     """Return the provider names and prefixes of nanobot's registry, in lower case with underscores.
 
@@ -223,10 +215,10 @@ def provider_prefixes() -> frozenset[str]:
     rules apply.
     """
     try:
-        providers = importlib.import_module("nanobot.providers.registry").PROVIDERS
+        providers = find("nanobot.providers.registry", "PROVIDERS") or ()
         # Releases without LiteLLM have no prefix for it.
         pairs = [(spec.name, getattr(spec, "litellm_prefix", "")) for spec in providers]
-        names = [name for pair in pairs for name in pair if name]
-    except (ImportError, AttributeError, TypeError):
+    except (AttributeError, TypeError):
         return frozenset()
+    names = (name for pair in pairs for name in pair if name)
     return frozenset(re.sub(r"[-.]", "_", str(name).lower()) for name in names)

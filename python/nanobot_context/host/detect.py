@@ -57,7 +57,7 @@ def load_classes() -> NanobotClasses:
 
 
 def find(module: str, name: str) -> Any:
-    """Return the attribute `name` of nanobot's `module`, or `None` in releases without it."""
+    """Return the attribute `name` of `module`; `None` without the module or the attribute."""
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
@@ -78,8 +78,13 @@ def subclasses(owner: type) -> list[type]:
 
 def nanobot_version() -> str | None:
     """Return the installed version of `nanobot-ai`, or `None`."""
+    return installed_version("nanobot-ai")
+
+
+def installed_version(package: str) -> str | None:
+    """Return the installed version of a package, or `None`."""
     try:
-        return metadata.version("nanobot-ai")
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
 
