@@ -316,11 +316,6 @@ fit_input = InputFilter()
 """The filter with what is known of each model."""
 
 
-def _said_in(call: Any, *names: str) -> Item:
-    said = call.get("function") or call.get("custom") or {}
-    return {name: said[name] for name in names if name in said}
-
-
 def _to_payload(item: Item) -> Item:
     """Return the stored form of an item; texts that message and item share are stored once."""
     message = next(iter(from_response_items([item])), None)
@@ -341,7 +336,9 @@ def _shared(message: Message) -> Item:
     if not isinstance(content, str):
         content = None
     (call,) = message.get("tool_calls") or [{}]
-    return {"content": content, "output": content, **_said_in(call, "arguments", "input")}
+    said = call.get("function") or call.get("custom") or {}
+    given = {name: said[name] for name in ("arguments", "input") if name in said}
+    return {"content": content, "output": content, **given}
 
 
 def _is_item(event: SessionEvent) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -227,9 +227,11 @@ class Ended:
         return fixed, whole
 
     def _largest_tools(self, per_byte: float) -> tuple[tuple[str, int], ...]:
-        tools = [(_tool_name(tool), _bytes(json.dumps(tool))) for tool in self.tools or ()]
-        largest = sorted(tools, key=lambda one: -one[1])[:_TOOLS_KEPT]
-        return tuple((name, round(size * per_byte)) for name, size in largest)
+        sized = [(_bytes(json.dumps(tool)), tool) for tool in self.tools or ()]
+        largest = sorted(sized, key=lambda one: -one[0])[:_TOOLS_KEPT]
+        return tuple(
+            (str(function_of(tool).get("name")), round(size * per_byte)) for size, tool in largest
+        )
 
 
 def _stated(overflow: Overflow) -> int | None:
@@ -255,10 +257,6 @@ def _bytes(text: str) -> int:
 def _shown(name: str) -> str:
     """Return a name as it is recorded."""
     return _KEY.sub(lambda key: key.group()[:4] + "…", name)[:_NAME_CHARS]
-
-
-def _tool_name(tool: Mapping[str, Any]) -> str:
-    return str(function_of(tool).get("name"))
 
 
 def _in_theirs(cut: SentCut, ratio: float) -> SentCut:

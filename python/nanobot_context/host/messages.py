@@ -213,8 +213,8 @@ def shorten_consolidation(
     system, user = messages
     # The last heading: a memory file that quotes the heading stays on the protected side.
     before, heading, conversation = user["content"].rpartition(_CONSOLIDATION_HEADING)
-    conversation, end = _split_end(conversation)
-    entries = _ENTRY.split(conversation)
+    end = _CONSOLIDATION_END if conversation.endswith(_CONSOLIDATION_END) else ""
+    entries = _ENTRY.split(conversation.removesuffix(end))
 
     def with_limit(limit_chars: int) -> list[Message]:
         text = "".join(_shorten(entry, limit_chars) for entry in entries)
@@ -230,12 +230,6 @@ def shorten_consolidation(
         else:
             high = middle
     return with_limit(low)
-
-
-def _split_end(conversation: str) -> tuple[str, str]:
-    if conversation.endswith(_CONSOLIDATION_END):
-        return conversation.removesuffix(_CONSOLIDATION_END), _CONSOLIDATION_END
-    return conversation, ""
 
 
 def _shorten(entry: str, limit_chars: int) -> str:

@@ -16,14 +16,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-_SCRIPTS = (
-    "basics.js",
-    "chart.js",
-    "messages.js",
-    "details.js",
-    "extras.js",
-    "page.js",
-)
+_SCRIPTS = ("basics.js", "chart.js", "messages.js", "details.js", "extras.js", "page.js")
 _STYLE = "page.css"
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
@@ -35,14 +28,15 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 def page(name: str, data: Mapping[str, Any], language: str) -> bytes:
     """Return the page that shows `data`, in UTF-8."""
     phrases = {} if language == "en" else json.loads(_source(f"{language}.json"))
-    sources = {file: _source(file) for file in (*_SCRIPTS, _STYLE)}
-    scripts = [sources[file] for file in _SCRIPTS]
+    scripts, style = list(map(_source, _SCRIPTS)), _source(_STYLE)
+    # Nothing that a title bar would act on.
+    title = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
     parts = {
         "language": language,
-        "title": html.escape(_printable(name)),
+        "title": html.escape(title),
         "phrases": _json(phrases),
-        "policy": _policy(scripts, sources[_STYLE]),
-        "style": sources[_STYLE],
+        "policy": _policy(scripts, style),
+        "style": style,
         "data": _json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
@@ -71,8 +65,3 @@ def _hash(text: str) -> str:
 def _json(data: Mapping[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _printable(name: str) -> str:
-    """Return a name without what a title bar would act on."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)

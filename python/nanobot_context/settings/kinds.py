@@ -28,8 +28,12 @@ class Kind:
     parse: Callable[[str], Any]
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
 def _is_name(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and value.strip() != "")
+    return value is None or _is_text(value)
 
 
 def _is_store(value: Any) -> bool:
@@ -38,14 +42,6 @@ def _is_store(value: Any) -> bool:
         return value is None
     # In memory the sessions would end with the process.
     return value.startswith(schemes) and value.partition("?")[0] != "sqlite:///:memory:"
-
-
-def _is_pattern(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != ""
-
-
-def _is_path(value: Any) -> bool:
-    return _is_name(value) and "\0" not in (value or "")
 
 
 _OFF = frozenset({"0", "false", "no", "off"})
@@ -100,7 +96,7 @@ WINDOWS = Kind(
 )
 NAMES = Kind(
     "a list of file names or patterns of them",
-    lambda value: isinstance(value, list | tuple) and all(_is_pattern(name) for name in value),
+    lambda value: isinstance(value, list | tuple) and all(map(_is_text, value)),
     lambda text: [name.strip() for name in text.split(",") if _parse_name(name)],
 )
 FORMAT = Kind("`text` or `structured`", lambda value: value in ("text", "structured"), str.strip)
@@ -128,7 +124,11 @@ STORE = Kind(
     _is_store,
     _parse_name,
 )
-PATH = Kind("a file's path or null", _is_path, _parse_name)
+PATH = Kind(
+    "a file's path or null",
+    lambda value: _is_name(value) and "\0" not in (value or ""),
+    _parse_name,
+)
 
 
 def check(kind: Kind, value: Any, path: str, where: str = "") -> None:
