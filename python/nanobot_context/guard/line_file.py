@@ -7,6 +7,7 @@ torn, and `tail -F` follows the file over its rotation.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -24,7 +25,7 @@ from nanobot_context.forks import ThreadLock
 _LOCK_SECONDS = 0.25
 
 # A pipe that nobody reads is not waited for.
-_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _FLAGS |= getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -78,49 +79,38 @@ class LineFile:
         try:
             with locked(self._lock_path, timeout_seconds=self._patience_seconds):
                 self._patience_seconds = _LOCK_SECONDS
-                size = self._size()
-                if size and size + len(line) > self.max_bytes and self._rotate():
-                    size = 0
-                self._write(line if self._ends_with_line(size) else b"\n" + line, size)
+                with contextlib.suppress(FileNotFoundError):
+                    size = self.path.stat().st_size
+                    if size and size + len(line) > self.max_bytes:
+                        self._rotate()
+                self._write(line, is_alone=True)
         except TimeoutError:
             self._patience_seconds = 0.0
-            self._write(line, None)
+            self._write(line, is_alone=False)
 
-    def _write(self, line: bytes, size: int | None) -> None:
-        """Write `line`, or nothing if the file can be cut to its `size` again."""
+    def _write(self, line: bytes, *, is_alone: bool) -> None:
+        """Write `line`, all of it or, where `is_alone` says that nobody else writes, nothing."""
         handle = os.open(self.path, _FLAGS, 0o600)
         try:
+            size = os.fstat(handle).st_size
+            if is_alone and size:
+                os.lseek(handle, -1, os.SEEK_END)
+                if os.read(handle, 1) != b"\n":  # a power cut may leave half of a line
+                    line = b"\n" + line
             if os.write(handle, line) < len(line):
-                if size is not None:
+                if is_alone:
                     os.ftruncate(handle, size)
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         finally:
             os.close(handle)
 
-    def _size(self) -> int:
-        try:
-            return self.path.stat().st_size
-        except FileNotFoundError:
-            return 0
-
-    def _ends_with_line(self, size: int) -> bool:
-        """Return whether the file ends where a line does: a power cut may leave half of one."""
-        if not size:
-            return True
-        with self.path.open("rb") as file:
-            file.seek(size - 1)
-            return file.read(1) == b"\n"
-
-    def _rotate(self) -> bool:
-        """Put the older files one further; where one cannot be moved, the file grows on."""
-        try:
+    def _rotate(self) -> None:
+        """Rename each file to the next number; where one cannot be renamed, the file grows on."""
+        with contextlib.suppress(OSError):
             for number in range(self.older - 1, 0, -1):
                 if (older := self._older(number)).exists():
                     older.replace(self._older(number + 1))
             self.path.replace(self._older(1))
-        except OSError:
-            return False
-        return True
 
     def _older(self, number: int) -> Path:
         return self.path.parent / f"{self.path.name}.{number}"
