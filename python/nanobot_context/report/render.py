@@ -161,30 +161,20 @@ def _recorded_tokens(
 
 
 def _request(request: Request, redact: bool) -> list[Any]:
-    return [
-        None,
-        request.turn,
-        0,
-        request.position,
-        _stack(request.before),
-        _stack(request.after),
-        None,
-        request.reused_tokens,
-        None,
-        [],
-        "too large" if request.error else "over" if request.over else "",
-        False,
-        "" if redact else request.error,
-        [] if redact else list(map(list, request.lost[:_LOST_SHOWN])),
-        len(request.lost),
-        len(request.cuts),
-        request.restored,
-        [],
-        False,
-        True,
-        True,
-        [],
-    ]
+    return _columns(
+        turn=request.turn,
+        first=0,
+        stop=request.position,
+        before=_stack(request.before),
+        after=_stack(request.after),
+        reused=request.reused_tokens,
+        outcome="too large" if request.error else "over" if request.over else "",
+        error=None if redact else request.error,
+        lost=() if redact else request.lost[:_LOST_SHOWN],
+        lost_names=len(request.lost),
+        cut_messages=len(request.cuts),
+        restored=request.restored,
+    )
 
 
 def _recorded(
@@ -194,40 +184,56 @@ def _recorded(
     redact: bool,
 ) -> list[Any]:
     names = zip(record.gone_from or [0] * len(record.gone), record.gone, strict=True)
-    stacks = [
+    before, after = (
         [min(record.fixed_tokens, tokens), max(tokens - record.fixed_tokens, 0)]
         for tokens in (record.tokens_before, record.tokens_after)
-    ]
-    return [
-        record.at,
-        None,
-        places.first if places else None,
-        places.stop if places else None,
-        *stacks,
-        record.window_tokens,
-        record.cached_tokens,
-        record.completion_tokens,
-        [[one.tokens, one.refused, one.limit_tokens, one.is_reported] for one in record.refusals],
-        record.outcome,
-        record.is_subagent,
-        None,
-        [] if redact else [[places.of.get(at) if places else None, name] for at, name in names],
-        record.gone_names,
-        record.cut_messages,
-        [],
-        [] if places is None else places.runs(record.left_out),
-        record.is_retried,
-        record.is_reported,
-        record.is_before_reported,
-        [
-            [
-                *(cut.index, cut.role, None if redact else cut.tool),
-                *(cut.reason, cut.tokens_before, cut.tokens_after),
-            ]
-            for cut in record.cuts
-            if _index_of(cut, places, messages) is None
+    )
+    others = [cut for cut in record.cuts if _index_of(cut, places, messages) is None]
+    return _columns(
+        at=record.at,
+        first=places.first if places else None,
+        stop=places.stop if places else None,
+        before=before,
+        after=after,
+        window=record.window_tokens,
+        reused=record.cached_tokens,
+        answer=record.completion_tokens,
+        refusals=[
+            (one.tokens, one.refused, one.limit_tokens, one.is_reported) for one in record.refusals
         ],
-    ]
+        outcome=record.outcome,
+        is_subagent=record.is_subagent,
+        lost=()
+        if redact
+        else [(places.of.get(at) if places else None, name) for at, name in names],
+        lost_names=record.gone_names,
+        cut_messages=record.cut_messages,
+        left_out=places.runs(record.left_out) if places else (),
+        is_retried=record.is_retried,
+        is_reported=record.is_reported,
+        is_before_reported=record.is_before_reported,
+        other_cuts=[
+            (
+                *(one.index, one.role, None if redact else one.tool),
+                *(one.reason, one.tokens_before, one.tokens_after),
+            )
+            for one in others
+        ],
+    )
+
+
+# The columns of a request, in the order of `basics.js`, with what they hold where nothing is known.
+_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(("at", "turn", "first", "stop", "before", "after", "window")),
+    **{"reused": None, "answer": None, "refusals": (), "outcome": "", "is_subagent": False},
+    **{"error": None, "lost": (), "lost_names": 0, "cut_messages": 0, "restored": ()},
+    **{"left_out": (), "is_retried": False, "is_reported": True, "is_before_reported": True},
+    "other_cuts": (),
+}
+
+
+def _columns(**known: Any) -> list[Any]:
+    return list((_COLUMNS | known).values())
 
 
 def _cuts(
