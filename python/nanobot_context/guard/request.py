@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -120,56 +121,59 @@ class Call:
                 kwargs[name] = value
         return tuple(args), kwargs
 
-    def request(
-        self,
-        original: Callable[..., Awaitable[Any]],
-        *,
-        provider: Any,
-    ) -> Request | None:
+    @property
+    def max_tokens(self) -> int | None:
+        """The limit for the answer, if it is a number."""
+        limit = self.get("max_tokens")
+        return limit if isinstance(limit, int) else None
+
+    def _changes(
+        self, messages: list[Message], max_tokens: int | None, tools: list[dict[str, Any]] | None
+    ) -> dict[str, Any]:
+        """Return the arguments that differ from those of this call."""
+        changes: dict[str, Any] = {} if tools is None else {"tools": tools}
+        if messages is not self.get("messages"):
+            changes["messages"] = messages
+            context = self.get("provider_context")
+            if getattr(context, "conversation_state", None) is not None:
+                # It stands for messages that may not be among the new ones (0.3.5).
+                changes["provider_context"] = replace(context, conversation_state=None)
+        if max_tokens != self.max_tokens:
+            changes["max_tokens"] = max_tokens
+        return changes
+
+    def _sender(
+        self, original: Callable[..., Awaitable[Any]], tools: list[dict[str, Any]] | None = None
+    ) -> Send:
+        """Return a function that makes this call again with other messages and another limit."""
+
+        def send(messages: list[Message], max_tokens: int | None) -> Awaitable[Any]:
+            own: dict[str, Any] = {}
+            changes = fused(
+                "replace a request", lambda: self._changes(messages, max_tokens, tools), own
+            )
+            args, kwargs = self.replaced(**changes)
+            return original(*args, **kwargs)
+
+        return send
+
+    def request(self, original: Callable[..., Awaitable[Any]], *, provider: Any) -> Request | None:
         """Return this call of `provider` as a request to `original`; `None` without messages."""
         messages = self.get("messages")
         if not isinstance(messages, list):
             return None
-        max_tokens = self.get("max_tokens")
-        limit = max_tokens if isinstance(max_tokens, int) else None
-
-        def changed(
-            new_messages: list[Message], new_limit: int | None, shown: list[dict[str, Any]] | None
-        ) -> dict[str, Any]:
-            changes: dict[str, Any] = {} if shown is None else {"tools": shown}
-            if new_messages is not messages:
-                changes["messages"] = new_messages
-                context = self.get("provider_context")
-                if getattr(context, "conversation_state", None) is not None:
-                    # It stands for messages that may not be among the new ones (0.3.5).
-                    changes["provider_context"] = replace(context, conversation_state=None)
-            if new_limit != limit:
-                changes["max_tokens"] = new_limit
-            return changes
-
-        def offer(shown: list[dict[str, Any]] | None) -> Send:
-            def send(new_messages: list[Message], new_limit: int | None) -> Awaitable[Any]:
-                own: dict[str, Any] = {}
-                changes = fused(
-                    "replace a request", lambda: changed(new_messages, new_limit, shown), own
-                )
-                args, kwargs = self.replaced(**changes)
-                return original(*args, **kwargs)
-
-            return send
-
         return Request(
             messages=messages,
             tools=self.get("tools") or None,
             model=self.get("model") or _text(provider.get_default_model()),
-            max_tokens=limit,
-            send=offer(None),
+            max_tokens=self.max_tokens,
+            send=self._sender(original),
             fallbacks=_fallbacks(provider),
             endpoint=address_of(provider),
             is_shown=self.get("on_content_delta") is not None,
             asked=provider,
             choice=self.get("tool_choice"),
-            offer=offer,
+            offer=functools.partial(self._sender, original),
             state=_state(self.get("provider_context"), provider, self.get("model")),
         )
 
