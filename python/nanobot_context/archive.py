@@ -32,6 +32,9 @@ from nanobot_context.forks import ThreadLock
 
 MAX_BYTES = 64 * 1024 * 1024
 
+DIRECTORY = Path(".nanobot-context", "results")
+"""Where a workspace of nanobot's has it: inside, so that a restricted nanobot reads it, too."""
+
 _NAME = re.compile(r"[0-9a-f]{16}\.txt")
 _ORDER = ".order"
 _LOCK = ".lock"

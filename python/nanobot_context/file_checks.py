@@ -6,8 +6,8 @@ import os
 import shutil
 from pathlib import Path
 
+from nanobot_context.archive import DIRECTORY
 from nanobot_context.conversations import store_file
-from nanobot_context.guard.archives import DIRECTORY
 from nanobot_context.guard.state_file import UNWRITTEN, state_file
 from nanobot_context.guard.status import Status
 from nanobot_context.guard.telemetry import events_file

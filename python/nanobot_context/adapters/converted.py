@@ -50,13 +50,7 @@ class Converted(Generic[Made]):
 
 
 class Recovery:
-    """Calls of a framework's models that fit and are repaired: see `call_with_recovery`.
-
-    Args:
-        context_window: The window of every model in tokens; `None` is what is known of each.
-        settings: Limits of the compression.
-        archive: Where originals of shortened tool results are kept.
-    """
+    """Calls of a framework's models, with the same options each: see `call_with_recovery`."""
 
     def __init__(
         self,

@@ -17,13 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nanobot_context import log
-from nanobot_context.archive import Archive
+from nanobot_context.archive import DIRECTORY, Archive
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard.request import Message
 from nanobot_context.host.config import DEFAULT_WORKSPACE
-
-# Inside of the workspace also for a nanobot that is restricted to it.
-DIRECTORY = Path(".nanobot-context", "results")
 
 # What stands before the path in a loop's prompt and in a subagent's; subagents of 0.1.4.post3 to
 # 0.2.2 have nothing there.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context import words
-from nanobot_context.arguments import check_instance, invalid
+from nanobot_context.arguments import check_instance, check_path, invalid
 from nanobot_context.conversations import Conversation
 from nanobot_context.replay import Replay, replay
 from nanobot_context.report.originals import originals_of
@@ -73,8 +73,7 @@ def write_report(
         InvalidArgumentError: The window is not a positive number, or another argument is of no use.
     """
     check_instance("conversation", conversation, Conversation)
-    if not isinstance(path, str | Path):
-        raise invalid("path", "a path", path)
+    check_path("path", path)
     replayed = None
     if not records:
         replayed = replayed_for_page(

@@ -6,10 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nanobot_context.archive import Archive
-
-# As `guard/archives.py` has it.
-_DIRECTORY = Path(".nanobot-context", "results")
+from nanobot_context.archive import DIRECTORY, Archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +29,7 @@ class Originals:
 def originals_of(source: str) -> Originals | None:
     """Return the originals of the workspace that a session file is in; `None` without any."""
     for folder in Path(source).absolute().parents:
-        if folder.name == "sessions" and (folder.parent / _DIRECTORY).is_dir():
-            archive = Archive(folder.parent / _DIRECTORY, shown=_DIRECTORY.as_posix())
+        if folder.name == "sessions" and (folder.parent / DIRECTORY).is_dir():
+            archive = Archive(folder.parent / DIRECTORY, shown=DIRECTORY.as_posix())
             return Originals(archive)
     return None

@@ -316,26 +316,18 @@ def _summaries(
     """Yield what happened to summaries, the oldest first, and the one that holds now."""
     for event in events:
         if event.get("kind") == "summary":
-            content = event.get("content") or {}
-            yield {
-                "at": _text(event.get("at")),
-                "version": _number(event.get("version")),
-                "covers": _number(event.get("covers")),
-                "made_by": _text(event.get("made_by")),
-                "status": _text(event.get("status")) or "stored",
-                "text": _text(content.get("text")) if isinstance(content, dict) else None,
-                "error": _text(content.get("error")) if isinstance(content, dict) else None,
-            }
+            content = event.get("content")
+            texts = content if isinstance(content, dict) else {}
+            yield _summary({"status": "stored", **texts, **event})
     for at, (stored, covers) in enumerate(conversation.summaries, start=1):
-        yield {
-            "at": datetime.fromtimestamp(stored.created, UTC).isoformat(timespec="seconds"),
-            "version": stored.version,
-            "covers": covers,
-            "made_by": _text(stored.record.get("made_by")),
-            "status": "in use" if at == len(conversation.summaries) else "stored",
-            "text": stored.text,
-            "error": _text(stored.record.get("error")),
-        }
+        yield _summary(
+            stored.record,
+            at=datetime.fromtimestamp(stored.created, UTC).isoformat(timespec="seconds"),
+            version=stored.version,
+            covers=covers,
+            status="in use" if at == len(conversation.summaries) else "stored",
+            text=stored.text,
+        )
     # Brings in what knows nanobot, which a conversation without a summary does not need.
     metadata = conversation.metadata.get("metadata", conversation.metadata)
     if not (isinstance(metadata, dict) and "summary" in metadata):
@@ -344,15 +336,16 @@ def _summaries(
 
     summary = read(SimpleNamespace(metadata=metadata, messages=conversation.messages))
     if summary is not None:
-        yield {
-            "at": None,
-            "version": summary.version,
-            "covers": summary.covers,
-            "made_by": summary.made_by,
-            "status": "in use",
-            "text": summary.text,
-            "error": summary.error,
-        }
+        yield _summary(summary.to_dict(), status="in use")
+
+
+def _summary(said: Mapping[str, Any], **known: Any) -> dict[str, Any]:
+    texts = ("at", "made_by", "status", "text", "error")
+    return {
+        **{name: _text(said.get(name)) for name in texts},
+        **{name: _number(said.get(name)) for name in ("version", "covers")},
+        **known,
+    }
 
 
 def _learned(
