@@ -13,8 +13,6 @@ from nanobot_context.guard.fuse import fused
 from nanobot_context.guard.trace import current_workspace
 from nanobot_context.patches.declaration import Context, Patch, then
 
-_LOOP = "nanobot.agent.loop:AgentLoop"
-
 
 def _wrap_named(original: Callable[..., Any], context: Context) -> Callable[..., Any]:
     signature = inspect.signature(original)
@@ -68,19 +66,19 @@ def _know(context: Context, loop: Any, *_: Any, **__: Any) -> None:
         context.summaries.know(loop)
 
 
+_patch = functools.partial(
+    Patch, owner="nanobot.agent.loop:AgentLoop", attribute="_process_message"
+)
+
 PATCHES = (
-    Patch(
-        owner=_LOOP,
-        attribute="_process_message",
+    _patch(
         kind="async",
         parameters=("msg",),
         why="events name the session",
         wrap=_wrap_named,
         part="events",
     ),
-    Patch(
-        owner=_LOOP,
-        attribute="_process_message",
+    _patch(
         why="summaries ask the session's own model",
         wrap=then("know the loop of a session", _know),
         part="summaries",

@@ -91,9 +91,10 @@ def _estimate(_: None, context: Context) -> Callable[..., tuple[int, str]]:
     return estimate_prompt_tokens
 
 
+_patch = functools.partial(Patch, owner=PROVIDER)
+
 PATCHES = (
-    Patch(
-        owner=PROVIDER,
+    _patch(
         attribute="_safe_chat",
         formerly="chat",
         kind="async",
@@ -104,8 +105,7 @@ PATCHES = (
         guards="model calls",
         spreads=True,
     ),
-    Patch(
-        owner=PROVIDER,
+    _patch(
         attribute="_safe_chat_stream",
         kind="async",
         parameters=("messages",),
@@ -125,8 +125,7 @@ PATCHES = (
     ),
     # nanobot's own estimate downloads a vocabulary, and counts nothing where that fails. This is
     # the hook that it looks for on a provider.
-    Patch(
-        owner=PROVIDER,
+    _patch(
         attribute="estimate_prompt_tokens",
         kind="new",
         why="prompts are counted without a download",

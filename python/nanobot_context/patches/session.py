@@ -115,9 +115,10 @@ def _added(name: str) -> Callable[[Any, Context], Any]:
 
 _ADDED = "programs summarise a session by hand"
 
+_patch = functools.partial(Patch, owner=SESSION)
+
 PATCHES = (
-    Patch(
-        owner=SESSION,
+    _patch(
         attribute="get_history",
         parameters=("max_messages",),
         why="history within `max_tokens`, with the model's reasoning",
@@ -125,24 +126,21 @@ PATCHES = (
         unless="max_tokens",
         until="0.1.5.post2",
     ),
-    Patch(
-        owner=SESSION,
+    _patch(
         attribute="get_history",
         why="what a summary covers is not sent again",
         wrap=_wrap_summarised,
         part="summaries",
         needed=True,
     ),
-    Patch(
-        owner=SESSION,
+    _patch(
         attribute="clear",
         why="a cleared session has no summary",
         wrap=then("forget a summary", _of(stored_summary.forget)),
         part="summaries",
         needed=True,
     ),
-    Patch(
-        owner=SESSION,
+    _patch(
         attribute="clear",
         why="what is cleared while the store is down does not come back",
         wrap=then("note that a session was cleared", _of(note_cleared)),
@@ -150,16 +148,14 @@ PATCHES = (
         needed=True,
         since="0.3.5",
     ),
-    Patch(
-        owner=SESSION,
+    _patch(
         attribute="get_history",
         why="rules of the user, and what was done, outlive what nanobot leaves out",
         wrap=_wrap_ruled,
         part="rules",
         needed=True,
     ),
-    Patch(
-        owner=SESSION,
+    _patch(
         attribute="clear",
         why="a cleared session has no rules, and nothing was done in it",
         wrap=then("forget rules and calls", _of(_forget)),
@@ -167,8 +163,7 @@ PATCHES = (
         needed=True,
     ),
     *(
-        Patch(
-            owner=SESSION,
+        _patch(
             attribute=name,
             kind="new",
             why=_ADDED,

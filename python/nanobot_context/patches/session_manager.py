@@ -9,9 +9,6 @@ from typing import Any
 from nanobot_context.guard.fuse import fused
 from nanobot_context.patches.declaration import Context, Patch, then
 
-_MANAGER = "nanobot.session.manager:SessionManager"
-_STORE = "nanobot.session.manager:SessionStore"
-
 
 def _take(context: Context, manager: Any, *_: Any, **__: Any) -> None:
     if context.store is not None:
@@ -75,9 +72,11 @@ def _wrap_save(original: Callable[..., Any], context: Context) -> Callable[..., 
     return save
 
 
+_patch = functools.partial(Patch, owner="nanobot.session.manager:SessionManager")
+
 PATCHES = (
     Patch(
-        owner=_STORE,
+        owner="nanobot.session.manager:SessionStore",
         attribute="",
         why="nanobot keeps sessions in a store from 0.3.5 on",
         wrap=None,
@@ -85,8 +84,7 @@ PATCHES = (
         needed=True,
         since="0.3.5",
     ),
-    Patch(
-        owner=_MANAGER,
+    _patch(
         attribute="__init__",
         why="sessions are in the shared store",
         wrap=then("keep sessions in the shared store", _take),
@@ -94,8 +92,7 @@ PATCHES = (
         needed=True,
         since="0.3.5",
     ),
-    Patch(
-        owner=_MANAGER,
+    _patch(
         attribute="_cached",
         parameters=("key",),
         why="what another gateway wrote is seen",
@@ -104,8 +101,7 @@ PATCHES = (
         needed=True,
         since="0.3.0",
     ),
-    Patch(
-        owner=_MANAGER,
+    _patch(
         attribute="save",
         parameters=("session",),
         why="what is said while the store cannot be opened is stored after it",
@@ -113,8 +109,7 @@ PATCHES = (
         part="session store",
         since="0.3.5",
     ),
-    Patch(
-        owner=_MANAGER,
+    _patch(
         attribute="delete_session",
         parameters=("key",),
         why="a session that is deleted while the store cannot be opened is deleted there after it",
@@ -122,8 +117,7 @@ PATCHES = (
         part="session store",
         since="0.3.5",
     ),
-    Patch(
-        owner=_MANAGER,
+    _patch(
         attribute="save",
         parameters=("session",),
         why="rules and calls are saved before nanobot drops them",
@@ -131,8 +125,7 @@ PATCHES = (
         part="rules",
     ),
     # Behind the store: it saves sessions, too.
-    Patch(
-        owner=_MANAGER,
+    _patch(
         attribute="save",
         parameters=("session",),
         why="a summary begins when a long session is saved",
