@@ -44,18 +44,20 @@ _LOST_SHOWN = 20
 # Of a text; in a pipe all of them.
 _TEXT_CHARS = 120
 
+# The columns of a message in every table, and its text at the end.
+_MESSAGE = (
+    Column("#", "right", "dim"),
+    Column("turn", "right", "dim"),
+    Column("role", flexible=True),
+    Column("tokens", "right"),
+)
+_TEXT = Column("text", style="dim", flexible=True)
+
 
 def print_each(each: Sequence[Counted]) -> None:
     """Print a table of messages."""
     whole = sum(tokens for *_, tokens in each) or 1
-    columns = [
-        Column("#", "right", "dim"),
-        Column("turn", "right", "dim"),
-        Column("role", flexible=True),
-        Column("tokens", "right"),
-        Column("share", "right", "dim"),
-        Column("text", style="dim", flexible=True),
-    ]
+    columns = [*_MESSAGE, Column("share", "right", "dim"), _TEXT]
     rows = (
         [
             *("" if place is None else f"{place + 1:,}", f"{turn:,}", message["role"]),
@@ -68,15 +70,8 @@ def print_each(each: Sequence[Counted]) -> None:
 
 def print_fates(conversation: Conversation, played: Replay, *, only_cuts: bool) -> None:
     """Print a table of the fate of each message, or with `only_cuts` of those that were cut."""
-    columns = [
-        Column("#", "right", "dim"),
-        Column("turn", "right", "dim"),
-        Column("role", flexible=True),
-        Column("tokens", "right"),
-        Column("sent", "right"),
-        Column("cut, and why", style="yellow", flexible=True),
-    ]
-    columns.append(Column("text", style="dim", flexible=True))
+    why_column = Column("cut, and why", style="yellow", flexible=True)
+    columns = [*_MESSAGE, Column("sent", "right"), why_column, _TEXT]
     why = _whys(
         conversation.messages,
         {fate.index for fate in played.messages if fate.state == "left out"},
@@ -104,53 +99,9 @@ def print_records(
     newest = max((at for at, one in enumerate(records) if not one.is_subagent), default=-1)
     last = records[newest]
     if not only_cuts:
-        columns = [
-            Column("time (UTC)", style="dim"),
-            Column("before", "right"),
-            Column("sent", "right"),
-            Column("cut", "right"),
-            Column("window", "right"),
-            Column("what happened", style="yellow", flexible=True),
-        ]
-        rows = [
-            [
-                record.at[:19].replace("T", " "),
-                output.about(record.tokens_before, record.is_before_reported),
-                output.about(record.tokens_after, record.is_reported),
-                f"{record.cut_messages:,}" if record.cut_messages else "",
-                f"{record.window_tokens:,}",
-                _happened(record),
-            ]
-            for record in records
-        ]
-        output.print_table(columns, rows)
-        output.line()
+        _print_requests(records)
     if last.cuts:
-        places = places_of(records, conversation.messages)[newest]
-        why = _why_recorded(conversation.messages, last, places)
-        of = places.of if places else {}
-        columns = [
-            Column("#", "right", "dim"),
-            Column("role", flexible=True),
-            Column("tokens", "right"),
-            Column("sent", "right"),
-            Column("why", style="yellow", flexible=True),
-        ]
-        output.print_table(
-            columns,
-            (
-                [
-                    # As the session counts, from which one is looked up by its number.
-                    f"{of[cut.index] + 1 if cut.index in of else cut.index:,}",
-                    f"{cut.role} {cut.tool}" if cut.tool else cut.role,
-                    f"{cut.tokens_before:,}",
-                    f"{cut.tokens_after:,}",
-                    shown(why(cut)),
-                ]
-                for cut in last.cuts
-            ),
-        )
-        output.line()
+        _print_cuts(conversation.messages, last, places_of(records, conversation.messages)[newest])
     labelled("recorded", f"{number_of(len(records), 'request')}; {conversation.name}")
     labelled("window", f"{last.window_tokens:,} tokens; {last.window_source}")
     before = output.about(last.tokens_before, last.is_before_reported)
@@ -164,6 +115,55 @@ def print_records(
         more = shown(f" and {last.gone_names - len(last.gone):,} more")
         names = listed(map(output.one_line, last.gone))
         labelled("no longer said", names + more * (last.gone_names > len(last.gone)))
+
+
+def _print_requests(records: Sequence[RequestRecord]) -> None:
+    columns = [
+        Column("time (UTC)", style="dim"),
+        Column("before", "right"),
+        Column("sent", "right"),
+        Column("cut", "right"),
+        Column("window", "right"),
+        Column("what happened", style="yellow", flexible=True),
+    ]
+    rows = (
+        [
+            record.at[:19].replace("T", " "),
+            output.about(record.tokens_before, record.is_before_reported),
+            output.about(record.tokens_after, record.is_reported),
+            f"{record.cut_messages:,}" if record.cut_messages else "",
+            f"{record.window_tokens:,}",
+            _happened(record),
+        ]
+        for record in records
+    )
+    output.print_table(columns, rows)
+    output.line()
+
+
+def _print_cuts(messages: Sequence[Message], record: RequestRecord, places: Places | None) -> None:
+    """Print what a request cut, by the numbers of the session, else by those of the request."""
+    why = _why_recorded(messages, record, places)
+    of = places.of if places else {}
+    columns = [
+        Column("#", "right", "dim"),
+        Column("role", flexible=True),
+        Column("tokens", "right"),
+        Column("sent", "right"),
+        Column("why", style="yellow", flexible=True),
+    ]
+    rows = (
+        [
+            f"{of[cut.index] + 1 if cut.index in of else cut.index:,}",
+            f"{cut.role} {cut.tool}" if cut.tool else cut.role,
+            f"{cut.tokens_before:,}",
+            f"{cut.tokens_after:,}",
+            shown(why(cut)),
+        ]
+        for cut in record.cuts
+    )
+    output.print_table(columns, rows)
+    output.line()
 
 
 def _why_recorded(
