@@ -62,17 +62,20 @@ def check_path(argument: str, value: Any) -> None:
         raise invalid(argument, "a path without NUL", text)
 
 
+def not_a_dict(argument: str, index: int, message: Any) -> InvalidMessageError:
+    """Return the error for a message of a list that is not a dict."""
+    return InvalidMessageError(
+        f"`{argument}[{index}]` must be a dict, got {format_value(message)}", index=index, field=""
+    )
+
+
 def check_messages(argument: str, value: Any) -> list[Any]:
     """Return a sequence of messages as a list of dicts, itself where it is one; else raise."""
     if isinstance(value, str | bytes) or not isinstance(value, Sequence):
         raise invalid(argument, "a list of messages", value)
     for index, message in enumerate(value):
         if not isinstance(message, Mapping):
-            raise InvalidMessageError(
-                f"`{argument}[{index}]` must be a dict, got {format_value(message)}",
-                index=index,
-                field="",
-            )
+            raise not_a_dict(argument, index, message)
     if isinstance(value, list) and all(isinstance(one, dict) for one in value):
         return value
     return [one if isinstance(one, dict) else dict(one) for one in value]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from nanobot_context._core import select_history, static_buffer_cut
-from nanobot_context.arguments import check_instance, check_whole, format_value
+from nanobot_context.arguments import check_instance, check_whole, not_a_dict
 from nanobot_context.errors import InvalidMessageError
 from nanobot_context.forks import ThreadLock
 from nanobot_context.history import check_covers, check_summary, newest
@@ -183,11 +183,7 @@ class Session:
 
 def _for_request(message: Message, index: int) -> Message:
     if not isinstance(message, dict):
-        raise InvalidMessageError(
-            f"`messages[{index}]` must be a dict, got {format_value(message)}",
-            index=index,
-            field="",
-        )
+        raise not_a_dict("messages", index, message)
     if "role" not in message:
         raise InvalidMessageError(f"`messages[{index}]` has no `role`", index=index, field="")
     request = {key: message[key] for key in _REQUEST_KEYS if key in message}

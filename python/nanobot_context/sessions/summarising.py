@@ -261,11 +261,11 @@ class Operations(SessionOperations):
         self,
         session: SessionHead,
         *,
-        mode: Literal["summary", "recent"],
+        mode: Literal["summary", "recent"] = "summary",
         key: str,
-        style: Literal["chat", "responses"],
-        max_messages: int | None,
-        rounds: int | None,
+        style: Literal["chat", "responses"] = "chat",
+        max_messages: int | None = None,
+        rounds: int | None = None,
         current: Sequence[Message] | None,
     ) -> Operation[Messages]:
         check_session(session)
@@ -307,26 +307,14 @@ class Operations(SessionOperations):
         check_session(session)
         if not callable(chat):
             raise invalid("chat", "callable", chat)
-
-        def shown() -> Operation[Messages]:
-            return self.context(
-                session,
-                mode="summary",
-                key=key,
-                style="chat",
-                max_messages=None,
-                rounds=None,
-                current=current,
-            )
-
-        messages = yield from shown()
+        messages = yield from self.context(session, key=key, current=current)
         try:
             return (yield partial(chat, messages))
         except Exception as error:
             refusal, overflow = error, _input_overflow(error)
         is_whole = current is not None  # the turn that goes on is not stored
         yield from self._summarize(session, key, "overflow_retry", lambda: True, is_whole=is_whole)
-        shorter = yield from shown()
+        shorter = yield from self.context(session, key=key, current=current)
         has_summary = shorter != messages
         if has_summary:
             messages = shorter
