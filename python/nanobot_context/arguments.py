@@ -1,4 +1,4 @@
-"""Checks of arguments, each of which raises `InvalidArgumentError` with the argument's name."""
+"""Checks arguments; each check raises `InvalidArgumentError` with the argument's name."""
 
 from __future__ import annotations
 

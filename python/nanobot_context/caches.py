@@ -1,4 +1,4 @@
-"""The caches of this process: what they take, how much they may take, and how to empty them.
+"""The caches of this process: their sizes, their common limit, and how to empty them.
 
 They save work and decide nothing: results are the same with empty caches. Vocabularies are no
 cache; one that was used stays loaded, at 5 to 7 MB.

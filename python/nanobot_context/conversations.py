@@ -1,4 +1,4 @@
-"""Conversations from where they are kept: files, nanobot's own sessions, and session stores."""
+"""Reads conversations from files, from nanobot's own sessions, and from session stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `nanobot-context status` and `doctor` report about an environment."""
+"""Examines an environment for `nanobot-context status` and `doctor`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of `doctor` on files and folders: unwritable files, full disks, missing pins."""
+"""Checks files and folders for `doctor`: unwritable files, full disks, missing pins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and one process at a time."""
+"""Replaces files atomically, and locks them against other processes."""
 
 from __future__ import annotations
 

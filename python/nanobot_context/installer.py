@@ -1,4 +1,4 @@
-"""Puts the package into a running nanobot, and takes it out again.
+"""Patches a running nanobot, and restores it.
 
 `install()` replaces what the table in `patches` declares, `uninstall()` puts it back, `status()`
 says what is replaced. Importing this package imports no nanobot and changes nothing.

@@ -1,4 +1,4 @@
-"""The texts of messages as shown to people, and which parts of them were cut."""
+"""Extracts the texts of messages for people, and which parts of them were sent."""
 
 from __future__ import annotations
 

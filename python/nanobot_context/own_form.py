@@ -1,4 +1,4 @@
-"""Messages of Anthropic's and items of OpenAI's Responses, where a list of messages is taken.
+"""Takes Anthropic's messages and Responses items wherever a list of messages is taken.
 
 The core reads OpenAI's chat messages. A list of another form is read as these, and what comes back
 is of its own form again, with places that are those of the list that came in.

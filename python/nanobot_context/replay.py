@@ -1,4 +1,4 @@
-"""A conversation sent again, request by request, as nanobot with this package sends it.
+"""Replays a conversation request by request, as nanobot with this package sends it.
 
 Says what each model call would have held at some window: no model is called, nothing is written.
 """

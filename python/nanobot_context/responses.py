@@ -1,4 +1,4 @@
-"""Conversations as items of OpenAI's Responses API, and whether to send an earlier response's id.
+"""Converts conversations to OpenAI Responses items; tells when to send an earlier response's id.
 
 `to_response_items` makes a stateless request: everything the model is to know is sent each time.
 `previous_response` says when the provider's own memory of the conversation can be used in place of

@@ -1,4 +1,4 @@
-"""Tool schemas that take too much of a window: which ones, and how they get smaller."""
+"""Measures tool schemas, and shortens those that take too much of a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of what goes in and comes out."""
+"""The types of arguments and results."""
 
 from __future__ import annotations
 

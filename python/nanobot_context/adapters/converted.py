@@ -1,4 +1,4 @@
-"""Shared by the adapters: messages in OpenAI's form that remember the objects they were made of."""
+"""Converts a framework's messages to OpenAI's form and back, and runs its calls with recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands put together, each in the language of the locale or of `--lang`."""
+"""Assembles the commands, and runs them in the language of the locale or of `--lang`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`count`, `compress`, `inspect` and `report`: what a conversation costs, and what would be cut."""
+"""The commands that read one conversation: `count`, `compress`, `inspect` and `report`."""
 
 from __future__ import annotations
 

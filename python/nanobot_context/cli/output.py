@@ -1,4 +1,4 @@
-"""What commands print: text and tables for people, JSON for programs, errors, questions, progress.
+"""Prints text and tables for people, JSON for programs, errors, questions and progress.
 
 Results go to standard output, everything else to standard error. In a pipe there are no colours,
 no wrapping and no cutting; a reader that goes away early (`| head`) is no error.

@@ -1,4 +1,4 @@
-"""`enable`, `disable`, `status`, `doctor`, `forget`: nanobot's protection in this environment."""
+"""`enable`, `disable`, `status`, `doctor`, `forget`: protect nanobot in this environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations, receipts and replays as the commands print them: tables and JSON."""
+"""Prints conversations, receipts and replays as tables, or returns them as JSON values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rules`: what the user said that nanobot is to keep to, and taking it back."""
+"""`rules`: lists the rules that the user stated in a session, and takes them back."""
 
 from __future__ import annotations
 

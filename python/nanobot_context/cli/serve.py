@@ -1,4 +1,4 @@
-"""`serve`: a local server between any agent and a model's."""
+"""`serve`: runs a local proxy between any agent and a model server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where sessions are: a store, or the folders that nanobot keeps its session files in."""
+"""Lists and deletes sessions of a store, or of nanobot's folders of session files."""
 
 from __future__ import annotations
 

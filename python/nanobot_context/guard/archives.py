@@ -1,4 +1,4 @@
-"""Where a request's shortened tool results are kept: in the workspace that its system prompt names.
+"""Finds the archive for a request's tool results: in the workspace that its system prompt names.
 
 Every release writes the workspace into the system prompt of its loop and of its subagents, so that
 two loops in one process each have their own. A request without one, such as the consolidation of

@@ -1,4 +1,4 @@
-"""How often what happened, over all processes that share a config file, and a record of requests.
+"""Counts what happened in all processes that share a config file, and records their requests.
 
 Each process counts for itself and adds what is new to two files beside nanobot's config, in a
 thread of its own, at most every few seconds, and when it ends. `counters.json` holds numbers and a

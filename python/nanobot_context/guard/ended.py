@@ -1,4 +1,4 @@
-"""A request that is over, and the record that is made of it."""
+"""Makes the record of a request that is over."""
 
 from __future__ import annotations
 

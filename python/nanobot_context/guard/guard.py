@@ -1,4 +1,4 @@
-"""Protection of model requests: a copy is compressed, sent, and repaired where it is refused.
+"""Compresses a copy of each model request, sends it, and repairs it if it is refused.
 
 Everything that differs between nanobot's releases is in `patches/`, which hands a `Request` to
 `Guard.run`. A request is protected once: a provider that calls another one, or

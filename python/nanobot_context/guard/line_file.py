@@ -1,4 +1,4 @@
-"""A file of JSON objects, one a line, which any number of gateways may write at once.
+"""Appends JSON objects to a file, one a line, which other gateways may write at the same time.
 
 A line is appended by one write, which the system does not mix with another's; under a lock the file
 is put aside when it is full, and a line that does not fit on the disk is taken back. So no line is

@@ -1,4 +1,4 @@
-"""How many tokens a provider counts where this package counts one.
+"""Learns how many tokens a provider counts for one that this package counts.
 
 Three numbers, for text, for framing and for what every request has, which do not grow together: a
 server without a chat template takes four times our framing of a message, one that shows tool

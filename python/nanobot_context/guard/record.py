@@ -1,4 +1,4 @@
-"""A record of real requests: what nanobot asked for, what was sent of it, and what came back.
+"""The record of a request: what nanobot asked for, what was sent of it, and what came back.
 
 Numbers, and names that stand in the conversation and were cut: no texts, and of what looks like a
 key the beginning alone. `trace` notes a request while it is under way, `ended` makes its record,

@@ -1,4 +1,4 @@
-"""A model request as nanobot makes it: read from a call's arguments, repeated with other ones."""
+"""Reads a model request from the arguments of a call, and repeats the call with other arguments."""
 
 from __future__ import annotations
 

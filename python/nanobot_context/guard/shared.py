@@ -1,4 +1,4 @@
-"""Lessons, counts and windows of this process for requests that are not nanobot's.
+"""Shares lessons, counts and windows in this process for requests that are not nanobot's.
 
 It is kept in the file that the nanobot of this user keeps its lessons in, where there is one;
 else a server keeps it in a folder of the user's.

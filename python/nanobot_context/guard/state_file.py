@@ -1,4 +1,4 @@
-"""Small JSON files beside nanobot's config, which all processes that use it share.
+"""Reads and writes small JSON files beside nanobot's config, shared by all its processes.
 
 Each is there whole or not at all, and its owner's only; one process at a time writes it.
 """

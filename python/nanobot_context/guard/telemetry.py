@@ -1,4 +1,4 @@
-"""Reports of the guard: counted, recorded, and emitted as events.
+"""Counts and records what happens to requests, and emits it as events.
 
 Nothing here may cost a model call: what goes wrong here is logged once.
 """

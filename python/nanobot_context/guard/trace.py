@@ -1,4 +1,4 @@
-"""Trace of a running request: its attempts, and a callback that computes its cuts."""
+"""Traces a running request: its attempts, and a callback that computes its cuts."""
 
 from __future__ import annotations
 

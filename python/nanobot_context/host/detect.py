@@ -1,4 +1,4 @@
-"""nanobot's classes, and its releases. What a class is like decides; a version is only named."""
+"""Finds nanobot's classes and its version. What a class is like decides, not the version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that only nanobot writes, and how to shorten each without harm.
+"""Lifts out, restores and shortens messages that only nanobot writes.
 
 **Reflections.** 0.1.3.post7 puts a user message "Reflect on the results and decide next steps."
 behind every round of tool results. Read as it stands, that line would be the "last user message"

@@ -1,4 +1,4 @@
-"""The window that a model server on this machine or network was started with, asked of itself."""
+"""Asks a model server on this machine or network for the window it was started with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of a session that changed something, as they are kept in the metadata of its file.
+"""Keeps the calls of a session that changed something, in the metadata of its file.
 
     metadata["calls"]        of each: its id, a line for it, and when it was made; the oldest first
     metadata["calls_state"]  how far the messages were looked through, and how many calls were

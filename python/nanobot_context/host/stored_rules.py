@@ -1,4 +1,4 @@
-"""The user's standing rules, kept in the metadata of nanobot's session file.
+"""Keeps the user's standing rules in the metadata of nanobot's session file.
 
     metadata["rules"]        each sentence, and when it was said, the oldest first
     metadata["rules_state"]  how far the messages were looked through: as a summary knows its last

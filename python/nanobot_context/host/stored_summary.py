@@ -1,4 +1,4 @@
-"""A session's summary, as it is kept in the metadata object that nanobot's session file has.
+"""Keeps a session's summary in the metadata of nanobot's session file.
 
     metadata["summary"]        the text, nothing else
     metadata["summary_state"]  what it covers, its version, how it was made; and "last", by which

@@ -1,4 +1,4 @@
-"""Replacing attributes of nanobot's classes so that every one of them can be put back exactly."""
+"""Replaces attributes of nanobot's classes, and restores every one of them exactly."""
 
 from __future__ import annotations
 

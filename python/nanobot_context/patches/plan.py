@@ -1,4 +1,4 @@
-"""Which patches apply to the nanobot that is here, and how they are put in."""
+"""Selects the patches that apply to the nanobot that is here, and applies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store that the setting `sessionStore` names, opened for this process."""
+"""Opens the store of the setting `sessionStore` for this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While a shared store does not answer: nanobot goes on, and what could not be stored is held."""
+"""Lets nanobot go on while a shared store does not answer, and holds what could not be stored."""
 
 from __future__ import annotations
 

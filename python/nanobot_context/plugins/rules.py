@@ -1,4 +1,4 @@
-"""What the user stated for good, and what was done, outlives the messages that nanobot leaves out.
+"""Repeats the user's rules and past calls in the system prompt when nanobot drops their messages.
 
     save(), get_history()  rules and facts of new messages, and calls that changed something
                            -> metadata of the session

@@ -1,4 +1,4 @@
-"""nanobot's sessions in a store that several gateways share: the setting `sessionStore`.
+"""Keeps nanobot's sessions in a store that several gateways share: the setting `sessionStore`.
 
     load()   the stored lines -> nanobot's session, which notes what of it is stored
     save()   lines behind those -> appended; lines changed -> their tail replaced

@@ -1,4 +1,4 @@
-"""One of nanobot's sessions in memory and in the store that several gateways share.
+"""Merges one of nanobot's sessions in memory with what the shared store has of it.
 
 A session in memory notes what of it is stored. By that and what is stored now it becomes both what
 it was and what others have written. See `session_store`.

@@ -1,4 +1,4 @@
-"""Summaries of nanobot's sessions in the background.
+"""Summarises nanobot's sessions in the background.
 
     save()            is one due? -> one task, which nothing waits for
     the task          asks nanobot's own provider -> metadata of the session -> save()

@@ -1,4 +1,4 @@
-"""One HTML file that shows what the model no longer saw of a conversation, why, and what it cost.
+"""Writes an HTML file that shows what the model no longer saw, why, and what it cost.
 
 The file needs no network and runs nothing but its own script: see `page`. It holds the texts of the
 conversation, unless it is redacted.

@@ -1,4 +1,4 @@
-"""Where nanobot with this package has kept the originals of a session's tool results."""
+"""Finds the originals of a session's tool results in the workspace that the session is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: template, styles, scripts and data in one file that runs nothing else.
+"""Assembles the page: template, styles, scripts and data in one file that runs nothing else.
 
 The content security policy allows the page's own scripts and styles, by their hashes, and no
 connection at all. The data is JSON in an element that is not a script, with every `<` escaped: no

@@ -1,4 +1,4 @@
-"""Where the messages of a recorded request are in the session that it was made of.
+"""Locates the messages of a recorded request in the session that it was made of.
 
 A record has no texts. It knows one message again (its `anchor`), the newest ones by their keys, and
 the roles of all; nanobot adds messages to a request that it does not save, and leaves out old ones.

@@ -1,4 +1,4 @@
-"""Data of the report page: numbers in columns, and each text once."""
+"""Collects the data of the report page: numbers in columns, and each text once."""
 
 from __future__ import annotations
 

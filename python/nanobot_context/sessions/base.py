@@ -1,4 +1,4 @@
-"""Common base of both session services: their options, and summaries in progress."""
+"""Shared by both session services: options, summaries in the background, clean-ups."""
 
 from __future__ import annotations
 

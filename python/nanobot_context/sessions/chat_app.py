@@ -1,4 +1,4 @@
-"""Stored sessions as a SQLite file with a chat application's four tables.
+"""Exports stored sessions to a SQLite file with a chat application's four tables.
 
 Source: chatos_rs at 1a14d1e6, `chat_app_server_rs`: names and keys of the tables. There, rows are
 ordered by `created_at` alone; here, the store's order decides, so rows of a session whose times are

@@ -1,4 +1,4 @@
-"""Waits for what an operation asks for, in the thread or in the task.
+"""Runs an operation: waits for what it asks for, in the thread or in the task.
 
 An operation is a generator that yields what has to be waited for, is sent the outcome or thrown the
 error, and returns its result.

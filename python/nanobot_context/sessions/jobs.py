@@ -1,4 +1,4 @@
-"""Jobs in the background, such as summaries, in threads; as tasks of asyncio see `tasks`.
+"""Runs jobs, such as summaries, in background threads; `tasks` runs them in asyncio.
 
 - Jobs of one key run in the order in which they came, one at a time.
 - A job that is handed in while one of its key and part still waits is merged into that one.

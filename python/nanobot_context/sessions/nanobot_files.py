@@ -1,4 +1,4 @@
-"""nanobot's session files in a store, and back, byte for byte but for a byte order mark.
+"""Imports nanobot's session files into a store, and exports them byte for byte, without a BOM.
 
 A file has one JSON value a line: what the session is (`_type: metadata`), since 0.3.5 what a
 provider goes on from (`_type: provider_state`), and messages. Each message is an event whose

@@ -1,4 +1,4 @@
-"""Events, sessions and their summaries, as a caller has them."""
+"""Events, sessions and summaries, as a caller gets them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The URL of a store, as it is given or of a client that has one, and options beside it."""
+"""Returns the URL of a store from a text or a Redis client, with options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When and how a session service makes summaries, and what of a session a model is shown."""
+"""Makes the summaries of a session service, and the contexts that a model is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in the background as tasks of asyncio, by the rules of `jobs`."""
+"""Runs background jobs as tasks of asyncio, by the rules of `jobs`."""
 
 from __future__ import annotations
 

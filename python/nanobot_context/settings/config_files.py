@@ -1,4 +1,4 @@
-"""The JSON files that settings stand in: nanobot's, and `nanobot-context.json` beside it."""
+"""Reads the JSON files with settings: nanobot's, and `nanobot-context.json` beside it."""
 
 from __future__ import annotations
 

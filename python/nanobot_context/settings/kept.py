@@ -1,4 +1,4 @@
-"""Copying to `nanobot-context.json` what stands in nanobot's file, which nanobot drops."""
+"""Copies settings from nanobot's file, whose next save drops them, to `nanobot-context.json`."""
 
 from __future__ import annotations
 

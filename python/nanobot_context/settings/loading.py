@@ -1,4 +1,4 @@
-"""Which settings are in force: what all places say, the later one before the earlier."""
+"""Loads the settings in force from all places; a later place wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of each setting, present and former, in each place that it is read from."""
+"""The names of each setting, present and former, in each place that holds settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading one place of settings: which setting each key is, and what a wrong one is taken for."""
+"""Reads the settings of one place, and finds the setting that a wrong key was meant for."""
 
 from __future__ import annotations
 

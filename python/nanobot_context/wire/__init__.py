@@ -1,1 +1,1 @@
-"""Requests to model servers as they stand on the wire: read, made to fit, sent, repaired."""
+"""Reads, fits, sends and repairs requests to model servers, as they stand on the wire."""

@@ -1,4 +1,4 @@
-"""Where a prompt's steady prefix ends, for providers that want to be told.
+"""Marks where a prompt's steady prefix ends, for providers that want to be told.
 
 Anthropic caches nothing without `cache_control`; newer models of OpenAI's take
 `prompt_cache_breakpoint`. A request begins as the one before, so there are marks behind the system

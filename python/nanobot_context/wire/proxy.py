@@ -1,4 +1,4 @@
-"""A local server between any agent and a model's server: what passes is made to fit, and repaired.
+"""Serves a local proxy that fits each request to the model's window and repairs refusals.
 
 Everything else goes through as it is, streams byte for byte as they come. Keys are those of the
 client: they are sent on, and neither kept nor logged.

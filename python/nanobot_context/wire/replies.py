@@ -1,4 +1,4 @@
-"""Replies of a model server, as the clients httpx and httpx2 hand them over."""
+"""Reads replies of a model server, as the clients httpx and httpx2 hand them over."""
 
 from __future__ import annotations
 

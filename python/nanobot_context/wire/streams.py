@@ -1,4 +1,4 @@
-"""Server-sent events: what the first one says, and the usage or the error that comes later."""
+"""Reads server-sent events: what the first one says, and a later usage or error."""
 
 from __future__ import annotations
 

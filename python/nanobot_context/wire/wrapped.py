@@ -1,4 +1,4 @@
-"""OpenAI's and Anthropic's own clients, with each request made to fit and repaired.
+"""Wraps OpenAI's and Anthropic's own clients: each request fits, and is repaired.
 
 What sends a client's requests is replaced in a copy of it. So the client is as it was: its methods,
 its types, its retries, its streams.

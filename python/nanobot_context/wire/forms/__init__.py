@@ -1,4 +1,4 @@
-"""The bodies of three APIs as messages of OpenAI's form, and back: which body is of which API.
+"""Reads the request bodies of three APIs as messages of OpenAI's form, and writes them back.
 
 `form` has what they have in common, and a file beside it what each has of its own.
 """

@@ -1,4 +1,4 @@
-"""Common base of all request bodies: messages in OpenAI's form, and the way back.
+"""Common base of all request bodies: reads them as OpenAI's messages, and writes them back.
 
 What comes back untouched is the very part of the body that it was: blocks that are signed, marked
 for a cache, or of a kind that nobody here knows stay as they are. Only what was shortened is

@@ -1,4 +1,4 @@
-"""Anthropic's messages: blocks as messages, and back."""
+"""Reads Anthropic's blocks as messages, and writes them back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of Responses that are a call and its result by their form, whatever tool they are of.
+"""Pairs items of Responses that are a call and its result by their form, whatever their tool.
 
 A `shell_call` and its `shell_call_output`, an `mcp_approval_request` and its response, and all that
 name each other in the same way: the server refuses one without the other. A call stays as it is,

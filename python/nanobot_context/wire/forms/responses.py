@@ -1,4 +1,4 @@
-"""OpenAI's Responses: items as messages, and back, with the ids and thoughts that tie them."""
+"""Reads Responses items as messages, and writes them back with their ids and thoughts."""
 
 from __future__ import annotations
 
