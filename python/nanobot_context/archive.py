@@ -103,7 +103,7 @@ class Archive:
         return f"Archive({str(self.directory)!r}, max_bytes={self.max_bytes})"
 
     def missing(self, sizes: Mapping[str, int | None]) -> set[str]:
-        """Return which of the files `sizes` are not there, or not with so many bytes.
+        """Return the files of `sizes` that do not exist, or have another size.
 
         A file that this process has neither written nor compared is missing where its size is
         given, and read and compared with its name where it is not.

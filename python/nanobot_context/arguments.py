@@ -19,7 +19,7 @@ def invalid(argument: str, expected: str, value: Any) -> InvalidArgumentError:
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return whether `value` is a number: `True` and `False` are none."""
+    """Return whether `value` is a number; `True` and `False` are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

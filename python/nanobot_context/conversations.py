@@ -208,7 +208,7 @@ def nanobot_session_files(workspace: Path | None = None) -> dict[str, list[Path]
 
 
 def stored_conversation(session: StoredSession, source: str) -> Conversation:
-    """Return a session of a store as the conversation that it is.
+    """Convert a session of a store to a conversation.
 
     Args:
         session: The session with all its events.
@@ -256,7 +256,7 @@ def store_file(url: str) -> Path | None:
 
 
 def store_url(store: str | None, workspace: Path | None) -> str | None:
-    """Return the store that is meant: the one named, else the configured one; `None` for files."""
+    """Return the URL of the named or else the configured store; `None` for files."""
     if store or workspace:
         return store
     loaded = configured()
@@ -376,7 +376,7 @@ class _File(JsonFile):
     """A file that holds a conversation."""
 
     def conversation(self, name: str) -> Conversation:
-        """Return the conversation that the text is; `name` where it has none of its own."""
+        """Parse the text as a conversation; `name` is used where it names no key."""
         text = self.text
         start = skip_blank(text, 0)
         if start == len(text):

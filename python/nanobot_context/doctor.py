@@ -247,7 +247,7 @@ def _check_window(state: Status) -> list[Finding]:
 
 
 def _check_model(state: Status, *, is_asked: bool = False) -> list[Finding]:
-    """Look for a model whose window nobody has said."""
+    """Look for a model whose window is assumed."""
     if not state.installed or not state.window_source.startswith("assumed"):
         return []
     fix = f"set `contextWindowOverride` in `{SETTINGS_FILE}` to the model's window"
@@ -262,7 +262,7 @@ def _check_model(state: Status, *, is_asked: bool = False) -> list[Finding]:
 
 
 def _check_server(config: Path, state: Status) -> list[Finding]:
-    """Look whether the window of a local server is the one that is used."""
+    """Check that a local server has the window that is used."""
     if not state.installed or state.model is None:
         return []
     addresses = [one for one in configured_addresses(config, state.model) if is_local(one)]
@@ -300,7 +300,7 @@ def _last_request(records: list[RequestRecord], state: Status) -> RequestRecord 
 
 
 def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:
-    """Look whether the longest answer leaves room for a conversation."""
+    """Check that the longest answer leaves room for a conversation."""
     if last is None:
         return []
     wanted, room = max_answer(config), last.window_tokens - last.fixed_tokens
@@ -327,7 +327,7 @@ def _named(last: RequestRecord) -> str:
 
 
 def _check_store(config: Path, state: Status) -> list[Finding]:
-    """Look whether the store that nanobot's sessions are to be in takes them."""
+    """Check that the store of the setting `sessionStore` can be opened."""
     try:
         url = load_usable_settings(config).settings.session_store
     except SettingsError:

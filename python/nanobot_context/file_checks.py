@@ -23,7 +23,7 @@ _FOLDERS_SEEN = 5_000
 
 
 def check_events(config: Path, state: Status) -> list[Finding]:
-    """Look whether the file that events are to be in can be written."""
+    """Check that the file of the setting `events` can be written."""
     if not state.installed or state.settings is None or state.settings.events is None:
         return []
     file = events_file(state.settings.events, config.parent)

@@ -42,7 +42,7 @@ class ThreadLock:
         return ThreadLock, ()
 
     def begin_in_child(self) -> None:
-        """Take it from a thread that is not there any more."""
+        """Free the lock if a thread of the parent held it."""
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:
@@ -73,7 +73,7 @@ class Forked(Protocol):
     """An object that must be told that it is in a forked child."""
 
     def begin_in_child(self) -> None:
-        """Begin anew, without the threads of before; called once in each forked child."""
+        """Reset what the parent's threads held; called once in each forked child."""
 
 
 _locks: WeakSet[ThreadLock] = WeakSet()
@@ -81,7 +81,7 @@ _others: WeakSet[Forked] = WeakSet()
 
 
 def begin_in_children(one: Forked) -> None:
-    """Have `one` called in forked children as long as it exists, when all locks are free again."""
+    """Call `one.begin_in_child` in forked children, after the locks are reset."""
     _others.add(one)
 
 

@@ -88,7 +88,7 @@ def assemble_history(
 
 
 def _read(message: Message) -> Message:
-    """Return a message as a model reads it: of one that stands for a summary, what that says.
+    """Return a message as a model reads it: a stored summary as its wrapped text.
 
     Source: document 003, sections 3.3 and 4.2: `metadata.type` is `session_summary`.
     """
@@ -109,7 +109,7 @@ def summary_message(text: str) -> Message:
 
 
 def system_messages(messages: Sequence[Message]) -> list[Message]:
-    """Return those of `messages` that are of the system, wherever they are."""
+    """Return the messages with a system role, wherever they stand."""
     return [message for message in messages if message.get("role") in SYSTEM_ROLES]
 
 

@@ -186,7 +186,7 @@ def status() -> Status:
 
 
 def _load(settings: Settings | None) -> tuple[LoadedSettings, str | None]:
-    """Return the settings as they may be shown, and the session store's URL as it is."""
+    """Return the settings without the session store's credentials, and its full URL."""
     loaded = _usable_settings()
     if settings is None:
         try:

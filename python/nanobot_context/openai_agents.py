@@ -188,7 +188,7 @@ class OpenAIAgentsSession:
         self._head = None
 
     async def close(self) -> None:
-        """Let go of the store, unless the service was handed in; no other method works after it."""
+        """Close the store unless its service was handed in; no other method works afterwards."""
         self._is_closed = True
         if self._is_owner:
             await self._service.close()

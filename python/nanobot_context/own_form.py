@@ -24,9 +24,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def own_form(messages: Any, body: Mapping[str, Any] | None = None) -> Form | None:
-    """Return a list of another form than OpenAI's as what it is; `None` for all others.
+    """Return the form of a list that is not OpenAI's; `None` for one that is.
 
-    Those cost one look at each message.
+    That costs one look at each message.
 
     Args:
         messages: The list.
@@ -131,7 +131,7 @@ def _handed_back(form: Form, made: Any) -> Any:
 
 
 def _parts(made: Any) -> Any:
-    """Return what makes a result of the core's anew, and of what."""
+    """Return the constructor of a result of the core, and its arguments."""
     return made.__reduce__()
 
 
@@ -159,7 +159,7 @@ def in_own_places(receipt: Receipt) -> Receipt:
 
 
 def _joined(one: Message, other: Message) -> Message:
-    """Return two messages that were read from one as it says both."""
+    """Return one message with the content and calls of two that were read from it."""
     content = other.get("content")
     parts = content if isinstance(content, list) else [content] if content else []
     calls = [*one.get("tool_calls", ()), *other.get("tool_calls", ())]

@@ -241,7 +241,7 @@ class _Sent:
 
 @dataclass(slots=True)
 class _Run:
-    """A replay as it goes on."""
+    """A replay in progress."""
 
     given: list[Message]
     window_tokens: int
@@ -322,7 +322,7 @@ class _Run:
         )
 
     def fates(self) -> Iterator[MessageFate]:
-        """Yield what has become of each message."""
+        """Yield the fate of each message."""
         for index, message in enumerate(self.arrived):
             place = self.sent.places.get(index)
             reason, first = self.cuts.get(index, (None, None))
@@ -345,7 +345,7 @@ class _Run:
             )
 
     def _take(self, position: int) -> None:
-        """Let the conversation go on to `position`."""
+        """Add the messages up to `position`."""
         for index in range(len(self.arrived), position):
             message = {**self.given[index], _INDEX: index}
             tokens = self._tokens(message)
@@ -354,7 +354,7 @@ class _Run:
             self.before[_role(message)] += tokens
 
     def _compress(self) -> tuple[list[Message], list[Cut], list[tuple[int, str]]]:
-        """Return what is sent, the cuts, and names that are gone.
+        """Return the messages sent, the cuts, and the lost names.
 
         As `recovery.compress`, which keeps no receipt.
         """
@@ -379,9 +379,9 @@ class _Run:
         return messages, receipt.cuts, [(one.index, one.text) for one in receipt.lost]
 
     def _send(self, messages: list[Message], shared: int, cuts: list[Cut]) -> dict[int, Message]:
-        """Let `messages` be what is sent, whose first `shared` are as before.
+        """Record that `messages` are sent, the first `shared` of which are as before.
 
-        Returns what has gone for it, by the message of the conversation that it was of.
+        Returns the messages they replace, by their index in the conversation.
         """
         sent = self.sent
         replaced: dict[int, Message] = {}
@@ -438,13 +438,13 @@ class _Run:
             )
 
     def _is_sent_whole(self, index: int) -> bool:
-        """Return whether a message of the conversation is in the last request as it is."""
+        """Return whether the last request has a message of the conversation whole."""
         place = self.sent.places.get(index)
         is_whole = place is not None and self._is_whole(self.sent.messages[place])
         return is_whole or index in self.sent.joined
 
     def _is_whole(self, message: Message) -> bool:
-        """Return whether a message of a request is one of the conversation as it is."""
+        """Return whether a message of a request is an unchanged one of the conversation."""
         return _INDEX in message and message is self.arrived[message[_INDEX]]
 
     def _tokens(self, message: Message) -> int:

@@ -43,7 +43,7 @@ class Room:
         )
 
     def reserve(self) -> int | None:
-        """Return the tokens to keep free for the answer: all of it, or a share of the unfixed rest.
+        """Return the tokens to keep free for the answer: its limit, or a share of the unfixed rest.
 
         The share is of the window less the system's messages and tool schemas, in steps, so that a
         clock in the system prompt moves no cut.

@@ -114,7 +114,7 @@ class Session:
         return history
 
     def trim_if_needed(self, limit: int = 50, min_keep: int = 10) -> tuple[list[Message], bool]:
-        """Return what is to be summarised now, and whether that is anything.
+        """Return the messages to summarise now, and whether there are any.
 
         It is something once more than `limit` messages are behind the summary, and not while one is
         in progress: then all but the last `min_keep`, up to a user message. They are those of
@@ -169,7 +169,7 @@ class Session:
             return True
 
     def summary_failed(self) -> None:
-        """Say that no summary comes of what `trim_if_needed` returned; it will do so again."""
+        """Tell that the summary failed, so that `trim_if_needed` returns its messages again."""
         with _ACCEPTING:
             self._handed_out = None
             self.summary_in_progress = False

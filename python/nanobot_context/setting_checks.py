@@ -78,7 +78,7 @@ def without_effect(state: Status) -> list[Finding]:
 
 
 def misplaced(config: Path) -> list[Finding]:
-    """Look for our settings in places of nanobot's file where they do harm or nothing."""
+    """Look for our settings in nanobot's file where they do harm or have no effect."""
     try:
         data = read_json_object(config)
     except SettingsError:
@@ -108,7 +108,7 @@ def misplaced(config: Path) -> list[Finding]:
 
 
 def _contradictions(config: Path, section: Mapping[str, Any]) -> list[Finding]:
-    """Look for what nanobot's file says otherwise than ours, which is the one in force."""
+    """Look for settings of nanobot's file that differ from ours, which is in force."""
     try:
         own = read_json_object(config.parent / SETTINGS_FILE)
     except SettingsError:

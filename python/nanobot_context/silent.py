@@ -14,7 +14,7 @@ _BYTES_READ = 6
 
 
 def says_nothing(read_tokens: int, bound: int | None, window_tokens: int) -> bool:
-    """Return whether a prompt of at most `bound` tokens, of which a provider read so many, fits.
+    """Return whether a prompt of at most `bound` tokens fits, given how many a provider read.
 
     Up to half the window it does, however the provider counts. `window_tokens` is 0 where that is
     not known, and `bound` `None` where none decides.
@@ -24,7 +24,7 @@ def says_nothing(read_tokens: int, bound: int | None, window_tokens: int) -> boo
 
 
 def is_answer(usage: Usage, overflow: Overflow) -> bool:
-    """Return whether a silent overflow was answered with all of the prompt read.
+    """Return whether a prompt that seemed cut silently was read whole and answered.
 
     Then the provider counts more than we do, or its window is larger than we think.
     """

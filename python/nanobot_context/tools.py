@@ -96,7 +96,7 @@ def _is_hosted(tool: Tool) -> bool:
 
 
 def _marked(tools: list[Any], shown: list[Any]) -> list[Any]:
-    """Return `shown` with the cache marks of those of `tools` that are left out."""
+    """Return `shown` with the cache marks of the tools that were left out."""
     kept = {id(tool) for tool in shown}
     marked: list[Any] = []
     mark = None

@@ -66,7 +66,7 @@ def _in_words(parameters: list[Any]) -> list[Any]:
 
 @contextmanager
 def _masking() -> Iterator[None]:
-    """Have what is said about the use of a command hold no password."""
+    """Mask passwords in the errors about a command's usage."""
     try:
         yield
     except Exception as error:
@@ -110,7 +110,7 @@ SESSION_COMMANDS: tuple[Callable[..., None], ...] = (
 
 
 def _add(group: typer.Typer, command: Callable[..., None], panel: str | None = None) -> None:
-    """Let a group have a command, named as its function and explained by its docstring."""
+    """Add a command to a group, named after its function and explained by its docstring."""
     # A paragraph is a line for typer, but those that begin with a backspace stand as they are.
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     text = "\n\n".join(
@@ -121,7 +121,7 @@ def _add(group: typer.Typer, command: Callable[..., None], panel: str | None = N
 
 
 def _with_common(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command that has `--config` and `--lang`, too: `run` has looked for the latter."""
+    """Return a command with `--config` and `--lang` added; `run` reads the latter itself."""
 
     @functools.wraps(command)
     def run_command(

@@ -12,7 +12,7 @@ from nanobot_context.errors import NanobotContextError
 
 
 def session_keys(incomplete: str) -> list[str]:
-    """Return what a session's name that has begun so may be: for the shell's completion."""
+    """Return the session keys that begin with `incomplete`, for the shell's completion."""
     try:
         return [key for key in nanobot_session_files() if key.startswith(incomplete)]
     except (NanobotContextError, OSError):

@@ -98,18 +98,18 @@ def fitting(text: str) -> str:
 
 
 def prose(text: str) -> None:
-    """Print anybody's text as it is; in a terminal its lines end between words."""
+    """Print a text untranslated; in a terminal its lines wrap between words."""
     console = _out()
     console.print(Text(readable(text)), soft_wrap=not console.is_terminal)
 
 
 def about(tokens: int, is_reported: bool) -> str:
-    """Return a number of tokens, marked where nobody has reported it."""
+    """Return a number of tokens, marked "about" unless a provider reported it."""
     return f"{tokens:,}" if is_reported else shown(f"about {tokens:,}")
 
 
 def labelled(label: str, text: str, style: str = "") -> None:
-    """Print a text with a label before it; in a terminal its lines end between words."""
+    """Print a text behind a label; in a terminal its lines wrap between words."""
     lines = _wrapped(readable(shown(text)), width() - _LABEL)
     label = shown(label)
     head = Text(label + " " * (_LABEL - cell_len(label)), style or "dim")
@@ -201,7 +201,7 @@ def write(path: str, content: bytes) -> None:
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows, which are said as they are, under headings of ours.
+    """Print rows, untranslated, under translated headings.
 
     One line each; in a terminal none is longer than that.
     """
@@ -257,9 +257,9 @@ def number_of(count: int, what: str) -> str:
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Go on where the user says yes, or has said so with `--yes`; else end with 1.
+    """Return if the user says yes, or has said so with `--yes`; else exit with 1.
 
-    Where nobody can be asked, that is an error.
+    Without a terminal to ask in, fail.
     """
     if yes:
         return
@@ -272,9 +272,9 @@ def ask(question: str, *, yes: bool) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show how far work is that takes over a second, in a terminal only.
+    """Show a progress bar for work that takes over a second, in a terminal only.
 
-    Yields a function that takes how much is done, and of how much.
+    Yields a function that takes the number done and the total.
     """
     console = _Console(stderr=True)
     if not console.is_terminal:

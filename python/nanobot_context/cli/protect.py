@@ -308,7 +308,7 @@ def _known(lesson: dict[str, Any]) -> Iterator[str]:
 
 
 def _counted(counts: Counts | None, *, verbose: bool) -> Iterator[tuple[str, str]]:
-    """Yield what has happened, by label."""
+    """Yield the counts as sentences, each with its label."""
     if counts is None or counts.since is None:
         yield "so far", "nothing"
         return

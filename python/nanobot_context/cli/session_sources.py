@@ -104,7 +104,7 @@ class Stored:
         return self.service.delete(self.app, self.user, key)
 
     def sweep(self) -> int:
-        """Free what has expired, whoever's it is; return how many sessions that were."""
+        """Free the expired sessions of every user, and return their number."""
         return self.service.cleanup()
 
 
@@ -119,7 +119,7 @@ def source_of(
     *,
     create: bool = False,
 ) -> SessionSource:
-    """Return the source that the options name: a store, else files, else what is configured.
+    """Return the source that the options name: a store, else files, else the configured one.
 
     Args:
         store: The URL of a store.

@@ -360,7 +360,7 @@ def _files_of(path: Path) -> list[Path]:
 
 
 def _refuse_other_forms(path: Path) -> None:
-    """Refuse what is not a session file: it would be stored as something that nobody said."""
+    """Raise `InvalidArgumentError` unless the file has one message a line."""
     from nanobot_context.sessions.nanobot_files import SessionFile
 
     conversation = read_conversation(path)

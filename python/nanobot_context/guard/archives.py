@@ -51,7 +51,7 @@ class Archives:
     _found: dict[str, Archive | None] = field(default_factory=dict)
 
     def of(self, messages: list[Message]) -> Archive | None:
-        """Return the archive for a request with `messages`, or `None` where it has no workspace."""
+        """Return the archive for a request with `messages`; `None` if they name no workspace."""
         workspace = self._workspace(messages)
         if workspace is None:
             return None

@@ -88,7 +88,7 @@ class Counted:
     _seen: set[int] = field(default_factory=set)
 
     def add(self, messages: list[Any], ours: int, theirs: int, *, refused: bool) -> bool:
-        """Remember a count; return whether it is of the whole prompt."""
+        """Remember a count; return whether it covers the whole prompt."""
         before = self._before(messages)
         if before is not None:
             is_less = theirs < before.theirs

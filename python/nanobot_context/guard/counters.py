@@ -134,7 +134,7 @@ class Counters:
             self._begin(datetime.fromisoformat(ended.trace.at))
 
     def also(self, save: Callable[[], None]) -> None:
-        """Have `save` called with the next saving, away from the event loop."""
+        """Call `save` with the next saving, away from the event loop."""
         with self._lock:
             self._also.add(save)
             if not self._is_at_exit:
@@ -143,7 +143,7 @@ class Counters:
             self._save_later()
 
     def _begin(self, since: datetime | None = None) -> None:
-        """Have what is new, or began then, saved before long. The lock must be held."""
+        """Schedule a save of counts that began at `since` or now. The lock must be held."""
         began = (since or datetime.now(UTC)).isoformat(timespec="seconds")
         self._since = min(self._since or began, began)
         if self.file is not None or self.requests is not None:
@@ -183,7 +183,7 @@ class Counters:
         return record
 
     def total(self) -> Counts:
-        """Return the counts of all processes, as far as they are saved. Reads the file."""
+        """Return this process's counts and the saved ones of all others. Reads the file."""
         with self._saving:
             self._work_off()
         with self._lock:
@@ -226,7 +226,7 @@ class Counters:
                 log.warning("`{}` cannot be written: {}", file, error)
 
     def begin_in_child(self) -> None:
-        """Count from 0: what was counted before is the parent's, and so is its thread."""
+        """Count from 0: the counts so far, and the timer, are the parent's."""
         self._ended = []
         self._reset()
 

@@ -61,7 +61,7 @@ class _Scale:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A request that is over, of which the record is still to be made.
+    """A request that is over; `record` makes its record.
 
     Counting is done here, away from the event loop: what was sent as it came and answered with a
     report of its tokens is not counted at all.
@@ -197,7 +197,7 @@ class Ended:
         return attempts, scale
 
     def _scale(self, said: list[tuple[int, int]], known: float | None) -> _Scale:
-        """Return what our counts are at the provider; `said` are its count and ours of a prompt.
+        """Return the scale from our counts to the provider's; `said` pairs its counts with ours.
 
         What is in every request may be counted in another way, as tool schemas are, and is a large
         part of what was sent and none of what was cut: where it is `known`, or two prompts of
@@ -235,7 +235,7 @@ class Ended:
 
 
 def _stated(overflow: Overflow) -> int | None:
-    """Return what a refusal says of a prompt; one that was cut in silence is of unknown size."""
+    """Return the prompt tokens that a refusal states; `None` if the prompt was cut silently."""
     return None if overflow.kind == "silent" else overflow.used_tokens
 
 
@@ -255,7 +255,7 @@ def _bytes(text: str) -> int:
 
 
 def _shown(name: str) -> str:
-    """Return a name as it is recorded."""
+    """Return a name shortened, with what looks like a key masked."""
     return _KEY.sub(lambda key: key.group()[:4] + "…", name)[:_NAME_CHARS]
 
 

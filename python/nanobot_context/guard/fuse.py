@@ -93,7 +93,7 @@ def blown_fuses() -> tuple[BlownFuse, ...]:
 
 
 def reset(listener: Callable[[], None] | None = None) -> None:
-    """Forget every failure, and log each anew; `listener` is called with each."""
+    """Forget every failure, so that each is logged again; `listener` is called with each."""
     global _listener
     with _lock:
         _blown.clear()

@@ -123,7 +123,7 @@ def in_flight() -> bool:
 
 @contextmanager
 def unguarded() -> Iterator[None]:
-    """Let the model calls of the current task pass as they are; refusals come back to it."""
+    """Pass the model calls of the current task on unchanged, refusals included."""
     token = _in_flight.set(True)
     try:
         yield

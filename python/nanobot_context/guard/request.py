@@ -75,7 +75,7 @@ class Request:
         return replace(self, tools=tools, send=self.offer(tools))
 
     def goes_on(self, messages: list[Message]) -> bool:
-        """Return whether the provider gets the state instead of `messages`."""
+        """Return whether the provider gets the state in place of `messages`."""
         return self.state is not None and messages is self.messages
 
     def fixed_tokens(self) -> int:
@@ -183,7 +183,7 @@ def _text(value: Any) -> str | None:
 
 
 def _state(context: Any, provider: Any, model: Any) -> State | None:
-    """Return the state that `provider` goes on from; `None` where its size is not known."""
+    """Return the state that `provider` resumes; `None` if its size is unknown."""
     state = getattr(context, "conversation_state", None)
     can_resume = getattr(provider, "can_resume_conversation_state", None)
     if state is None or can_resume is None or not can_resume(state, model):

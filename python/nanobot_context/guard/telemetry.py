@@ -51,7 +51,7 @@ Report = Callable[Concatenate["Telemetry", P], None]
 
 
 def _harmless(report: Report[P]) -> Report[P]:
-    """Let `report` fail without a trace but one in the log."""
+    """Return `report` so that its exceptions are logged and dropped."""
 
     @functools.wraps(report)
     def harmless(self: Telemetry, /, *args: P.args, **kwargs: P.kwargs) -> None:
@@ -92,7 +92,7 @@ class Telemetry:
 
     @_harmless
     def ended(self, request: Request, fitter: Fitter) -> None:
-        """Have a request that is over counted and recorded."""
+        """Queue a finished request to be counted and recorded."""
         trace, messages = request.trace, request.messages
         if any(one.overflow is not None for one in trace.tries):
             trace.answer_tokens = fitter.answer_tokens(request)
@@ -208,7 +208,7 @@ class Telemetry:
 
     @_harmless
     def gave_up(self, request: Request, error: ContextOverflowError) -> None:
-        """Report that nothing helps, which the user reads."""
+        """Report that nothing smaller was accepted; the user reads a friendly error."""
         request.trace.outcome = "gave up"
         if not is_wanted(GaveUpEvent):
             return
@@ -228,7 +228,7 @@ class Telemetry:
         seconds: float,
         is_stored: bool,
     ) -> None:
-        """Report what became of a summary of `session`: made, stored, or neither for `failure`."""
+        """Report whether a summary of `session` was stored, outdated, or failed with `failure`."""
         made = None if failure else summary
         status = "failed" if made is None else "stored" if is_stored else "outdated"
         reason = str(failure) if made is None else made.error
@@ -254,9 +254,9 @@ def events_file(setting: str, folder: Path) -> Path:
 
 
 def _not_in(other: list[Message], messages: list[Message]) -> list[Message]:
-    """Return those of `messages` that are no object of `other`: what is kept is the same object.
+    """Return the objects of `messages` that are not in `other`.
 
-    One that stands in a list twice is two. Costs O(messages), no look at what they say.
+    Compares by identity: kept messages are the same objects. A repeated object counts each time.
     """
     left = Counter(map(id, other))
     found = []

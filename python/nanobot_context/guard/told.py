@@ -58,7 +58,7 @@ class Told:
         return sorted({address_of(one) for one, known in self._live.items() if model in known})
 
     def window(self, model: str | None, provider: Any) -> tuple[int, str] | None:
-        """Return the window that somebody has written, and where; `None` where nobody has."""
+        """Return the window written in code or the config file, and where; `None` without one."""
         window = self._of(model, provider)[0]
         if not is_tokens(window) or self.default_of(window) is not None:
             return self.file.window
@@ -67,19 +67,19 @@ class Told:
         return window, IN_CODE.format("context_window_tokens")
 
     def block_limit(self, model: str | None, provider: Any) -> tuple[int, str] | None:
-        """Return the most tokens that a prompt may have where somebody has written that."""
+        """Return the written limit of a prompt in tokens, and where; `None` without one."""
         limit = self._of(model, provider)[1]
         if not is_tokens(limit) or (self.file.block_limit and self.file.block_limit[0] == limit):
             return self.file.block_limit
         return limit, IN_CODE.format("context_block_limit")
 
     def own(self, model: str | None, provider: Any) -> int | None:
-        """Return nanobot's own number where nobody has written one; `None` before 0.1.4.post5."""
+        """Return nanobot's default window if none is written; `None` before 0.1.4.post5."""
         default = self.default_of(self._of(model, provider)[0])
         return next(iter(self._own()), None) if default is None else default
 
     def default_of(self, window: Any) -> int | None:
-        """Return the default that a number is or stands for; `None` for one that was written."""
+        """Return the default that a number is or stands in for; `None` for a written number."""
         for one, default in [*((own, own) for own in self._own()), *self._stand_ins]:
             if window is one:
                 return default

@@ -67,7 +67,7 @@ def address_of(provider: Any) -> str:
 
 
 def keep_litellm_offline() -> None:
-    """Have litellm read its price table from its wheel: it asks the network at import, thrice."""
+    """Make litellm read prices from its wheel; its import else asks the network, thrice."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 
@@ -149,7 +149,7 @@ def is_tokens(value: Any) -> bool:
 
 
 def default_windows() -> tuple[int, ...]:
-    """Return nanobot's own windows where nobody has written one; none before 0.1.4.post5.
+    """Return nanobot's default windows; none before 0.1.4.post5.
 
     The very objects, for a reason: see `guard.told`.
     """
@@ -170,7 +170,7 @@ _chosen: Path | None = None
 
 
 def choose_config(chosen: Path | None) -> None:
-    """Take `chosen` for nanobot's config file from now on; `None` for what nanobot says."""
+    """Use `chosen` as nanobot's config file from now on; `None` for the file nanobot names."""
     global _chosen
     _chosen = chosen and chosen.expanduser().resolve()
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class History(list[Message]):
-    """The messages of a history, and what is known of those that are not in it.
+    """The messages of a history, and what was kept of the messages left out of it.
 
     Attributes:
         session: The session they are of.
@@ -34,7 +34,7 @@ class History(list[Message]):
 
 
 class Section:
-    """One section behind system prompts; `text_of` says what a history has there.
+    """A section behind system prompts; `text_of` returns its text for a history.
 
     The history itself says which section belongs to it: between nanobot's two calls a newer summary
     may be stored, and nanobot makes other requests, without a history, that are to have none.

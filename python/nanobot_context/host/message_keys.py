@@ -28,7 +28,7 @@ def message_key(message: Mapping[str, Any]) -> str:
 
 
 def known_by(message: Mapping[str, Any]) -> str:
-    """Return `message_key`, or for a message of the user a key of its own words."""
+    """Return `message_key`; for a message of the user a key of its own words."""
     if message.get("role") != "user":
         return message_key(message)
     return _key_of(_own_text(message))

@@ -112,7 +112,7 @@ def own_prompts() -> tuple[str, ...]:
 def lift_prompts(
     messages: list[Message], prompts: tuple[str, ...]
 ) -> tuple[list[Message], list[tuple[Message, Message]]]:
-    """Return `messages` without those that are `prompts`, and each with what it stands behind.
+    """Return `messages` without nanobot's `prompts`, and each prompt with the message before it.
 
     Without any the very same list comes back.
     """
@@ -131,7 +131,7 @@ def lift_prompts(
 def restore_prompts(
     messages: list[Message], asked: list[tuple[Message, Message]], last: Message
 ) -> list[Message]:
-    """Return `messages` with the prompts behind what they stood behind, if that is still there.
+    """Return `messages` with each prompt behind its former predecessor, if that is still there.
 
     Those behind `last` are what nanobot asks for now: they are put at the end in any case.
     """
@@ -154,7 +154,7 @@ def runtime_context_tag() -> str:
 def lift_runtime_context(
     messages: list[Message], tag: str
 ) -> tuple[list[Message], tuple[Message, Message] | None]:
-    """Return `messages` with the user's newest as it is saved, and that one as saved and as sent.
+    """Return `messages` with the user's newest in its saved form, and that message in both forms.
 
     Without a block in it the very same list comes back, and `None`.
     """
@@ -205,7 +205,7 @@ def is_consolidation(messages: Sequence[Message]) -> bool:
 def shorten_consolidation(
     messages: Sequence[Message], fits: Callable[[list[Message]], bool]
 ) -> list[Message] | None:
-    """Return the consolidation with its longest entries shortened, just as far as `fits` asks.
+    """Return the consolidation with its longest entries shortened until it `fits`.
 
     Every entry keeps its head and its tail with a note between them of what is gone. `None` when
     even entries of 120 characters do not fit. Costs about 16 calls of `fits`.

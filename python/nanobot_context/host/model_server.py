@@ -73,7 +73,7 @@ def _get(url: str, model: str | None = None) -> Any:
 
 
 def _models(answer: Any, key: str, names: set[str]) -> list[dict[str, Any]]:
-    """Return those of the models in an answer that are meant; the only one, whatever its name."""
+    """Return the models of an answer with one of `names`; a single model whatever its name."""
     listed = _at(answer, key)
     found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     meant = [one for one in found if {one.get("id"), one.get("name"), one.get("model")} & names]

@@ -63,7 +63,7 @@ def gather(session: Any) -> Calls:
 
 
 def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str, Any]) -> Calls:
-    """Return the calls in the metadata of a session and in its messages; brings the former up.
+    """Return the calls of a session, and update its metadata by its messages.
 
     How far the messages of a session without such calls were looked through is in `notes`, which
     are not saved.

@@ -39,7 +39,7 @@ def gather(session: Any) -> Rules:
 
 
 def read(messages: Sequence[Message], metadata: dict[str, Any], notes: dict[str, Any]) -> Rules:
-    """Return the rules in the metadata of a session and in its messages; brings the former up.
+    """Return the rules of a session, and update its metadata by its messages.
 
     How far the messages of a session without rules were looked through is in `notes`, which are not
     saved: the metadata of most sessions stays as it is.

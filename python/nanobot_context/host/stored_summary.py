@@ -39,9 +39,9 @@ def said_at(message: Mapping[str, Any]) -> str:
 
 
 def position(messages: Sequence[Message], mark: Mapping[str, Any], covers: int) -> int | None:
-    """Return how many of `messages` end with the one that `mark` is of; `None` where it is gone.
+    """Return the position, from 1, of the message with `mark`; `None` if it is gone.
 
-    At `covers` it is looked for first, which costs one digest; else the first one that is like it.
+    Looks at `covers` first, which costs one digest; else for the first match.
     """
     if 0 < covers <= len(messages) and _is(messages[covers - 1], mark):
         return covers
@@ -52,7 +52,7 @@ def position(messages: Sequence[Message], mark: Mapping[str, Any], covers: int) 
 def read(session: Any) -> Summary | None:
     """Return the summary of `session`, its `covers` as the messages stand now; `None` without one.
 
-    A summary whose last message is no longer in the session is none.
+    A summary whose last message left the session does not count.
     """
     metadata = session.metadata
     if not isinstance(metadata, dict):

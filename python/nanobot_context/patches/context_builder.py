@@ -10,7 +10,7 @@ from nanobot_context.types import Message
 
 
 def _patch(part: Part, why: str) -> Patch:
-    """Return the patch by which the plug-in that is called as `part` shows its section."""
+    """Return the patch through which the plug-in named `part` shows its section."""
 
     def show(_: Context, builder: Any, messages: list[Message], *args: Any, **kwargs: Any) -> None:
         named = kwargs.get("transcript", kwargs.get("history"))

@@ -38,7 +38,7 @@ def _wrap_named(original: Callable[..., Any], context: Context) -> Callable[...,
 
 
 def _workspace(loop: Any) -> str:
-    """Return the folder by which a loop's session files are kept."""
+    """Return the folder of a loop's workspace, in which its session keys are unique."""
     return str(Path(loop.sessions.workspace).resolve())
 
 

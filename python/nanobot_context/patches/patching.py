@@ -44,7 +44,9 @@ class PatchSet:
         return [(one.name, one.why) for one in self._replaced]
 
     def restore(self) -> list[str]:
-        """Put everything back, newest first; return what was wrapped again and had to stay."""
+        """Restore everything, newest first; return the attributes that others wrapped and that had
+        to stay.
+        """
         self.active = False
         stuck: list[str] = []
         for one in reversed(self._replaced):

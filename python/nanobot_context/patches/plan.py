@@ -54,7 +54,7 @@ class Plan:
         )
 
     def apply(self, context: Context) -> bool:
-        """Replace what is ready; return whether the guard is in, else nothing is replaced."""
+        """Apply the patches that are ready; return whether the guard is in, else apply none."""
         for part in self.parts:
             trusts = part in _TRUSTING and self.unguarded
             if part not in self.lacking and not trusts and not self._apply(part, context):
@@ -63,7 +63,9 @@ class Plan:
         return True
 
     def _apply(self, part: Part, context: Context) -> bool:
-        """Replace what belongs to `part`, or nothing of it where something needed fails."""
+        """Apply the patches of `part`, or none if a needed one fails; return `False` for the guard
+        then.
+        """
         made: list[tuple[type, str, Any, str]] = []
         spreading: list[Point] = []
         for point in self.points:

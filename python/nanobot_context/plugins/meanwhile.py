@@ -39,7 +39,7 @@ class Copy:
 
 
 def put_aside(files: Any, session: Any) -> None:
-    """Keep the file of `session` as it is before its first save, and when it was cleared.
+    """Copy the file of `session` before its first save, and note when it was cleared.
 
     `files` is nanobot's store of files.
     """

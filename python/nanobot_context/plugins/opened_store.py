@@ -65,7 +65,7 @@ class Opened:
         return self._service
 
     def take(self, manager: Any) -> None:
-        """Have a session manager of nanobot's keep its sessions here, if it has no other store."""
+        """Make a session manager of nanobot keep its sessions here, unless it has another store."""
         if manager._store is not manager._jsonl_store:
             return
         if service := self.service():
@@ -75,19 +75,19 @@ class Opened:
             store.take_up()
 
     def before_save(self, manager: Any, session: Any) -> None:
-        """Have the session stored by this save, or later if it goes into a file."""
+        """Prepare a save: take the store, or note what the file had, to store it later."""
         self.take(manager)
         if manager._store is manager._jsonl_store and not is_own(session.key):
             meanwhile.put_aside(manager._jsonl_store, session)
 
     def before_delete(self, manager: Any, key: str) -> None:
-        """Have the session deleted from the store by this call, or later if it is only a file."""
+        """Prepare a deletion: take the store, or note it, to delete from the store later."""
         self.take(manager)
         if manager._store is manager._jsonl_store and not is_own(key):
             meanwhile.note_deleted(manager._jsonl_store, key, time.time())
 
     def gateway(self, sessions_dir: Path) -> tuple[str, Any]:
-        """Return what this process is called, also after a restart, and what keeps the name for it.
+        """Return the name of this process, the same after a restart, and the lock that keeps it.
 
         The name is the workspace's, and where several processes share that, a number that is free.
         """

@@ -72,7 +72,7 @@ class Outage:
         return [session for session, _ in self._held.values()]
 
     def hold(self, session: Any, at_end: Callable[[], None]) -> None:
-        """Keep a session until it is stored, and count what of it is in memory alone.
+        """Hold a session until it is stored, and count its messages that are in memory alone.
 
         `at_end` is called if the process ends before that.
         """

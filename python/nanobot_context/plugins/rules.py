@@ -151,7 +151,7 @@ def _gone(given: dict[str, Any]) -> dict[str, stored_rules.Rules]:
 
 
 def forgotten_file(config: Path) -> Path:
-    """Return where it is kept what was taken back: beside nanobot's config file."""
+    """Return the file of the rules taken back, beside nanobot's config file."""
     return state_file(config, RULES)
 
 

@@ -130,7 +130,7 @@ class SharedSessions:
             return session
 
     def save(self, session: Any, *, fsync: bool = False) -> None:
-        """Store what is new of `session`, and bring it up to date with what others have written.
+        """Store what is new in `session`, and merge what other gateways have written into it.
 
         Where the store does not take it, nanobot goes on: the next save goes on from there.
         """
@@ -204,7 +204,7 @@ class SharedSessions:
         return {**shown, "messages": messages}
 
     def read_metadata(self, key: str) -> dict[str, Any] | None:
-        """Return what is known of the session `key`, without its messages, or `None`."""
+        """Return the session `key` without its messages, or `None`."""
         what = "read a session of the store"
         return self._outage.goes_on(what, lambda: self._read_metadata(key), None)
 
@@ -242,7 +242,7 @@ class SharedSessions:
         raise last
 
     def list_sessions(self) -> list[dict[str, Any]]:
-        """Return what nanobot lists of each session, the one that was used last first.
+        """Return the entry of each session in nanobot's list, the last used first.
 
         nanobot lists its sessions when it starts, which a store that is down does not stop: then
         those in files.
@@ -285,7 +285,7 @@ class SharedSessions:
             log.warning("{} sessions were in files alone and are stored now", taken)
 
     def _take_up(self, copy: meanwhile.Copy) -> int:
-        """Have the store catch up with one session; return how many were stored."""
+        """Store one session that was in a file meanwhile; return how many were stored: 0 or 1."""
         if copy.deleted_at is not None:
             self._sessions.deleted[copy.key] = copy.deleted_at
             self._sessions.delete_late(copy.key)
@@ -306,7 +306,7 @@ class SharedSessions:
         return 1
 
     def bring_up(self, session: Any) -> bool:
-        """Bring a session that nanobot has in memory up to date; return whether it still exists.
+        """Update a session in nanobot's memory from the store; return whether it still exists.
 
         One read without events where nothing is new. Where the store does not answer, the session
         stays as it is.
@@ -333,7 +333,7 @@ class SharedSessions:
         return True
 
     def _catch_up(self, session: Any) -> None:
-        """Put what could not be read when `session` was begun before what it has by now."""
+        """Put what could not be read when `session` began before its present messages."""
         if known_of(session) is None:
             was_stored = self._sessions.head(session.key) is not None
             self._load(session.key)  # brings a file into the store
@@ -345,7 +345,7 @@ class SharedSessions:
         self._unread.discard(session.key)
 
     def _store(self, session: Any) -> bool:
-        """Store what is new of `session`, or hold it; return whether it was stored."""
+        """Store what is new in `session`, or hold it; return whether it was stored."""
         if self._outage.goes_on("store a session", lambda: self._save(session), False):
             self._outage.release(session.key, is_stored=True)
             return True
@@ -354,7 +354,7 @@ class SharedSessions:
         return False
 
     def _store_held(self) -> None:
-        """Do what an outage has left undone, as far as the store takes it."""
+        """Store and delete what an outage held up, until the store fails again."""
         for session in self._outage.all_held():
             if not self._store(session):
                 break
@@ -364,7 +364,7 @@ class SharedSessions:
         self._outage.log_late()
 
     def _end(self) -> None:
-        """Store at the end of the process what is held, or say what is lost."""
+        """Store what is held when the process ends; log what is lost."""
         with self._lock:
             self._store_held()
             self._outage.log_lost()

@@ -84,10 +84,10 @@ class Known:
 
     @classmethod
     def until(cls, stored: StoredSession, at: float, gateway: str) -> Known:
-        """Return what a session that was cleared `at` that time was until then.
+        """Return the stored part of a session as it was when it was cleared, `at` that time.
 
-        As what is known of it, that is what clearing has removed; what others have written later,
-        and the metadata that clearing leaves as it is, come from the store.
+        Merged as the known part, this is what clearing removed; what others wrote later, and the
+        metadata that clearing keeps, come from the store.
         """
         events = list(takewhile(lambda event: (event.time or 0.0) <= at, stored.events))
         known = cls.of(replace(stored, events=events), gateway)
@@ -96,7 +96,7 @@ class Known:
         return known
 
     def is_current(self, head: SessionHead) -> bool:
-        """Return whether nobody has written since; `head` is the session as it is now."""
+        """Return whether nobody has written since, given the present `head`."""
         mine = (self.head.generation, self.head.seq, self.head.updated, self.head.meta)
         return mine == (head.generation, head.seq, head.updated, head.meta)
 
@@ -104,7 +104,7 @@ class Known:
 def merged(
     base: Sequence[Item], ours: Sequence[Item], theirs: Sequence[Item]
 ) -> tuple[list[int], bool]:
-    """Return how two lists that come of `base` become one, and whether `theirs` has rewritten it.
+    """Merge two lists that began as `base`; return the order, and whether `theirs` rewrote `base`.
 
     What either has added is in it, once, and what `theirs` has added comes first. Where one of them
     has changed or removed items of `base`, that holds; where both have, `theirs` holds.
@@ -125,7 +125,7 @@ def merged(
 
 
 def _without(indices: Sequence[int], items: Sequence[Item], left: Counter[Item]) -> list[int]:
-    """Return the indices of those items that are not among `left`, each of which counts once."""
+    """Return the indices of items that are not in `left`; each entry of `left` matches once."""
     found = []
     for at in indices:
         if left[items[at]] > 0:
@@ -136,7 +136,7 @@ def _without(indices: Sequence[int], items: Sequence[Item], left: Counter[Item])
 
 
 def merge(session: Any, known: Known | None, now: Known) -> None:
-    """Make `session`, of which `known` was stored, what is stored `now` and what of it is new."""
+    """Merge what is stored `now` into `session`, of which `known` was stored before."""
     base = known or Known(now.head)
     sides = [list(map(dumps, side)) for side in (base.messages, session.messages, now.messages)]
     order, is_rewritten = merged(*sides)
@@ -154,7 +154,7 @@ def merge(session: Any, known: Known | None, now: Known) -> None:
 
 
 def _merged_record(base: Record, ours: Record, theirs: Record, is_rewritten: bool) -> Record:
-    """Return what two records that come of `base` become; where both have changed, ours."""
+    """Merge two records that began as `base`; where both changed, ours wins."""
 
     def chosen(name: str, base: Record, ours: Record, theirs: Record) -> Record:
         is_theirs = ours.get(name) == base.get(name) or (is_rewritten and name in _BOUNDARY)
@@ -174,7 +174,7 @@ def _merged_record(base: Record, ours: Record, theirs: Record, is_rewritten: boo
 
 
 def loaded(key: str, stored: StoredSession, gateway: str) -> Any:
-    """Return nanobot's session of what is stored, as `gateway` has it."""
+    """Return nanobot's session for a stored one, with the turn of `gateway`."""
     session = find(MODULE, "Session")(key=key)
     known = Known.of(stored, gateway)
     session.messages = copy.deepcopy(known.messages)
@@ -189,7 +189,7 @@ def loaded(key: str, stored: StoredSession, gateway: str) -> Any:
 
 
 def _has_ended(stored: StoredSession, gateway: str) -> bool:
-    """Return whether the turn that is noted of `gateway` has been stored since.
+    """Return whether the turn noted for `gateway` has been stored since.
 
     The messages of a turn are stored first, then that it is over: a process may end in between.
     """
@@ -212,7 +212,7 @@ def record_of(session: Any) -> Record:
 
 
 def _restore(session: Any, record: Record) -> None:
-    """Put what a record says into `session`, whose messages are there."""
+    """Set the fields of `session`, whose messages are there, from a record."""
     for name in ("created_at", "updated_at"):
         with suppress(TypeError, ValueError):
             setattr(session, name, datetime.fromisoformat(record.get(name) or ""))
@@ -258,7 +258,7 @@ def metadata_of(record: Record) -> dict[str, Any]:
 
 
 def messages_of(stored: StoredSession) -> list[Message]:
-    """Return the messages of a session: what of its lines is an object."""
+    """Return the messages of a stored session: its lines that are objects."""
     return [message for _, message in _lines(stored)]
 
 
@@ -281,7 +281,7 @@ def read_file(text: str) -> tuple[list[Message], Record]:
 
 
 def _add_to(record: Record, value: Record) -> bool:
-    """Put a line that is no message into the record of its session; return whether it is none."""
+    """Add a line that is not a message to the session's record; return whether that was done."""
     kind = value.get("_type")
     if kind == METADATA:
         record |= {name: item for name, item in value.items() if name != "_type"}
@@ -291,7 +291,7 @@ def _add_to(record: Record, value: Record) -> bool:
 
 
 def migrate(messages: list[Message], metadata: dict[str, Any]) -> bool:
-    """Do to messages of earlier releases what nanobot does when it reads them."""
+    """Migrate messages of earlier releases as nanobot does; return whether any changed."""
     migrate = find(MODULE, "_migrate_legacy_exec_session_records")
     return bool(migrate(messages, metadata)) if migrate else False
 
@@ -310,13 +310,13 @@ def preview_of(messages: list[Message]) -> str:
 
 
 def known_of(session: Any) -> Known | None:
-    """Return what of a session in memory is in the store; `None` before it was there."""
+    """Return the part of a session in memory that the store has; `None` before it has any."""
     known: Known | None = vars(session).get(_KNOWN)
     return known
 
 
 def note(session: Any, known: Known) -> None:
-    """Note what of `session` is in the store."""
+    """Note which part of `session` the store has."""
     vars(session)[_KNOWN] = known
 
 
@@ -326,7 +326,7 @@ def forget(session: Any) -> None:
 
 
 def note_cleared(session: Any) -> None:
-    """Note that all of `session` was cleared, what of it could not be read yet included."""
+    """Note that `session` was cleared, including what could not be read yet."""
     if known_of(session) is None:
         vars(session)[_CLEARED] = time.time()
 

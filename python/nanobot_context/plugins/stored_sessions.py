@@ -57,12 +57,12 @@ class StoredSessions:
         self.deleted: dict[str, float] = {}
 
     def stored(self, key: str) -> StoredSession | None:
-        """Return all that is stored of the session `key`, or `None`."""
+        """Return the stored session `key`, or `None`."""
         stored = self._service.get(APP, USER, key, user_first="off")
         return None if self._is_deleted(stored) else stored
 
     def head(self, key: str) -> SessionHead | None:
-        """Return what is stored of the session `key` but its messages, or `None`."""
+        """Return the stored session `key` without its messages, or `None`."""
         head = self._service.get(APP, USER, key, last=0, user_first="off")
         return None if self._is_deleted(head) else head
 
@@ -82,7 +82,7 @@ class StoredSessions:
         return known
 
     def read_again(self, session: Any) -> None:
-        """Make `session` what is stored by now, and what of it is not stored yet."""
+        """Merge what is stored by now into `session`; what it has beyond that stays."""
         stored = self.stored(session.key)
         known = known_of(session)
         if stored is not None:
@@ -93,7 +93,7 @@ class StoredSessions:
             forget(session)
 
     def write_lines(self, session: Any, known: Known) -> None:
-        """Write the messages of `session` behind those that are stored as they are."""
+        """Write the messages of `session` that are new or changed."""
         common = common_length(known.messages, session.messages)
         start = StoredSession(**vars(known.head))
         new = copy.deepcopy(session.messages[common:])
@@ -114,7 +114,7 @@ class StoredSessions:
         known.seqs[common:] = [_position(event) for event in tail]
 
     def write_record(self, session: Any, known: Known) -> None:
-        """Write what `session` has beside its messages, where that is not stored."""
+        """Write the metadata of `session` if it differs from the stored one."""
         record = record_of(session)
         meta = meta_with(known.head, record, self._gateway)
         meta[META]["preview"] = preview_of(session.messages)
@@ -133,7 +133,7 @@ class StoredSessions:
         return self._service.delete(APP, USER, key)
 
     def delete_late(self, key: str) -> None:
-        """Delete what of a session was there when it was deleted without the store."""
+        """Delete a session now that was deleted while the store did not answer."""
         if key in self.deleted:
             head = self._service.get(APP, USER, key, last=0, user_first="off")
             if self._is_deleted(head):
@@ -141,12 +141,12 @@ class StoredSessions:
             self.has_deleted(key)
 
     def has_deleted(self, key: str) -> None:
-        """Have nothing of the session `key` left to delete."""
+        """Forget that the session `key` is still to be deleted."""
         if self.deleted.pop(key, None) is not None:
             meanwhile.forget_deleted(self._files, key)
 
     def _is_deleted(self, head: SessionHead | None) -> bool:
-        """Return whether a session is in the store only because that did not answer."""
+        """Return whether a session was deleted while the store did not answer."""
         return head is not None and head.created <= self.deleted.get(head.id, -math.inf)
 
     def taken_files(self) -> set[str]:
@@ -155,11 +155,11 @@ class StoredSessions:
         return {name.removeprefix(_FILE) for name in names if name.startswith(_FILE)}
 
     def take_file(self, key: str) -> None:
-        """Have the file of a session count as stored from now on."""
+        """Note that the file of a session has been stored."""
         self._service.update_user_state(APP, USER, {_FILE + key: True})
 
     def shown(self, head: SessionHead) -> dict[str, Any]:
-        """Return what nanobot shows of a session beside its messages."""
+        """Return the fields that nanobot shows of a session, without its messages."""
         record = stored_record(head, self._gateway)
         stamps = {"created_at": head.created, "updated_at": head.updated}
         for name, seconds in stamps.items():

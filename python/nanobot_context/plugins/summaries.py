@@ -65,7 +65,7 @@ def added(settings: Settings) -> dict[str, Any]:
         limit: int = settings.message_buffer_limit,
         min_keep: int = settings.message_buffer_min,
     ) -> tuple[list[Message], bool]:
-        """Return what is to be summarised now, and whether that is anything.
+        """Return the messages to summarise now, and whether there are any.
 
         Nothing is removed: it is shown until `update_summary` brings what covers it.
         """
@@ -306,12 +306,14 @@ class Job:
         self._said = session.messages[previous.covers if previous else 0 : cut]
 
     def runtime(self) -> Any:
-        """Return what has the provider and the model of the session: in 0.3.x it may be its own."""
+        """Return the object with the session's provider and model: from 0.3.0 on it may have its
+        own.
+        """
         own = getattr(self.loop, "runtime_for_session", None)
         return own(self.session) if own else self.loop
 
     def messages(self) -> list[Message]:
-        """Return what was said, without the answers to commands, which no model sees either."""
+        """Return the messages to summarise, without commands and their answers."""
         public = find(*PUBLIC) or dict
         return [public(message) for message in self._said if not message.get("_command")]
 
@@ -333,7 +335,7 @@ class Job:
 
 
 def _notes(session: Any) -> dict[str, Any]:
-    """Return what is remembered of a session as long as it is in memory, beside nanobot's own."""
+    """Return the attributes of a session in memory, where our notes are kept."""
     notes: dict[str, Any] = getattr(session, "__dict__", {})
     return notes
 

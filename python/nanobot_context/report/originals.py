@@ -11,7 +11,7 @@ from nanobot_context.archive import DIRECTORY, Archive
 
 @dataclass(frozen=True, slots=True)
 class Originals:
-    """An archive as it is: marks name the files that are there, and none is written."""
+    """A read-only archive: marks name the files that exist, and none is written."""
 
     archive: Archive
 

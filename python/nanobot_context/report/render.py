@@ -313,7 +313,7 @@ def _of_session(
 def _summaries(
     conversation: Conversation, events: list[dict[str, Any]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield what happened to summaries, the oldest first, and the one that holds now."""
+    """Yield the summaries, the oldest first, and the one in use."""
     for event in events:
         if event.get("kind") == "summary":
             content = event.get("content")
@@ -351,7 +351,7 @@ def _summary(said: Mapping[str, Any], **known: Any) -> dict[str, Any]:
 def _learned(
     learned: Mapping[str, Mapping[str, Any]], events: list[dict[str, Any]], redact: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield what is known of each model, then what the events say, with their time."""
+    """Yield the lessons of each model, then those of the events, with their time."""
     for model, lesson in learned.items():
         known = {"at": None, "model": None if redact else model}
         for what, when in (("window_tokens", "window_at"), ("output_tokens", "output_at")):

@@ -172,7 +172,7 @@ class Base:
         self._sweep_later()
 
     def begin_in_child(self) -> None:
-        """Begin anew: the file, and who waits for its next clean-up, are the parent's."""
+        """Reset in a forked child: the clean-up and its timer are the parent's."""
         self._owes_sweep = False
         self._sweep_timer: threading.Timer | asyncio.Handle | asyncio.Task[None] | None = None
         self._sweep_loop: asyncio.AbstractEventLoop | None = None
@@ -213,7 +213,7 @@ class Base:
                 del self._watched[next(iter(self._watched))]
 
     def _sweep(self) -> Operation[None]:
-        """Free what has expired, and have sessions summarised that have fallen silent."""
+        """Free what has expired, and enqueue summaries of sessions that fell silent."""
         with self._lock:
             begun = time.monotonic() - _WATCHED_SECONDS
             self._watched = {name: one for name, one in self._watched.items() if one[2] > begun}
@@ -234,7 +234,7 @@ class Base:
 
     @abstractmethod
     def _sweep_later(self) -> None:
-        """Have the store cleaned up in the background, unless that is due already."""
+        """Schedule the next clean-up, unless one is scheduled."""
 
     def _stop_sweeping(self) -> None:
         self._sweep_seconds = 0.0
@@ -247,7 +247,7 @@ class Base:
 
     @abstractmethod
     def _wait(self, operation: Operation[Any]) -> Any:
-        """Do what an operation asks for, and return what it returns, or an awaitable of that."""
+        """Run an operation; return its result, or an awaitable of it."""
 
     def _summary_work(self, session: SessionHead, key: str, force: bool) -> Work[Any]:
         """Return the job that summarises a branch of a session."""
@@ -268,7 +268,7 @@ class Base:
 
 
 def _default_policy(trigger: Any) -> SummaryPolicy:
-    """Return the policy beside a trigger: what a check says is due is all that is new.
+    """Return the policy for a trigger; with a check of the caller's own no message stays.
 
     Source: document 002, where a check that fires has no message left out of the summary.
     """

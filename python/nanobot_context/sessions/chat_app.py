@@ -196,7 +196,7 @@ def _summary_columns(
 
 
 def _keep_last(record: Mapping[str, Any]) -> int | None:
-    """Return how many messages a summary left as they are: none where all was to be covered."""
+    """Return how many of the newest messages a summary left out; 0 if it was to cover all."""
     return 0 if record.get("reason") in ("overflow_retry", "force") else record.get("keep_last")
 
 

@@ -25,7 +25,7 @@ class _Ended(Generic[Result]):
 
 
 def run_sync(operation: Generator[Due, Any, Result], perform: Callable[[Due], Any]) -> Result:
-    """Return what `operation` returns; `perform` does what it asks for."""
+    """Run `operation` and return its result; `perform` does what it yields."""
     outcome: Any = None
     failure: Exception | None = None
     while not isinstance(due := _advance(operation, outcome, failure), _Ended):
@@ -39,7 +39,7 @@ def run_sync(operation: Generator[Due, Any, Result], perform: Callable[[Due], An
 async def run_async(
     operation: Generator[Due, Any, Result], perform: Callable[[Due], Awaitable[Any]]
 ) -> Result:
-    """Return what `operation` returns; `perform` does what it asks for, awaited."""
+    """Run `operation` and return its result; `perform` is awaited for what it yields."""
     outcome: Any = None
     failure: Exception | None = None
     while True:

@@ -50,7 +50,7 @@ class JobError:
 
 @dataclass(frozen=True, slots=True)
 class JobCounts:
-    """How many jobs there are, and what became of those before.
+    """The number of jobs by state.
 
     Each job that was handed in is counted once in `queued`, `running`, `done`, `failed`,
     `timed_out`, `cancelled` or `coalesced`; `ran_in_caller` says how many of them had no worker.
@@ -168,7 +168,7 @@ class JobLine(Generic[JobT]):
         begin_in_children(self)
 
     def begin_in_child(self) -> None:
-        """Begin anew; in a forked child the threads that work, and their jobs, are the parent's."""
+        """Start without jobs: in a forked child threads and jobs are the parent's."""
         self._busy = 0
         self._queued: dict[tuple[Hashable, str], JobT] = {}
         self._running: dict[Hashable, JobT] = {}
@@ -202,7 +202,7 @@ class JobLine(Generic[JobT]):
         """End a job that was given up, if that can be done."""
 
     def _admit(self, new: JobT, *, may_run_here: bool) -> tuple[JobT, Runner]:
-        """Take a job in; return the one that stands for it, and who is to run it.
+        """Admit a job; return it, or the one it was merged into, and who is to run it.
 
         Nothing is changed where there is no room, no worker and the caller is not to run it.
         """
@@ -232,14 +232,14 @@ class JobLine(Generic[JobT]):
         return new, "caller"
 
     def _next(self) -> JobT | None:
-        """Begin and return what a worker does next, which is free; `None` lets it go."""
+        """Begin and return the next job of a free worker; `None` ends the worker."""
         with self._lock:
             job = self._begin_next()
             self._busy -= job is None
             return job
 
     def _wake(self, *, here: bool) -> tuple[JobT, Runner] | None:
-        """Begin what waited for a key that is free now, and say who is to run it.
+        """Begin a job that waited for a key that is now free; return it and who is to run it.
 
         With `here` that is the caller where there are no workers.
         """
@@ -265,7 +265,7 @@ class JobLine(Generic[JobT]):
         self._running[job.key] = job
 
     def _end(self, job: JobT, state: State, outcome: Outcome = None) -> bool:
-        """Say how a job ended, and free its key; `False` where that was said before."""
+        """Record how a job ended, and free its key; `False` if it had ended before."""
         with self._lock:
             if job.done():
                 return False
@@ -319,7 +319,7 @@ class Jobs(JobLine[Job[Any]]):
     def submit(
         self, key: Hashable, work: Work[T], *, part: str = "", force: bool = False
     ) -> Job[T]:
-        """Hand in a job, and return it; whatever `work` raises, this does not.
+        """Submit a job and return it. Never raises what `work` raises.
 
         Args:
             key: What it belongs to, such as a session's key.
@@ -371,7 +371,7 @@ class Jobs(JobLine[Job[Any]]):
             raise error
 
     def _run(self, job: Job[Any]) -> BaseException | None:
-        """Run a job, and return what was raised in it that no job may keep from its caller."""
+        """Run a job; return what it raised if that is not an `Exception`."""
         clock = threading.Timer(self._timeout or 0, self._abandon, (job, "timed_out"))
         clock.daemon = True
         if self._timeout is not None:

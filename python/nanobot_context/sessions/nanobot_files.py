@@ -95,7 +95,7 @@ class SessionFile:
 
     @classmethod
     def of(cls, session: StoredSession) -> SessionFile:
-        """Put together what a session is as a file; of any session, whoever wrote it."""
+        """Return a stored session as a file, whoever wrote it."""
         kept = session.meta.get(META)
         shape: Mapping[str, Any] = (
             kept if isinstance(kept, dict) else {"lines": [[0, dumps(_new_record(session))]]}
@@ -106,7 +106,7 @@ class SessionFile:
         return cls(name, session.id, messages, others, str(shape.get("end", "\n")))
 
     def shape(self) -> dict[str, Any]:
-        """Return what the metadata of a session keeps of it."""
+        """Return the part that a session's metadata keeps."""
         others = [[number, line] for number, line in self.others]
         return {"lines": others, "end": self.end, "file": self.name}
 
@@ -134,7 +134,7 @@ def import_nanobot_file(
     user: str = USER,
     session_id: str | None = None,
 ) -> StoredSession:
-    """Bring a stored session to what a session file of nanobot's says, and return it.
+    """Make a stored session equal to a session file of nanobot's, and return it.
 
     Importing a file again changes nothing; lines that were added are appended, and what was
     rewritten takes the place of what is stored.
@@ -217,7 +217,7 @@ def export_nanobot_folder(
 
 
 def _check(service: object, argument: str, path: object) -> None:
-    """Raise `InvalidArgumentError` for what is not a service or a path."""
+    """Raise `InvalidArgumentError` unless both have their types."""
     check_instance("service", service, SessionService)
     check_instance(argument, path, Path)
 
@@ -261,7 +261,7 @@ def _bring_up(service: SessionService, session: StoredSession, file: SessionFile
 
 
 def stored_anew(service: SessionService, head: SessionHead) -> StoredSession:
-    """Return a session with all its events, as it is stored by now."""
+    """Read a session anew, with all its events."""
     session = service.get(*head.key, user_first="off")
     if session is None:
         raise not_found(head)
@@ -269,7 +269,7 @@ def stored_anew(service: SessionService, head: SessionHead) -> StoredSession:
 
 
 def lines_among(events: Sequence[SessionEvent]) -> list[SessionEvent]:
-    """Return the events that are lines of nanobot's: all but those that stand for a summary."""
+    """Return the events that are lines of a file: all but the placeholders of summaries."""
     return [event for event in events if not event.is_summary]
 
 
@@ -354,7 +354,7 @@ def _read(path: Path) -> SessionFile:
 
 
 def _read_folder(folder: Path) -> tuple[list[SessionFile], list[str]]:
-    """Return the files that can be imported, and what is wrong with the others."""
+    """Return the files that can be imported, and the problems of the others."""
     files: dict[str, list[SessionFile]] = {}
     problems: list[str] = []
     for path in sorted(folder.glob("*.jsonl")):

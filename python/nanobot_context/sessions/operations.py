@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Summarise:
-    """A summary that is to be made."""
+    """A summary to make."""
 
     messages: list[Message]
     previous: Summary | None

@@ -236,7 +236,7 @@ class Operations(SessionOperations):
     def _copy_of_only_branch(
         self, head: SessionHead, key: str, made: SessionSummary | None
     ) -> Operation[bool]:
-        """Store the summary of a branch as that of all contents, where there is no other branch."""
+        """Store the summary of a branch as that of all contents, if there is no other branch."""
         if made is None:
             return False
         newest = yield from self._newest_summary(head, "")
@@ -342,7 +342,7 @@ def _input_overflow(error: Exception) -> Overflow:
 
 
 def _idle_seconds(events: Events, summarised: float) -> float:
-    """Return how long nobody said anything: since the newest event, or before the turn began.
+    """Return the seconds of silence since the newest event, or before the turn began.
 
     The silence before a turn counts until a summary was made, at the time `summarised`, since then.
 

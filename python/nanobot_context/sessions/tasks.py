@@ -57,7 +57,7 @@ class AsyncJobs(JobLine[AsyncJob[Any]]):
     async def submit(
         self, key: Hashable, work: Work[Awaitable[T]], *, part: str = "", force: bool = False
     ) -> AsyncJob[T]:
-        """Hand in a job, and return it; whatever `work` raises, this does not.
+        """Submit a job and return it. Never raises what `work` raises.
 
         Returns at once, unless the job has to run in the caller: then it is awaited here, and
         cancelled if the caller is.

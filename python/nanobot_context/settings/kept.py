@@ -43,9 +43,9 @@ def keep_settings(loaded: LoadedSettings) -> tuple[str, ...]:
 
 
 def keep_off(nanobot_config: Path, error: SettingsError) -> None:
-    """Write to `nanobot-context.json` that protection is off where `error` is of nanobot's file.
+    """Switch protection off in `nanobot-context.json` if `error` is about nanobot's file.
 
-    It says that the main switch cannot be used there, and nanobot's next save drops it.
+    `error` is about the main switch there, which nanobot's next save drops.
 
     Raises:
         SettingsError: `nanobot-context.json` is not a JSON object.

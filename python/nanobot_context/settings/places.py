@@ -92,7 +92,7 @@ class Place:
 
 
 def meant(name: str, value: Any) -> Any:
-    """Return `value`, or the switch that was written otherwise: "false" is no reason to go on."""
+    """Return `value`, or the boolean that a text such as "false" stands for."""
     if name == "context_compression":
         with suppress(ValueError):
             return parse_bool(str(value))
@@ -104,7 +104,7 @@ def meant(name: str, value: Any) -> Any:
 def leave_out(
     error: SettingsError, name: str | None, problems: list[str] | None, is_off: bool = False
 ) -> dict[str, tuple[Any, str]]:
-    """Note what is wrong; return what is in force in place of the setting `name`, if known which.
+    """Note the problem; return the value in force for the setting `name`, if it is known.
 
     Raises:
         SettingsError: Nobody asked for what is usable, or the main switch is wrong and what it was

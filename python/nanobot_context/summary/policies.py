@@ -219,7 +219,7 @@ class _Due:
 
 
 def _check(session: object, summarizer: object, when: object) -> None:
-    """Raise `InvalidArgumentError` for what has not the methods that are called here."""
+    """Raise `InvalidArgumentError` unless all three have the methods called here."""
     if not hasattr(session, "summary_in_progress"):
         raise invalid("session", "a `Session`", session)
     if not hasattr(summarizer, "summarize"):
@@ -232,7 +232,7 @@ def _check(session: object, summarizer: object, when: object) -> None:
 def _summarizing(
     session: Session, summarizer: Summarizer, when: When | None
 ) -> Iterator[_Due | None]:
-    """Yield what to summarise; hand what is `made` of it to the session, which may refuse it."""
+    """Yield what to summarise; offer the summary `made` of it to the session."""
     when = All() if when is None else when
     _check(session, summarizer, when)
     previous = session.summary

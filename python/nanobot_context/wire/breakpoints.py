@@ -24,7 +24,7 @@ _BEARING = ("text", "input_text", "image", "image_url", "tool_result", "document
 
 
 def with_breakpoints(form: Form, body: Json) -> Json:
-    """Return `body`, of the API of `form`, with breakpoints; as it is where its user has set some.
+    """Return `body`, of the API of `form`, with breakpoints; unchanged if it has some.
 
     Anthropic refuses more than four.
     """

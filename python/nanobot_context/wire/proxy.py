@@ -222,7 +222,7 @@ async def _until_gone(receive: Receive, work: Callable[[], Awaitable[None]]) -> 
 def _passed(
     headers: Iterable[tuple[bytes, bytes]], dropped: set[bytes]
 ) -> list[tuple[bytes, bytes]]:
-    """Return the headers that go on to the next machine."""
+    """Return the headers that are forwarded."""
     given = [(name.lower(), value) for name, value in headers]
     named = b",".join(value for name, value in given if name == b"connection")
     out = _HOP_BY_HOP | dropped | {name.strip().lower() for name in named.split(b",")}

@@ -46,12 +46,12 @@ class Reply:
         return str(self.response.text)
 
     async def json(self) -> Json:
-        """Return the whole body as the object that it is; empty where it is none."""
+        """Return the whole body as a JSON object; empty if it is not one."""
         body = parsed(await self.text())
         return body if isinstance(body, dict) else {}
 
     async def beginning(self, use: Callable[[EndReader], None], *, is_patient: bool) -> Json | None:
-        """Return the first event that says how the request went; the stream still has it.
+        """Return the first event that tells how the request went; the stream still has it.
 
         Args:
             is_patient: Whether to wait for it through what says nothing.
@@ -80,7 +80,7 @@ class Reply:
         return begun.event
 
     async def close(self) -> None:
-        """Let the connection go."""
+        """Close the response."""
         if self._is_async:
             await self.response.aclose()
         else:
@@ -143,7 +143,7 @@ class _AsyncPieces(_Again):
 
 @cache
 def _stream_class(package: str, is_async: bool) -> type[_Again]:
-    """Return the class of streams that a client of `package`, httpx or httpx2, takes for one."""
+    """Return a stream class that a client of `package`, httpx or httpx2, accepts."""
     client = importlib.import_module(package)
     own = _AsyncPieces if is_async else _Pieces
     base = client.AsyncByteStream if is_async else client.SyncByteStream

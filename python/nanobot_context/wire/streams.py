@@ -73,7 +73,7 @@ class Beginning:
         self.event: Json | None = None
 
     def feed(self, piece: bytes) -> None:
-        """Take in the next piece of the body."""
+        """Read the next piece of the body."""
         for line in self._lines.feed(piece):
             if self.is_over:
                 return
@@ -92,7 +92,7 @@ def _says_nothing(event: Json) -> bool:
 
 
 def is_empty(choices: Any) -> bool:
-    """Return whether the choices of a piece of an answer hold nothing but roles."""
+    """Return whether the choices of a chunk hold only roles."""
     for choice in choices if isinstance(choices, list) else ():
         delta = choice.get("delta") if isinstance(choice, dict) else choice
         said = delta.items() if isinstance(delta, dict) else ()
@@ -104,7 +104,7 @@ def is_empty(choices: Any) -> bool:
 
 
 def failure(event: Json | None) -> Json | None:
-    """Return what an event says of a request that failed; `None` for any other."""
+    """Return the error of an event; `None` if it reports none."""
     if event is None:
         return None
     if event.get("type") == "response.failed":
@@ -120,7 +120,7 @@ def failure(event: Json | None) -> Json | None:
 
 
 class EndReader:
-    """Reads the usage, or the error, in what passes, and hands it on when the stream has ended.
+    """Reads the usage or the error in a passing stream, and reports it at the end.
 
     Attributes:
         usage: What was used; empty where nothing was reported.
@@ -133,7 +133,7 @@ class EndReader:
         self.failure: Json | None = None
 
     def feed(self, piece: bytes) -> None:
-        """Take in a piece that goes on to the client."""
+        """Read a piece that is passed on to the client."""
         for line in self._lines.feed(piece):
             if line.startswith(b"data:") and (b'"usage"' in line or b'"error"' in line):
                 event = _json(line[5:]) or {}
@@ -141,7 +141,7 @@ class EndReader:
                 self.failure = failure(event) or self.failure
 
     def end(self) -> None:
-        """Say what was found, once."""
+        """Call `use` with the findings, once."""
         use, self._use = self._use, lambda _: None
         use(self)
 

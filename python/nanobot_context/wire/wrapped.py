@@ -63,7 +63,7 @@ def wrap(
 
 
 def protected_client(http: Any, protection: Protection) -> Any:
-    """Return a client of httpx's like `http`, which sends for it."""
+    """Return a copy of an httpx client that protects requests; `http` sends them."""
     given = getattr(http, "nanobot_context_given", http)
     protected = copy.copy(given)
     kind: Any = type(given)

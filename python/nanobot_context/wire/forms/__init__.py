@@ -23,7 +23,7 @@ _ITEM_ENDS = ("_call", "_output", "_request", "_response", "_list_tools")
 
 
 def form_of(path: str, body: Any) -> Form | None:
-    """Return the body of a request to `path`; `None` for what is none of a conversation."""
+    """Return the form of a request body; `None` if `path` is not that of a conversation."""
     if not isinstance(body, dict):
         return None
     if path.endswith("/chat/completions") and _is_list(body.get("messages")):
@@ -38,7 +38,7 @@ def form_of(path: str, body: Any) -> Form | None:
 
 
 def form_of_messages(messages: list[Json], body: Json | None = None) -> Form | None:
-    """Return messages of Anthropic's, or items of Responses; `None` where some are not of these.
+    """Return the form of Anthropic's messages or Responses items; `None` for other lists.
 
     Args:
         body: The body that they stand in.
@@ -55,7 +55,7 @@ def form_of_messages(messages: list[Json], body: Json | None = None) -> Form | N
 
 
 def endpoint_of(url: str) -> str:
-    """Return the address of a provider, of which `url` is one call."""
+    """Return the base address of the provider that `url` calls."""
     bare = url.partition("?")[0].rstrip("/")
     return next((bare.removesuffix(path) for path in _PATHS if bare.endswith(path)), bare)
 

@@ -85,24 +85,24 @@ class Form:
         return body
 
     def written(self, messages: list[Message]) -> list[Json]:
-        """Return messages as the body has them: what is as it was read, as it came."""
+        """Return messages in the form of the body; unchanged parts are the original objects."""
         raise NotImplementedError
 
     def places(self) -> list[int | None]:
-        """Return where the part of the body was that each message was read from, if from one."""
+        """Return the place in the body that each message was read from; `None` without one."""
         return [place_of(message) for message in self.messages]
 
     def place(self, index: int) -> int:
-        """Return where the part of the body was that a message was read from; 0 for none."""
+        """Return the place in the body that a message was read from; 0 without one."""
         return place_of(self.messages[index]) or 0
 
     def read_before(self, place: int) -> int:
-        """Return how many messages stand before the first read from a place or behind it."""
+        """Return how many messages precede the first one read from `place` or behind it."""
         count = len(self.messages)
         return next((index for index in range(count) if self.place(index) >= place), count)
 
     def can_begin_at(self, index: int) -> bool:
-        """Return whether nothing from a message's place on needs what was read before it."""
+        """Return whether every message before `index` was read from an earlier place."""
         return all(self.place(before) < self.place(index) for before in range(index))
 
     def _limit_name(self) -> str:
@@ -116,13 +116,13 @@ class Form:
 
 
 def place_of(message: Message) -> int | None:
-    """Return where the part was that `message` was read from; `None` for none."""
+    """Return the place in the body that `message` was read from; `None` without one."""
     place = message.get(PART)
     return place if isinstance(place, int) else None
 
 
 def without_places(messages: list[Message]) -> list[Message]:
-    """Return messages that were read as if they were nobody's but the reader's."""
+    """Return messages without the key that names their place."""
     return [{name: one[name] for name in one if name != PART} for one in messages]
 
 

@@ -105,7 +105,7 @@ def _from_blocks(part: Json) -> Iterable[Message]:
 
 
 def _as_merged(messages: list[Message]) -> Iterator[Message]:
-    """Yield messages with the results behind their calls, which several of the model's may make.
+    """Yield messages with results moved behind their calls, which several messages may make.
 
     Source: Anthropic, "Messages": consecutive turns of a role are combined. So results may stand
     behind all of them, before anything else that the user says.
@@ -136,7 +136,7 @@ def _compactions(part: Json) -> list[Json]:
 
 
 def _behind_compaction(parts: list[Json]) -> list[Json]:
-    """Return messages without a second one of the model where a compaction is all of the first."""
+    """Return messages with a leading compaction merged into the model's message behind it."""
     first = parts[:2]
     if [part.get("role") for part in first] != ["assistant"] * 2 or not _compactions(first[0]):
         return parts
@@ -187,7 +187,7 @@ def _content(block: Json) -> Json:
 
 
 def _by_turn(messages: Iterable[Message]) -> Iterable[list[Message]]:
-    """Yield messages that make one of Anthropic's: results, and what was said beside them."""
+    """Yield the messages of each of Anthropic's turns: results, and what was said beside them."""
     turn: list[Message] = []
     for message in messages:
         if turn and not _is_same_turn(turn, message):
@@ -212,7 +212,7 @@ def _is_same_turn(turn: list[Message], message: Message) -> bool:
 
 
 def _to_blocks(turn: list[Message], before: list[Json]) -> list[Json]:
-    """Return messages of one turn as blocks, made of those that they were read from."""
+    """Return the messages of a turn as blocks, reusing those they were read from."""
     if turn[0].get("role") in _MODELS:
         return _said_blocks(turn[-1], before)
     results = {b.get("tool_use_id"): b for b in before if b.get("type") == "tool_result"}
@@ -256,13 +256,13 @@ def _said_blocks(message: Message, before: list[Json]) -> list[Json]:
 
 
 def _unpaired(blocks: list[Json]) -> set[Any]:
-    """Return the calls of the server's own tools of which only a half is there."""
+    """Return the calls of the server's own tools that lack their call or their result."""
     calls = [id_ for block in blocks if (id_ := _server_call(block))]
     return {id_ for id_ in calls if calls.count(id_) == 1}
 
 
 def _server_call(block: Json) -> Any:
-    """Return the call that a block is of, where the server itself ran the tool."""
+    """Return the call that a block belongs to, if the server itself ran the tool."""
     kind = str(block.get("type"))
     if kind in _CALL or not kind.endswith(_CALL):
         return None
@@ -279,7 +279,7 @@ def _used(call: Json, block: Json) -> Json:
 
 
 def _texts(content: Any, before: list[Json]) -> list[Json]:
-    """Return content as blocks: those of `before` where a part says the same as one."""
+    """Return content as blocks, reusing those of `before` with the same content."""
     blocks: list[Json] = []
     for at, part in enumerate(content if isinstance(content, list) else [content]):
         # Of two that say the same one may be marked.

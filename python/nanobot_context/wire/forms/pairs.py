@@ -35,7 +35,7 @@ Said = tuple[Iterable[str | None], str | None]
 
 
 def asks(item: Json) -> str | None:
-    """Return the name that the result of a call goes by; `None` for what is no call."""
+    """Return the name by which a result answers this call; `None` if it is not a call."""
     kind = str(item.get("type"))
     if kind in _CHAT or kind.endswith("_output"):
         return None
@@ -44,7 +44,7 @@ def asks(item: Json) -> str | None:
 
 
 def answers(item: Json) -> str | None:
-    """Return the name of the call that an item answers; `None` for what is no result."""
+    """Return the name of the call that an item answers; `None` if it is not a result."""
     kind = str(item.get("type"))
     if kind in _CHAT or not kind.endswith(("_output", "_response")):
         return None
@@ -53,17 +53,17 @@ def answers(item: Json) -> str | None:
 
 
 def asked_by(item: Json) -> str | None:
-    """Return `asks` of any call, of those with messages of their own, too."""
+    """Return `asks` of any call, function calls included."""
     return item.get("call_id") if item.get("type") in _CHAT[::2] else asks(item)
 
 
 def answered_by(item: Json) -> str | None:
-    """Return `answers` of any result."""
+    """Return `answers` of any result, those of function calls included."""
     return item.get("call_id") if item.get("type") in _CHAT[1::2] else answers(item)
 
 
 def paired(items: list[Json]) -> set[int]:
-    """Return the places of calls that have a result behind them, and of these results."""
+    """Return the places of calls that have a result behind them, and of their results."""
     calls = _calls(([asks(item)], answers(item)) for item in items)
     return {*calls, *calls.values()}
 
@@ -71,9 +71,9 @@ def paired(items: list[Json]) -> set[int]:
 def answered(
     turns: Iterable[list[Json]], asked: Mapping[int, list[str]]
 ) -> Iterator[tuple[int, list[Json]]]:
-    """Yield turns, each with the place of its first item, and what answers its calls behind it.
+    """Yield turns with the place of their first item, each followed by its calls' results.
 
-    As messages have it. Thoughts, a search or a word of the user may stand between in items.
+    Messages need that order; in items thoughts, a search or the user's words may stand between.
 
     Args:
         turns: The turns.
@@ -91,7 +91,7 @@ def is_reference(item: Json) -> bool:
 
 
 def references(items: list[Json]) -> dict[int, list[str]]:
-    """Return where references begin that stand for calls, and the names of these calls.
+    """Return the places where references to calls begin, and the names of these calls.
 
     A reference names an item that the server has. Which of some in a row is a call, and of what
     name, only the results tell that follow and whose calls are nowhere else.
@@ -129,7 +129,7 @@ def behind_calls(turns: Sequence[Turn], said: Iterable[Said]) -> Iterator[Turn]:
 
 
 def _calls(said: Iterable[Said]) -> dict[int, int]:
-    """Return by the place of what answers a call the place of the newest that it may answer."""
+    """Return the place of each answer, and that of the newest call it may answer."""
     waiting: dict[str | None, int] = {}
     calls: dict[int, int] = {}
     for place, (asked, name) in enumerate(said):
@@ -140,7 +140,7 @@ def _calls(said: Iterable[Said]) -> dict[int, int]:
 
 
 def as_call(item: Json) -> tuple[Json, list[Json]]:
-    """Return an item as a call of a message, and as parts what does not stand in the call."""
+    """Return an item as a call of a message, and the rest of it as parts."""
     said: Json = {}
     for name, value in item.items():
         if name not in _NAMES:
@@ -167,14 +167,14 @@ def as_result(item: Json) -> Message:
 
 
 def as_content(items: list[Json]) -> Any:
-    """Return items that have no form as a message as the content of one: JSON, and their images."""
+    """Return items without a message form as the content of one: JSON, and their images."""
     images = {path: part for path, part in _leaves(items) if part["type"] == "image_url"}
     text = _json(counted(_with(items, dict.fromkeys(images, ""))))
     return [{"type": "text", "text": text}, *images.values()] if images else text
 
 
 def called(item: Json, name: Any) -> Json:
-    """Return a call, or a result, by the name that it has now."""
+    """Return a call or a result with another name."""
     if name in (asks(item), answers(item)):
         return item
     key = "id" if str(item["type"]).endswith("_request") else "call_id"
@@ -182,7 +182,7 @@ def called(item: Json, name: Any) -> Json:
 
 
 def resulted(item: Json, message: Message) -> Json | None:
-    """Return a result with what `message` says; `None` where the item has no place for that."""
+    """Return a result with the content of `message`; `None` if the item cannot hold it."""
     item = called(item, message.get("tool_call_id"))
     now: Any = message.get("content")
     was = as_result(item)["content"]
@@ -205,14 +205,14 @@ def resulted(item: Json, message: Message) -> Json | None:
 
 
 def as_text(item: Json, content: Any = None) -> Json:
-    """Return an item as something that the model said, for where it cannot be what it was."""
+    """Return an item as a text of the model, where it cannot keep its kind."""
     if content is None:
         content = _json({key: one for key, one in item.items() if key not in ("id", "call_id")})
     return {"role": "assistant", "content": texts_of(content)}
 
 
 def counted(value: Any) -> Any:
-    """Return an item with a text of as many tokens, about, in place of what is encrypted.
+    """Return an item with encrypted content replaced by text of about as many tokens.
 
     Base64 has more than twice the tokens of what it holds.
     """
@@ -229,7 +229,7 @@ def counted(value: Any) -> Any:
 
 
 def whole(said: Any) -> Json:
-    """Return a part that counts, and of which nothing is cut: as thoughts that are signed."""
+    """Return a part that counts and is never cut, as signed thoughts are."""
     return {"type": "thinking", "thinking": counted(said)}
 
 
@@ -238,7 +238,7 @@ def _said(item: Json) -> Json:
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Json]]:
-    """Yield what can be cut of a value, as parts, with where it stands: texts and images."""
+    """Yield the texts and images of a value as parts, with their paths: what can be cut."""
     if isinstance(value, dict | list):
         for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(inner, (*path, name))

@@ -67,7 +67,7 @@ class Responses(Form):
         return messages
 
     def _from_pairs(self, number: int, part: list[Json]) -> list[Message]:
-        """Return a turn with calls by their form, or the result of one, as a message."""
+        """Return a turn with paired calls, or a paired result, as messages; empty for others."""
         if names := self._referenced.get(number):
             function = {"name": pairs.REFERENCE, "arguments": "{}"}
             asked = [{"id": name, "type": "function", "function": function} for name in names]
@@ -135,7 +135,7 @@ class Responses(Form):
         return _with_thoughts([item for item in items if id(item) not in loose], self._given)
 
     def _answered(self, message: Message) -> list[Json]:
-        """Return what a message that was put in is written from: a result has its call's kind."""
+        """Return the item to write an inserted message from: a result has its call's kind."""
         name = message.get("tool_call_id")
         calls = (call for call in self._given if call.get("type") in _CALLS)
         kind = next((call["type"] for call in calls if call.get("call_id") == name), None)
@@ -152,7 +152,7 @@ class Responses(Form):
 
 
 def _turns(items: list[Json], paired: set[int], referenced: Iterable[int]) -> Iterable[list[Json]]:
-    """Yield items that make one message: a model's thoughts, what it said, and its calls.
+    """Yield the items of each message: a model's thoughts, what it said, and its calls.
 
     Args:
         items: The items.
@@ -244,7 +244,7 @@ def _items(message: Message, before: list[Json]) -> list[Json]:
 
 
 def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
-    """Return `items` without ids of what stood behind thoughts that are gone.
+    """Return `items` without the ids of items whose thoughts are gone.
 
     OpenAI refuses these: "Item 'ws_…' of type 'web_search_call' was provided without its required
     'reasoning' item". What it ran itself cannot go without an id; what is short of that is said as
@@ -280,7 +280,7 @@ def _with_thoughts(items: list[Json], given: list[Json]) -> list[Json]:
 
 
 def _loose_thoughts(items: list[Json]) -> set[int]:
-    """Return the thoughts that lead to nothing, which OpenAI refuses."""
+    """Return the thoughts with nothing behind them, which OpenAI refuses."""
     loose: set[int] = set()
     leads = False
     for item in reversed(items):
@@ -297,7 +297,7 @@ def _ends_thoughts(item: Json) -> bool:
 
 
 def is_compaction(item: Json) -> bool:
-    """Return whether an item holds what came before it, as the server has compacted it."""
+    """Return whether an item is the server's compaction of what came before it."""
     kind = str(item.get("type"))
     return kind.startswith(_COMPACTIONS) and bool(item.get("encrypted_content"))
 
