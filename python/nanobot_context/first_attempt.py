@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from nanobot_context._core import (
     ESSENTIAL_TOKENS,
@@ -17,14 +17,12 @@ from nanobot_context._core import (
     fit_messages,
     reserve_tokens,
 )
+from nanobot_context.archive import Archive
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.identity import is_same
-
-if TYPE_CHECKING:
-    from nanobot_context.archive import Archive
-    from nanobot_context.settings import Settings
-    from nanobot_context.types import Message
+from nanobot_context.settings import Settings
+from nanobot_context.types import Message
 
 
 def never_cut(messages: list[Message]) -> list[Message]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from nanobot_context.types import Message
+from nanobot_context.types import Message
 
 
 def is_same(left: list[Message], right: list[Message]) -> bool:

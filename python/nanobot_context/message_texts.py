@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context.arguments import check_instance
 from nanobot_context.history import call_id, function_of, tool_calls_of
-
-if TYPE_CHECKING:
-    from nanobot_context.types import Message
+from nanobot_context.types import Message
 
 # As `src/text/elision.rs` writes what is left of a text.
 _GAP = re.compile(r"\n?\[\.\.\. [^\]\n]{1,480} \.\.\.\]\n?")

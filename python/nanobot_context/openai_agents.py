@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context._core import compress_messages, fits, get_context_window
 from nanobot_context.adapters.converted import schema, text_in
+from nanobot_context.archive import Archive
 from nanobot_context.arguments import check_instance, check_mappings, check_whole
 from nanobot_context.errors import (
     ConflictError,
@@ -27,9 +28,6 @@ from nanobot_context.sessions import AsyncSessionService, SessionEvent, SessionH
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
 from nanobot_context.wire.forms.responses import Responses
-
-if TYPE_CHECKING:
-    from nanobot_context.archive import Archive
 
 __all__ = ["InputFilter", "OpenAIAgentsSession", "compress_items", "fit_input"]
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from nanobot_context._core import Overflow, Recovery, get_output_limit
 from nanobot_context.errors import ContextOverflowError, InvalidMessageError
 from nanobot_context.overflow import is_empty
-
-if TYPE_CHECKING:
-    from nanobot_context.types import GiveUpReason, Message
+from nanobot_context.types import GiveUpReason, Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context._core import MIN_OUTPUT_TOKENS, answer_reserve, count_tokens, fits
 from nanobot_context.history import system_messages
-
-if TYPE_CHECKING:
-    from nanobot_context.types import Message
+from nanobot_context.types import Message
 
 _FIXED_STEPS = 64
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from nanobot_context._core import Overflow
-    from nanobot_context.overflow import Usage
+from nanobot_context._core import Overflow
+from nanobot_context.overflow import Usage
 
 # A text has seldom fewer than three bytes a token, and a prompt that was cut has lost half of it:
 # see `detect_silent` of the core.

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from nanobot_context.archive import Archive
 from nanobot_context.arguments import check_instance, check_whole
 from nanobot_context.calls import call_with_recovery, call_with_recovery_sync
 from nanobot_context.guard.exchange import Answer
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
-
-if TYPE_CHECKING:
-    from nanobot_context.archive import Archive
 
 Made = TypeVar("Made")
 

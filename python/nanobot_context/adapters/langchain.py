@@ -8,7 +8,7 @@ The agent's state keeps every message; only what is sent is shortened.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import BaseMessage, convert_to_messages, convert_to_openai_messages
@@ -16,13 +16,11 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from nanobot_context._core import compress_messages, get_context_window
 from nanobot_context.adapters.converted import Converted, Recovery, text_in
+from nanobot_context.archive import Archive
 from nanobot_context.guard.exchange import Answer
 from nanobot_context.identity import is_same
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
-
-if TYPE_CHECKING:
-    from nanobot_context.archive import Archive
 
 __all__ = ["FitContext", "fit_messages_hook"]
 

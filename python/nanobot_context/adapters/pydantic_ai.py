@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_ai.messages import (
     ModelMessage,
@@ -31,14 +31,12 @@ from pydantic_ai.settings import ModelSettings
 
 from nanobot_context._core import compress_messages, get_context_window
 from nanobot_context.adapters.converted import Converted, Recovery, schema, text_in
+from nanobot_context.archive import Archive
 from nanobot_context.guard.exchange import Answer
 from nanobot_context.identity import is_same
 from nanobot_context.message_texts import texts_of
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
-
-if TYPE_CHECKING:
-    from nanobot_context.archive import Archive
 
 __all__ = ["FittingModel", "history_processor"]
 

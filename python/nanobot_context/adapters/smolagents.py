@@ -10,20 +10,18 @@ import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from smolagents.models import ChatMessage, MessageRole, Model, get_tool_json_schema
 
 from nanobot_context.adapters.converted import Converted, Recovery, text_in
+from nanobot_context.archive import Archive
 from nanobot_context.arguments import check_instance
 from nanobot_context.guard.exchange import Answer
 from nanobot_context.identity import is_same
 from nanobot_context.message_texts import texts_of
 from nanobot_context.settings import Settings
 from nanobot_context.types import Message
-
-if TYPE_CHECKING:
-    from nanobot_context.archive import Archive
 
 __all__ = ["fitting"]
 

@@ -6,20 +6,17 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nanobot_context._core import count_tokens
+from nanobot_context._core import Lost, Overflow, count_tokens
 from nanobot_context.guard.ratios import RATIOS
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.guard.trace import Trace
+from nanobot_context.guard.windows import Window
 from nanobot_context.history import function_of, system_messages
 from nanobot_context.host.message_keys import known_by, message_key
 from nanobot_context.message_texts import holds_media, message_text
-
-if TYPE_CHECKING:
-    from nanobot_context._core import Lost, Overflow
-    from nanobot_context.guard.windows import Window
-    from nanobot_context.types import Message
+from nanobot_context.types import Message
 
 # A conversation of thousands of messages has thousands of cuts, in each request again.
 _CUTS_KEPT = 50

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context import log
 from nanobot_context._core import MIN_OUTPUT_TOKENS
@@ -20,11 +20,9 @@ from nanobot_context.guard import friendly
 from nanobot_context.guard.exchange import protected
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.fuse import fused
+from nanobot_context.guard.request import Request
 from nanobot_context.guard.telemetry import Telemetry
 from nanobot_context.recovery import GaveUp, Refused
-
-if TYPE_CHECKING:
-    from nanobot_context.guard.request import Request
 
 _in_flight: ContextVar[bool] = ContextVar("nanobot_context_in_flight", default=False)
 _in_subagent: ContextVar[bool] = ContextVar("nanobot_context_in_subagent", default=False)

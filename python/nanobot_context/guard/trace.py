@@ -6,15 +6,12 @@ from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from nanobot_context._core import Cut, Lost, Overflow, Receipt
 from nanobot_context.events import current_session
 from nanobot_context.guard.record import Outcome, SentCut
 from nanobot_context.message_texts import kept_spans, message_text, tool_names
-
-if TYPE_CHECKING:
-    from nanobot_context._core import Cut, Lost, Overflow, Receipt
-    from nanobot_context.types import Message
+from nanobot_context.types import Message
 
 _SPANS_KEPT = 50
 

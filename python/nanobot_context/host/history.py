@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context.host.stored_calls import Calls
+from nanobot_context.summary import Summary
 from nanobot_context.types import Message
-
-if TYPE_CHECKING:
-    from nanobot_context.summary import Summary
 
 
 class History(list[Message]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context._core import select_history
 from nanobot_context.guard.fuse import fused
@@ -14,10 +14,8 @@ from nanobot_context.host.detect import SESSION
 from nanobot_context.host.history import History
 from nanobot_context.patches.declaration import Context, Patch, then
 from nanobot_context.plugins.shared_session import note_cleared
+from nanobot_context.summary import Summary
 from nanobot_context.types import Message
-
-if TYPE_CHECKING:
-    from nanobot_context.summary import Summary
 
 GetHistory = Callable[..., list[Message]]
 

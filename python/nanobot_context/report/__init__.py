@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context import words
 from nanobot_context.arguments import check_instance, check_path, invalid
 from nanobot_context.conversations import Conversation
+from nanobot_context.events import TelemetryEvent
+from nanobot_context.guard.record import RequestRecord
 from nanobot_context.replay import Replay, replay
 from nanobot_context.report.originals import originals_of
 from nanobot_context.report.page import page
 from nanobot_context.report.render import render
+from nanobot_context.settings import Settings
 from nanobot_context.words import Language
-
-if TYPE_CHECKING:
-    from nanobot_context.events import TelemetryEvent
-    from nanobot_context.guard.record import RequestRecord
-    from nanobot_context.settings import Settings
 
 __all__ = ["Language", "report_page", "write_report"]
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from nanobot_context.guard.record import RequestRecord
 from nanobot_context.host.message_keys import known_by
-
-if TYPE_CHECKING:
-    from nanobot_context.guard.record import RequestRecord
 
 
 @dataclass(frozen=True, slots=True)

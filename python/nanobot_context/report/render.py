@@ -8,20 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nanobot_context._core import __version__, count_tokens, superseded
 from nanobot_context.arguments import is_number
+from nanobot_context.conversations import Conversation
+from nanobot_context.events import TelemetryEvent
+from nanobot_context.guard.record import RequestRecord, SentCut
 from nanobot_context.message_texts import message_text, tool_names, turns_of
+from nanobot_context.replay import Replay, Request
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.tools import largest_tools
-
-if TYPE_CHECKING:
-    from nanobot_context.conversations import Conversation
-    from nanobot_context.events import TelemetryEvent
-    from nanobot_context.guard.record import RequestRecord, SentCut
-    from nanobot_context.replay import Replay, Request
-    from nanobot_context.types import Message
+from nanobot_context.types import Message
 
 # Longest text on the page: a browser still shows one at once, and a session with one tool result
 # of 50 MB still has a page. The whole text is in the session.
