@@ -115,10 +115,7 @@ def json_of(argument: str, value: Any) -> str:
 def text_of(argument: str, value: Any, *, errors: str = "strict") -> str:
     """Return `value`; raise where it is not a text that can be stored or sent.
 
-    Args:
-        argument: What it is called.
-        value: The text.
-        errors: `surrogateescape` for paths, which need not be text everywhere.
+    `errors` is "surrogateescape" for paths, which need not be text everywhere.
     """
     if not isinstance(value, str):
         raise InvalidArgumentError(

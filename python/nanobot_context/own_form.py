@@ -29,8 +29,7 @@ def own_form(messages: Any, body: Mapping[str, Any] | None = None) -> Form | Non
     That costs one look at each message.
 
     Args:
-        messages: The list.
-        body: The body of a request that it stands in, which may tell, too.
+        body: The request body that the list stands in, which may tell, too.
 
     Raises:
         InvalidMessageError: A message has a shape that no provider accepts.

@@ -32,7 +32,6 @@ class InForce:
         model: The model: that of the options, else of the request body, else of nanobot's config.
         window_tokens: The window: that of the options, else what nanobot's requests have.
         window_source: Where that number comes from.
-        settings: The settings.
         learned: What providers taught of the model where its requests go, as JSON values.
         lessons: What they taught of every model.
     """

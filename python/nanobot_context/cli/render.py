@@ -194,7 +194,6 @@ def _whys(
     """Return a function that says why a message was cut, by its index and the core's reason.
 
     Args:
-        messages: The messages of the request.
         left_out: Indexes of those that were left out.
         cut: Indexes of those that were not sent whole.
         place: Returns where another message is shown to be, by its index.

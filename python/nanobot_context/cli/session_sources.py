@@ -26,7 +26,6 @@ class Entry:
     """A session as a list shows it.
 
     Attributes:
-        key: Its key.
         items: How many messages it has; in a store, events of any kind.
         updated: When it was written last, in seconds since 1970.
         where: Its files; empty in a store.
@@ -76,7 +75,6 @@ class Stored:
 
     Attributes:
         shown: What the store is called; without user name and password.
-        items: What `Entry.items` counts.
     """
 
     items = "events"

@@ -33,10 +33,8 @@ class Guard:
     """Protects requests with one set of settings.
 
     Attributes:
-        fitter: Makes requests fit.
         clear_command: The command that clears a session in this release of nanobot.
         error_response: Makes nanobot's own error response from a text.
-        telemetry: Where what happens is counted and told.
     """
 
     fitter: Fitter

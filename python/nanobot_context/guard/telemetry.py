@@ -65,7 +65,6 @@ class Telemetry:
     """Counts and reports each request.
 
     Attributes:
-        counters: The counts.
         rooms: Tokens that the conversation may have in a request, of each session of which one was
             cut; `None` where nobody asks for them.
     """

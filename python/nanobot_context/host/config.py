@@ -27,7 +27,6 @@ class Configured:
     """What nanobot's config file says of the model that it starts with; `None` where it is silent.
 
     Attributes:
-        model: Its name.
         window: The tokens of its window, and the key that says so.
         block_limit: The most tokens that a prompt may have, and the key.
     """

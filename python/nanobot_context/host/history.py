@@ -15,7 +15,6 @@ class History(list[Message]):
     """The messages of a history, and what was kept of the messages left out of it.
 
     Attributes:
-        session: The session they are of.
         summary: The summary of what came before.
         rules: What the user said there that holds for good.
         calls: The calls there that changed something.

@@ -31,11 +31,8 @@ def is_local(address: str) -> bool:
 def ask_window(address: str, model: str) -> tuple[int, str] | None:
     """Return the window of `model` at the server at `address`, and the field it was read from.
 
-    `None` where it says nothing. Costs a few requests, of three seconds at most each.
-
-    Args:
-        address: The API's base, such as `http://127.0.0.1:8080/v1`.
-        model: The model's name.
+    `address` is the API's base, such as `http://127.0.0.1:8080/v1`. `None` where the server says
+    nothing. Costs a few requests, of three seconds at most each.
     """
     parts = urlsplit(address)
     root = f"{parts.scheme}://{parts.netloc}"

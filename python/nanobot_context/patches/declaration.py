@@ -159,7 +159,6 @@ class Point:
     """A patch and its target in one nanobot.
 
     Attributes:
-        patch: The patch.
         owner: The class; `None` where there is none.
         attribute: What the attribute is called in this release.
         state: "ready" as expected, "missing", "changed", or "needless" in this release.

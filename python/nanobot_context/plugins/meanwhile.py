@@ -26,7 +26,6 @@ class Copy:
     """The file of a session before nanobot wrote it without the store.
 
     Attributes:
-        key: The session's key.
         text: The file's text; empty where there was none.
         cleared_at: When the session was cleared meanwhile, in seconds since 1970.
         deleted_at: When it was deleted meanwhile; a file that is there again is from after it.

@@ -58,7 +58,6 @@ class Beginning:
     """The first event of a stream that says how the request went.
 
     Args:
-        lines: The lines of the body.
         is_patient: Whether to wait for it through what says nothing.
 
     Attributes:

@@ -76,8 +76,7 @@ def answered(
     Messages need that order; in items thoughts, a search or the user's words may stand between.
 
     Args:
-        turns: The turns.
-        asked: The names of the calls of some, by their places, in place of those of their items.
+        asked: The names of the calls of some turns, by place, in place of those of their items.
     """
     parts = list(turns)
     placed = list(zip(accumulate(map(len, parts), initial=0), parts, strict=False))
@@ -112,12 +111,7 @@ def references(items: list[Json]) -> dict[int, list[str]]:
 
 
 def behind_calls(turns: Sequence[Turn], said: Iterable[Said]) -> Iterator[Turn]:
-    """Yield turns in their order, but each that answers a call behind the one that makes it.
-
-    Args:
-        turns: The turns.
-        said: What each asks and answers.
-    """
+    """Yield turns in their order, but each that answers a call behind the one that makes it."""
     calls = _calls(said)
     behind: dict[int, list[Turn]] = {}
     for place, call in calls.items():

@@ -155,7 +155,6 @@ def _turns(items: list[Json], paired: set[int], referenced: Iterable[int]) -> It
     """Yield the items of each message: a model's thoughts, what it said, and its calls.
 
     Args:
-        items: The items.
         paired: The places of calls by their form, and of their results.
         referenced: The places where references to calls begin.
     """
