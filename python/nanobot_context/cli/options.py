@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -9,6 +10,9 @@ import typer
 
 from nanobot_context.conversations import nanobot_session_files
 from nanobot_context.errors import NanobotContextError
+
+option = functools.partial(typer.Option, show_default=False)
+argument = functools.partial(typer.Argument, show_default=False)
 
 
 def session_keys(incomplete: str) -> list[str]:
@@ -21,71 +25,58 @@ def session_keys(incomplete: str) -> list[str]:
 
 Lang = Annotated[
     Literal["en", "zh"] | None,
-    typer.Option(
-        "--lang",
-        help="Language of what is said; by default that of the locale.",
-        show_default=False,
-    ),
+    option("--lang", help="Language of what is said; by default that of the locale."),
 ]
 Config = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--config",
         "-c",
         metavar="FILE",
         help="nanobot's config file, as nanobot's own `--config`; by default the usual one.",
-        show_default=False,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 File = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="FILE",
         help="JSON list of messages, request body, JSONL, or nanobot's session file; `-` is stdin.",
-        show_default=False,
     ),
 ]
 SessionName = Annotated[
     str,
-    typer.Argument(
+    argument(
         metavar="SESSION",
         help="nanobot's key of a session (`cli:direct`), or a file; `-` is stdin.",
-        show_default=False,
         autocompletion=session_keys,
     ),
 ]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", "-m", metavar="NAME", help="Count as this model.", show_default=False),
-]
+Model = Annotated[str | None, option("--model", "-m", metavar="NAME", help="Count as this model.")]
 Window = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--window",
         "-w",
         metavar="TOKENS",
         min=1,
         help="The context window; by default the model's.",
-        show_default=False,
     ),
 ]
 Store = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--store",
         metavar="URL",
         help="Session store (sqlite:///…, redis://…); by default the one in nanobot's settings.",
-        show_default=False,
     ),
 ]
 Workspace = Annotated[
     Path | None,
-    typer.Option(
+    option(
         "--workspace",
         metavar="DIR",
         help="nanobot's session files of this workspace; by default the configured one.",
-        show_default=False,
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

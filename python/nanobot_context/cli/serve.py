@@ -12,7 +12,7 @@ import typer
 
 from nanobot_context._core import mask_credentials
 from nanobot_context.cli import output
-from nanobot_context.cli.options import Json, Window
+from nanobot_context.cli.options import Json, Window, option
 from nanobot_context.cli.output import line, note
 from nanobot_context.conversations import configured
 from nanobot_context.errors import InvalidArgumentError, NanobotContextError
@@ -21,10 +21,9 @@ from nanobot_context.errors import InvalidArgumentError, NanobotContextError
 def serve(
     upstream: Annotated[
         str,
-        typer.Option(
+        option(
             metavar="URL",
             help="The model server's address, as clients have it: https://api.openai.com/v1.",
-            show_default=False,
         ),
     ],
     host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
@@ -32,19 +31,17 @@ def serve(
     window: Window = None,
     token: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="TOKEN",
             envvar="NANOBOT_PROXY_TOKEN",
             help="What clients must send; needed for any other address than this machine's.",
-            show_default=False,
         ),
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="FILE",
             help="Append each request, numbers and names only, one JSON object a line.",
-            show_default=False,
         ),
     ] = None,
     cache_breakpoints: Annotated[
