@@ -47,19 +47,19 @@ def check_instance(argument: str, value: Any, kind: type, *, optional: bool = Fa
         raise invalid(argument, f"a `{kind.__name__}`" + " or None" * optional, value)
 
 
-def check_timeout(argument: str, value: Any) -> None:
-    """Raise unless the value is a number of seconds to wait, or `None`."""
-    if value is not None and not (is_number(value) and value > 0):
-        raise invalid(argument, "above 0 or None", value)
+def check_timeout(timeout_seconds: Any) -> None:
+    """Raise unless `timeout_seconds` is a number above 0, or `None`."""
+    if timeout_seconds is not None and not (is_number(timeout_seconds) and timeout_seconds > 0):
+        raise invalid("timeout_seconds", "above 0 or None", timeout_seconds)
 
 
-def check_path(argument: str, value: Any) -> None:
-    """Raise unless the value can name a file on some system."""
-    if not isinstance(value, str | os.PathLike):
-        raise invalid(argument, "a path", value)
-    text = text_of(argument, os.fspath(value), errors="surrogateescape")
+def check_path(path: Any) -> None:
+    """Raise unless `path` can name a file on some system."""
+    if not isinstance(path, str | os.PathLike):
+        raise invalid("path", "a path", path)
+    text = text_of("path", os.fspath(path), errors="surrogateescape")
     if str.__contains__(text, "\0"):
-        raise invalid(argument, "a path without NUL", text)
+        raise invalid("path", "a path without NUL", text)
 
 
 def not_a_dict(argument: str, index: int, message: Any) -> InvalidMessageError:

@@ -124,7 +124,7 @@ def read_conversation(path: Path | str) -> Conversation:
         ConversationFileError: It holds something else; says what was expected, and where.
         OSError: The file cannot be read.
     """
-    check_path("path", path)
+    check_path(path)
     if path == STDIN:
         return _File("standard input", sys.stdin.buffer.read()).conversation("standard input")
     path = Path(path)
@@ -138,7 +138,7 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
         ConversationFileError: A line is none.
         OSError: The file cannot be read.
     """
-    check_path("path", path)
+    check_path(path)
     return [value for value, _ in JsonFile(str(path), Path(path).read_bytes()).objects("an object")]
 
 

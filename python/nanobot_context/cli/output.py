@@ -136,10 +136,10 @@ def note(text: str) -> None:
     _Console(stderr=True).print(Text(readable(shown(text))), soft_wrap=True)
 
 
-def fail(message: str, code: int = CANNOT) -> NoReturn:
-    """Print an error and end with `code`; a line that begins with `hint:` says what helps."""
+def fail(message: str) -> NoReturn:
+    """Print an error and exit with `CANNOT`; a line that begins with `hint:` says what helps."""
     show_error(message)
-    raise typer.Exit(code)
+    raise typer.Exit(CANNOT)
 
 
 def show_error(message: str) -> None:

@@ -52,7 +52,9 @@ class Files:
 
     def entries(self) -> list[Entry]:
         found = [
-            Entry(key, _count(path), path.stat().st_mtime, tuple(map(str, paths)), _size(path))
+            Entry(
+                key, _count(path), path.stat().st_mtime, tuple(map(str, paths)), path.stat().st_size
+            )
             for key, paths in nanobot_session_files(self._workspace).items()
             for path in paths[:1]
         ]
@@ -141,10 +143,6 @@ def source_of(
     service = open_store(url, create=create)
     atexit.register(service.close)  # which leaves a SQLite file without its log
     return Stored(service, without_credentials(url), app or APP, user or USER)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
 
 
 def _updated(head: SessionHead) -> float:

@@ -158,7 +158,8 @@ class Telemetry:
         )
         # The response to a silent overflow is an answer.
         error = None if overflow.kind == "silent" else refusal
-        emit(event, lambda: {"error": _words(error)})
+        said = str(error) if isinstance(error, Exception) else getattr(error, "content", None)
+        emit(event, lambda: {"error": said})
 
     @_harmless
     def sends(
@@ -276,11 +277,6 @@ def _status(refusal: Any) -> int | None:
         getattr(response, "status_code", None),
     )
     return next((one for one in found if isinstance(one, int)), None)
-
-
-def _words(refusal: Any) -> str | None:
-    """Return the text of an exception or of nanobot's response; `None` for anything else."""
-    return str(refusal) if isinstance(refusal, Exception) else getattr(refusal, "content", None)
 
 
 def _cached(response: Any) -> int | None:

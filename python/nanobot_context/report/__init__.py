@@ -71,7 +71,7 @@ def write_report(
         InvalidArgumentError: The window is not a positive number, or another argument is of no use.
     """
     check_instance("conversation", conversation, Conversation)
-    check_path("path", path)
+    check_path(path)
     replayed = None
     if not records:
         replayed = replayed_for_page(

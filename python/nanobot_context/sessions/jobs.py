@@ -159,7 +159,7 @@ class JobLine(Generic[JobT]):
     def __init__(self, *, workers: int, queue: int, timeout_seconds: float | None) -> None:
         check_whole("workers", workers)
         check_whole("queue", queue)
-        check_timeout("timeout_seconds", timeout_seconds)
+        check_timeout(timeout_seconds)
         self._workers = workers
         self._capacity = queue
         self._timeout = timeout_seconds

@@ -160,13 +160,9 @@ class SessionSummary:
     @classmethod
     def from_store(cls, stored: Mapping[str, Any]) -> SessionSummary:
         """Return a summary that the core holds."""
+        same = ("id", "filter_key", "version", "first_seq", "last_seq", "text")
         return cls(
-            id=stored["id"],
-            filter_key=stored["filter_key"],
-            version=stored["version"],
-            first_seq=stored["first_seq"],
-            last_seq=stored["last_seq"],
-            text=stored["text"],
+            **{name: stored[name] for name in same},
             record=_parsed(stored["record"], "a summary"),
             created=stored["created_ms"] / 1_000,
             events=[(seq, id_) for seq, id_ in stored["links"]],

@@ -85,7 +85,7 @@ class Summarizer:
         check_choice("format", format, ("text", "structured"))
         if prompt is not None:
             text_of("prompt", prompt)
-        check_timeout("timeout_seconds", timeout_seconds)
+        check_timeout(timeout_seconds)
         self._call = call
         self.timeout_seconds = timeout_seconds
         self._on_event = on_event
