@@ -1,9 +1,8 @@
 """Counts what happened in all processes that share a config file, and records their requests.
 
-Each process counts for itself and adds what is new to two files beside nanobot's config, in a
-thread of its own, at most every few seconds, and when it ends. `counters.json` holds numbers and a
-date, `requests.jsonl` the newest requests: see `record_file`. What a request adds to the counts is
-made of the same notes as its record, in that thread.
+Each process adds its new counts to two files beside nanobot's config, in a thread of its own, at
+most every few seconds, and when it ends. `counters.json` holds numbers and a date, `requests.jsonl`
+the newest requests: see `record_file`. The counts of a request come from its record.
 """
 
 from __future__ import annotations
@@ -39,21 +38,20 @@ class Counts:
     Attributes:
         since: When counting began, in UTC; `None` where nothing has been counted.
         requests: Model calls that nanobot made; not those for summaries.
-        compressions: Requests that had to be made smaller before they were sent.
-        tokens_saved: Tokens that these were smaller, of those that were answered, in the
-            provider's: see `RequestRecord`.
+        compressions: Requests that were compressed before they were sent.
+        tokens_saved: Tokens that this saved in answered requests, by the provider's count: see
+            `RequestRecord`.
         overflows: Requests that a provider called too large.
-        retries_succeeded: Calls that were answered after at least one of these.
-        friendly_errors: Calls that ended with words for the user, because nothing helped.
-        failures: Mistakes of the package's, which cost nanobot nothing.
+        retries_succeeded: Calls that were answered after an overflow.
+        friendly_errors: Calls that ended with a friendly error for the user.
+        failures: Failures of this package, which cost nanobot nothing.
         summaries: Summaries of sessions that were stored.
-        summaries_failed: Those that the model failed to make: rules made it, or nobody.
-        messages_held: Messages that were in memory alone because the session store did not answer.
-        messages_stored_late: Those of them that were stored once it did.
-        answers: Answers of which the provider reported the tokens; the rest is of these.
+        summaries_failed: Summaries that the model failed to make.
+        messages_held: Messages that were in memory alone while the session store did not answer.
+        messages_stored_late: Those of them that were stored afterwards.
+        answers: Answers with reported tokens, which the following fields sum up.
         prompt_tokens: Tokens of the prompts, cached ones included.
-        cached_tokens: Those of them that came out of the provider's prompt cache; what a provider
-            does not report is 0.
+        cached_tokens: Those of them from the provider's prompt cache, as far as it reports them.
         completion_tokens: Tokens of the answers.
     """
 

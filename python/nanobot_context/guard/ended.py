@@ -42,9 +42,9 @@ class _Scale:
     """Converts our counts of a request into its provider's.
 
     Attributes:
-        ratio: Its tokens for one of ours, of all but what is in every request.
-        ours: Our count of what is in every request.
-        fixed: The provider's; `None` where nothing was counted.
+        ratio: Its tokens for one of ours, without the fixed part (system prompt, tools).
+        ours: Our count of the fixed part.
+        fixed: The provider's count of it; `None` if it was not needed.
     """
 
     ratio: float
@@ -65,8 +65,8 @@ class Ended:
 
     Attributes:
         messages: nanobot's messages.
-        whole: For each attempt whether they were sent as they are.
-        ratio: How many tokens the provider counts where this package counts one.
+        whole: For each attempt, whether they were sent unchanged.
+        ratio: Tokens that the provider counts for one of ours.
     """
 
     trace: Trace
@@ -89,8 +89,7 @@ class Ended:
     def record(self, surest: RequestRecord | None = None) -> RequestRecord:
         """Return the record.
 
-        `surest` is that of a request to the same place which tells best how large what is in every
-        request is.
+        `surest` is the record to the same place that measures the fixed part best.
         """
         trace, tries = self.trace, self.trace.tries
         prompt, cached, completion = trace.usage
@@ -196,9 +195,9 @@ class Ended:
     def _scale(self, said: list[tuple[int, int]], known: float | None) -> _Scale:
         """Return the scale from our counts to the provider's; `said` pairs its counts with ours.
 
-        What is in every request may be counted in another way, as tool schemas are, and is a large
-        part of what was sent and none of what was cut: where it is `known`, or two prompts of
-        different size were counted, the rest is apart.
+        The fixed part may be counted in another way, as tool schemas are, and it is a large part of
+        what was sent and none of what was cut: if it is `known`, or two prompts of different size
+        were counted, the rest has a ratio of its own.
         """
         ours = count_tokens(system_messages(self.messages), self.model, tools=self.tools)
         tokens, count = said[-1] if said else (0, 0)

@@ -21,13 +21,12 @@ class Sent:
     """One attempt of a request.
 
     Attributes:
-        tokens: Its prompt.
-        max_tokens: The limit for the answer, `None` for none.
-        refused: What was too large, `Overflow.kind`; `silent` where the prompt was cut in silence,
-            `None` where it was taken.
-        limit_tokens: The limit that the refusal stated; what was read of it where it was cut in
-            silence.
-        is_reported: Whether the provider said how large the prompt is; else it is an estimate.
+        tokens: Tokens of the prompt.
+        max_tokens: The limit for the answer; `None` for none.
+        refused: `Overflow.kind` of the refusal, `silent` for a silent cut; `None` if it was
+            accepted.
+        limit_tokens: The limit that the refusal stated; after a silent cut, the tokens read.
+        is_reported: Whether the provider reported `tokens`; else they are an estimate.
     """
 
     tokens: int
@@ -39,17 +38,17 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class SentCut:
-    """A message that was not sent as it was.
+    """A message that was shortened or left out.
 
     Attributes:
         index: Its position in nanobot's request, from 1.
         role: Its role.
         tool: The tool whose result it is; `None` for other messages.
-        reason: Why: see `Cut`.
+        reason: `Cut.reason`.
         tokens_before: Its tokens, as its share of the request's.
-        tokens_after: Tokens of what was sent of it; 0 where it was left out.
-        chars: How long its text was.
-        kept: Which of it was sent, as `kept_spans` has it; empty where that cannot be told.
+        tokens_after: Its tokens as sent; 0 if it was left out.
+        chars: The length of its text.
+        kept: The spans of the text that were sent, as of `kept_spans`; empty if unknown.
     """
 
     index: int
@@ -66,48 +65,47 @@ class SentCut:
 class RequestRecord:
     """One request of nanobot's.
 
-    Every number of tokens is in the provider's. Parts of what it reports, and what was cut, are as
-    this package counts, times what the provider counted for one of these in what was sent; where it
-    reports nothing, times what it is known to count.
+    All tokens are the provider's. Where it reports none, as for parts of a prompt and cuts, they
+    are this package's counts times the provider's ratio in this request, or else its learned ratio.
 
     Attributes:
         at: When it began, in UTC, ISO 8601.
-        session: nanobot's key of the session; a subagent's is that of the turn that started it. Of
-            other programs what recorded it: `call_with_recovery`, `wrap` or `serve`.
+        session: nanobot's key of the session; a subagent has that of the turn that started it. For
+            other programs `call_with_recovery`, `wrap` or `serve`.
         is_subagent: Whether a subagent made it.
         model: The model.
         place: The model with the address that it was sent to, as lessons name it.
         window_tokens: The window, as known at the end; 0 for none.
         window_source: Where that number is from.
-        fixed_tokens: What is in every request: system messages and tool schemas. No provider
-            reports it by itself: see `records_in`.
-        answer_tokens: What is kept free for the answer.
-        messages: How many messages nanobot's request had.
+        fixed_tokens: The fixed part: system messages and tool schemas. No provider reports it by
+            itself: see `records_in`.
+        answer_tokens: Tokens kept free for the answer.
+        messages: The number of messages in nanobot's request.
         tokens_before: Tokens of nanobot's request.
-        attempts: What was sent, in order; none where nothing was.
-        outcome: `answered`; `gave up` where nothing that is small enough was left to send;
-            `interrupted` where the task or the program ended before the answer; `failed` for an
-            error that says nothing about sizes.
-        prompt_tokens: Tokens of the prompt that was answered, as reported.
-        cached_tokens: Those of them that came out of the provider's cache, as reported.
-        completion_tokens: Tokens of the answer, as reported.
-        cuts: The messages that were not sent as they were, at most 50: those that freed most.
-        cut_messages: How many there were.
-        gone: Names that stood in them and are in nothing that was sent, at most 20.
-        gone_names: How many there were.
-        is_shortened: Whether what was sent last is not nanobot's request as it was.
-        gone_from: The position of the message that each of `gone` stood in, from 1.
-        left_out: All that was left out, by position: `2-40,44`.
-        roles: The first letter of each message's role, the newest 2,000.
-        anchor: The position of a message that `anchor_key` knows again; 0 for none.
-        anchor_key: See `message_key`.
-        keys: What the newest messages are known by, oldest first: see `known_by`.
-        tools: The largest tool schemas, at most 5: their names, and about how many tokens each is.
-        fixed_bytes: How long what is in every request is; 0 where that was not noted.
+        attempts: The attempts, in order; empty if nothing was sent.
+        outcome: `answered`; `gave up` if nothing small enough was left to send; `interrupted` if
+            the task or the program ended before the answer; `failed` for an error that says
+            nothing about sizes.
+        prompt_tokens: Reported tokens of the prompt that was answered.
+        cached_tokens: Those of them that came out of the provider's cache.
+        completion_tokens: Reported tokens of the answer.
+        cuts: The messages that were cut, at most 50: those that freed most.
+        cut_messages: The number of all that were cut.
+        gone: Names in them that no sent message has, at most 20.
+        gone_names: The number of all such names.
+        is_shortened: Whether the last attempt differs from nanobot's request.
+        gone_from: The position of the message of each of `gone`, from 1.
+        left_out: The positions of all messages left out: `2-40,44`.
+        roles: The first letters of the newest 2,000 messages' roles.
+        anchor: The position of the message with `anchor_key`; 0 for none.
+        anchor_key: The `message_key` of a message, by which the session's place is found.
+        keys: The newest messages' keys, oldest first: see `known_by`.
+        tools: The largest tool schemas, at most 5: names, and tokens, about.
+        fixed_bytes: Bytes of the fixed part; 0 if they were not noted.
         is_fixed_known: Whether `fixed_tokens` are nearly all of a prompt whose size was reported;
-            else they are an estimate. Known when the record is read: see `records_in`.
-        workspace: The folder of nanobot's workspace, in which session keys are unique; `None` where
-            that was not noted, and of other programs.
+            else they are an estimate. Set when the record is read: see `records_in`.
+        workspace: The folder of nanobot's workspace, in which session keys are unique; `None` if
+            not noted, and for other programs.
     """
 
     at: str

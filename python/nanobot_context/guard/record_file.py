@@ -19,8 +19,8 @@ from nanobot_context.json_text import parsed
 
 _MAX_BYTES = 1 << 20
 _OLDER = 1
-# Of a prompt of known size this part is known, too: what the rest counts for one of our tokens and
-# what this part does differ by a fifth at most.
+# If the fixed part is this share of a prompt of known size, it is known, too: its ratio and that of
+# the rest differ by a fifth at most.
 _NEARLY_ALL = 0.9
 
 
@@ -52,9 +52,8 @@ def is_record(path: Path) -> bool:
 def records_in(file: LineFile, session: str | None = None) -> list[RequestRecord]:
     """Return the requests in a file, oldest first; with `session` those of one session.
 
-    What is in every request has one number as long as it is the same: of those alike each byte of
-    it is as many tokens as in the request of which it was the largest part, of those whose tokens
-    were reported where there are any.
+    The fixed part (system prompt, tools) is rescaled so that alike requests agree: to the tokens a
+    byte of the request that it is the largest part of, with reported tokens if there is one.
     """
     found = sorted(_all_in(file), key=lambda record: record.at)
     surest = _surest_of(found)
