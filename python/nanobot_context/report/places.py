@@ -97,24 +97,27 @@ class _Session:
 def _possible(record: RequestRecord, session: _Session) -> Iterator[Places]:
     """Yield every place that a request may have in a session."""
     anchor, key = record.anchor, record.anchor_key
-    first = record.messages - len(record.keys) + 1
     if key not in session.known:
         # Also where nothing but the user has said something.
-        keyed = ((at, one) for at, one in enumerate(record.keys, first) if one in session.known)
-        anchor, key = max(keyed, default=(0, ""))
+        keyed = _newest(record, record.keys).items()
+        anchor, key = max((one for one in keyed if one[1] in session.known), default=(0, ""))
     for index in session.known.get(key, ()):
         of = _aligned(record, anchor, session, index)
         if of is not None and _is_enough(record, of):
             yield Places(of)
 
 
+def _newest(record: RequestRecord, given: Sequence[str]) -> dict[int, str]:
+    """Return what is `given` of the newest messages of a request, by their positions."""
+    return dict(enumerate(given, record.messages - len(given) + 1))
+
+
 def _is_enough(record: RequestRecord, of: Mapping[int, int]) -> bool:
-    """Return whether three of four messages that the request is known by are in the session.
+    """Return whether three of four messages with a key are in the session.
 
     One alone is enough where the session begins with it.
     """
-    first = record.messages - len(record.keys) + 1
-    keyed = [at for at, key in enumerate(record.keys, first) if key]
+    keyed = [at for at, key in _newest(record, record.keys).items() if key]
     same = sum(at in of for at in keyed)
     return same * 4 >= len(keyed) * 3 and (same != 1 or min(of.values()) == 0)
 
@@ -126,17 +129,16 @@ def _aligned(
 
     `None` where both have something else at the same place before it.
     """
-    roles, skipped = record.roles, record.messages - len(record.roles)
-    first = record.messages - len(record.keys) + 1
-    keys = dict(enumerate(record.keys, first))
+    keys, roles = _newest(record, record.keys), _newest(record, record.roles)
+    of = {anchor: index}
 
     def same(at: int, place: int) -> bool:
-        if at not in keys or not 0 <= place < len(session.roles) or at <= skipped:
+        if at not in keys or not 0 <= place < len(session.roles):
             return False
-        return roles[at - skipped - 1] == session.roles[place] and keys[at] == session.keys[place]
+        return (roles.get(at), keys[at]) == (session.roles[place], session.keys[place])
 
-    of = {anchor: index}
-    for step in (-1, 1):
+    def extend(step: int) -> bool:
+        """Align the messages with keys on one side of the anchor, until both sides differ."""
         at, place = anchor + step, index + step
         while at in keys and 0 <= place < len(session.roles):
             if same(at, place):
@@ -145,17 +147,20 @@ def _aligned(
             elif keys[at] and not any(same(at + gap * step, place) for gap in _GAPS):
                 # The request alone has nothing more here; the session alone may have.
                 gap = next((gap for gap in _GAPS if same(at, place + gap * step)), 0)
-                if not gap and step < 0:
-                    return None
                 if not gap:
-                    break  # nor does the session get all that stands at the end of a request
+                    return False
                 place += gap * step
                 continue
             at += step
+        return True
+
+    if not extend(-1):
+        return None
+    extend(1)  # the session does not get all that stands at the end of a request
     # Of what is older only the roles are known: what only the request has is skipped.
     at, place = min([anchor, *keys]) - 1, min(of.values()) - 1
-    while at > skipped and place >= 0:
-        if roles[at - skipped - 1] == session.roles[place]:
+    while at in roles and place >= 0:
+        if roles[at] == session.roles[place]:
             of[at] = place
             place -= 1
         at -= 1
