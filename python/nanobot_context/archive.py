@@ -75,11 +75,11 @@ class Archive:
             shown: How the model is to name it, such as a path relative to the directory that its
                 tools start from; `None` is `directory` as given.
             max_bytes: The cap.
-            warn: What is told of the first failure; `None` logs it as `nanobot_context`.
+            warn: Called with the first failure; `None` logs it as `nanobot_context`.
 
         Raises:
-            InvalidArgumentError: The cap is not a positive integer, or the path is none or cannot
-                stand in a message: it is longer than 256 bytes, or has line breaks or quotes in it.
+            InvalidArgumentError: The cap is not a positive integer, or the path is not a path or
+                cannot stand in a message: over 256 bytes, or with line breaks or quotes.
         """
         if not isinstance(directory, str | os.PathLike):
             raise invalid("directory", "a path", directory)
@@ -216,8 +216,7 @@ class Archive:
                 if _NAME.fullmatch(entry.name):
                     sizes[entry.name] = entry.stat(follow_symlinks=False).st_size
                 elif is_part(entry.name):
-                    # Under the lock nobody else writes: what is left here is of a process that
-                    # ended.
+                    # Under the lock nobody else writes: this is of a process that was killed.
                     Path(entry.path).unlink(missing_ok=True)
         try:
             order = (self.directory / _ORDER).read_text(encoding="ascii", errors="replace")

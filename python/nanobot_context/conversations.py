@@ -135,7 +135,7 @@ def read_objects(path: Path) -> list[dict[str, Any]]:
     """Return the JSON objects in a file of one a line, such as a file of events.
 
     Raises:
-        ConversationFileError: A line is none.
+        ConversationFileError: A line is not a JSON object.
         OSError: The file cannot be read.
     """
     check_path(path)
@@ -236,7 +236,7 @@ def open_store(url: str, *, create: bool = False) -> SessionService:
         create: Whether a SQLite file that is not there is made.
 
     Raises:
-        StoreUnavailableError: There is none, and it is not to be made; or it does not answer.
+        StoreUnavailableError: The file does not exist and `create` is off, or no store answers.
         SessionStoreError: It cannot be opened.
         InvalidArgumentError: `url` is not the URL of a store.
     """

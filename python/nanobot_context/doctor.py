@@ -280,15 +280,14 @@ def _check_server(config: Path, state: Status) -> list[Finding]:
     return []
 
 
-# Of so many newest requests one is a turn's.
+# Among this many of the newest requests at least one is a turn's.
 _RECORDS_SEEN = 50
 
 
 def _last_request(records: list[RequestRecord], state: Status) -> RequestRecord | None:
     """Return the newest request to the configured model that had a window and was a turn's.
 
-    Not a subagent's, and none that nanobot makes for itself, of its memory or a title: in these
-    little is fixed.
+    Skips subagents' requests and those for nanobot's memory or titles, whose fixed part is small.
     """
     records = [
         record

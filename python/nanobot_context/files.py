@@ -44,7 +44,7 @@ def replace_file(path: Path, content: bytes) -> None:
 def locked(path: Path, *, timeout_seconds: float) -> Iterator[None]:
     """Hold the lock file `path` against other processes; the system frees it if this one ends.
 
-    Who came first gets it first. Where the file system knows no locks nothing is held.
+    First come, first served. On a file system without locks nothing is held.
 
     Raises:
         OSError: The file cannot be made, is a link, or, as `TimeoutError`, somebody else holds it

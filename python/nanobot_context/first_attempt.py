@@ -45,7 +45,7 @@ def compress(
 ) -> list[Message]:
     """Return messages for a first attempt.
 
-    They may take from the reserve what must stay, and what is essential beside it.
+    What must stay, and the essentials beside it, may take from the answer's reserve.
 
     Raises:
         ContextOverflowError: What must stay is larger than the window.
@@ -59,7 +59,7 @@ def receipt_of(
 ) -> Receipt | None:
     """Return the receipt of what `compress` cuts, `None` if it cuts nothing.
 
-    Computed anew: what all stateless calls remember, by which `compress` is quick, has no receipt.
+    Computed anew: the memory of stateless calls, which makes `compress` quick, has no receipt.
     """
     compressor = Compressor(window_tokens, model, **options)
     _, receipt = _made(compressor.compress, messages, window_tokens, model, options)
@@ -97,7 +97,7 @@ def _made(
 def _with_essential(error: ContextOverflowError, window_tokens: int) -> int:
     """Return the budget where only room for the answer is missing.
 
-    The answer has half of what is left, or what is essential leaves of it.
+    The answer gets half of what is left, or less for the essentials.
     """
     left = window_tokens - error.needed_tokens
     if left < 0:

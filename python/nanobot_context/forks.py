@@ -2,7 +2,7 @@
 
 A child has one thread, the one that forked. A lock that another thread held would stay held in it
 for ever, and what another thread was about to finish would never be finished. Every lock of threads
-in this package is a `ThreadLock`, and who has threads of its own is a `Forked`.
+in this package is a `ThreadLock`, and every object with threads of its own is a `Forked`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 class ThreadLock:
     """A lock for `with`, which a thread that holds it may take again.
 
-    In a forked child it is free, unless the thread that forked holds it. What it guards may have
-    been changed by half there. A copy, and what was pickled, is another lock, which nobody holds.
+    In a forked child it is free, unless the thread that forked holds it; what it guards may be half
+    changed there. A copied or unpickled lock is another one, and free.
     """
 
     __slots__ = ("__weakref__", "_lock")

@@ -30,7 +30,7 @@ def load_strictly(text: str) -> Any:
     and numbers that would not come out of a file as they went in.
 
     Raises:
-        JSONDecodeError: It is none; `lineno` and `colno` say where.
+        JSONDecodeError: It is not valid; `lineno` and `colno` say where.
     """
     try:
         return _STRICT.decode(text)

@@ -69,7 +69,7 @@ def kept_spans(before: str, after: str) -> list[int]:
 def origin_of(after: str, before: str) -> str | None:
     """Return the file that the mark in a shortened text names; `None` where it names none.
 
-    What the text quoted before it was shortened is no mark.
+    A mark that the text had before it was shortened does not count.
     """
     found = _ORIGIN.search(after)
     return found[1] if found and found[0] not in before else None

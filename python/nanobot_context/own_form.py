@@ -1,7 +1,7 @@
 """Takes Anthropic's messages and Responses items wherever a list of messages is taken.
 
-The core reads OpenAI's chat messages. A list of another form is read as these, and what comes back
-is of its own form again, with places that are those of the list that came in.
+The core reads OpenAI's chat messages. Lists of other forms are converted; results come back in the
+given form, and their places are those of the given list.
 """
 
 from __future__ import annotations

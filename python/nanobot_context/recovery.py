@@ -71,7 +71,7 @@ class GaveUp(Exception):
     def answer_stands(self) -> bool:
         """Whether what the provider gave is the answer all the same.
 
-        So it is where a smaller request is no help, and where the prompt was cut in silence.
+        It is if a smaller request is no help, or the prompt was cut silently.
         """
         return self.reason == "unrelated" or self.refused.overflow.kind == "silent"
 

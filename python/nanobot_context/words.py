@@ -19,11 +19,11 @@ from typing import Literal, NamedTuple, TypeAlias
 Language: TypeAlias = Literal["en", "zh"]
 """English or Chinese."""
 
-# Between sentences that were put together: each is said by itself, and joined by these again.
+# Joints between sentences: each sentence is translated by itself, then joined in Chinese.
 _JOINTS = (("; ", "；"), (": ", "："), (", ", "，"))
 # At the end of a text, with what stands between brackets in them: "model table (`gpt-4o`)".
 _BRACKETED = re.compile(r"(.*\S) ?\(((?:[^()]|\([^()]*\))*)\)", re.DOTALL)
-# What is longer, or nested deeper, has somebody else's text in it, which may be made to take long.
+# Longer or deeper texts quote somebody else's, which could be made to take long.
 _MAX_CHARS = 2_000
 _MAX_DEPTH = 6
 _HOLE = re.compile(r"\{(\d)\}")

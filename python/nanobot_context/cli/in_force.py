@@ -1,6 +1,6 @@
 """Finds the settings, model and window that a conversation is shown with.
 
-Imported by the commands that need it: what knows nanobot takes as long as all else together.
+Imported late, by the commands that need it: it takes as long as all other imports together.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ REASONS = {
 _LATER = {"repeated": "same as", "again": "asked again in", "changed": "file written in"}
 # What became of a request, where its own word does not say it.
 _OUTCOMES = {"interrupted": "stopped before the answer"}
-# Names that a request no longer says: so many are printed; all of them are in the JSON.
+# Lost names that are printed; the JSON has all of them.
 _LOST_SHOWN = 20
 # Of a text; in a pipe all of them.
 _TEXT_CHARS = 120

@@ -16,7 +16,7 @@ from nanobot_context.conversations import configured, nanobot_session_files, ope
 if TYPE_CHECKING:
     from nanobot_context.sessions import SessionHead, SessionService
 
-# Beside a session's file: what of a turn has been done. Source: nanobot 0.3.5,
+# The checkpoint of a turn, beside the session's file. Source: nanobot 0.3.5,
 # `_RUNTIME_CHECKPOINT_SUFFIX`.
 _CHECKPOINT = ".checkpoint.json"
 

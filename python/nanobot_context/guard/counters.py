@@ -168,7 +168,7 @@ class Counters:
             record = fused("record a request", partial(self._record, one), None)
             with self._lock:
                 self._count(record.numbers if record else {"requests": 1})
-            # Without nanobot's folder there is no nanobot that the file is of.
+            # Without nanobot's folder there is no nanobot to keep a file for.
             file = self.requests
             if record is not None and file is not None and file.path.parent.parent.is_dir():
                 file.write(record.to_dict())
@@ -192,7 +192,7 @@ class Counters:
         """Add the unsaved counts to the file, all or none; a failure is tried again later."""
         if not self._is_at_exit:
             return
-        # Whoever saves at the end of the process waits for the thread that is about it.
+        # A save at the end of the process waits for the thread that is saving.
         with self._saving:
             self._work_off()
             with self._lock:

@@ -60,8 +60,8 @@ class _Scale:
 class Ended:
     """A request that is over; `record` makes its record.
 
-    Counting is done here, away from the event loop: what was sent as it came and answered with a
-    report of its tokens is not counted at all.
+    Counts away from the event loop; a request that was sent unchanged and answered with its usage
+    is not counted at all.
 
     Attributes:
         messages: nanobot's messages.
@@ -110,7 +110,7 @@ class Ended:
         most = sorted(cuts, key=lambda cut: cut.tokens_after - cut.tokens_before)[:_CUTS_KEPT]
         fixed = scale.fixed
         if fixed is None:
-            # By bytes: to count would load a vocabulary. As in another one, of which it is more.
+            # By bytes, as counting would load a vocabulary; else as in the surest record.
             media = [one for one in self.messages if holds_media(one)]
             texts = max(before - count_tokens(media, self.model), 0) if media else before
             fixed = round(texts * fixed_bytes / max(all_bytes, 1))

@@ -45,10 +45,10 @@ class Guard:
     async def run(self, request: Request) -> Any:
         """Send `request` so that it fits, and return nanobot's response.
 
-        The request's messages are not changed. What is no overflow, errors included, comes back
-        as it is. When nothing smaller is accepted, the response is an error with a friendly text;
-        inside a subagent `ContextOverflowError` is raised instead, which nanobot reports as the
-        subagent's failure.
+        The request's messages are not changed. Answers and errors other than overflows come back
+        as they are. When nothing smaller is accepted, the response is an error with a friendly
+        text; inside a subagent `ContextOverflowError` is raised instead, which nanobot reports as
+        the subagent's failure.
         """
         request = fused("shorten tool schemas", lambda: self._offered(request), request)
         token = _in_flight.set(True)

@@ -72,11 +72,10 @@ def shared_windows(
     nanobot's own config file says nothing here.
 
     Args:
-        window_tokens: The window that is told; 0 where none is known.
-        told: The argument that tells it.
+        window_tokens: The window that the caller gives; 0 if it knows none.
+        told: The argument that gives it.
         is_named: Whether it is known whom requests go to; else nothing is learned for the next.
-        is_kept: Whether to keep what is learned where there is no nanobot, too. Who has none gets
-            no folder for a script's sake.
+        is_kept: Whether to save lessons without a nanobot, too. A script alone makes no folder.
     """
     where = told if window_tokens is not None else "settings"
     if window_tokens is not None:

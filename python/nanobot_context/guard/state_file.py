@@ -78,7 +78,7 @@ def update_state(file: Path, change: Callable[[], Any], *, timeout_seconds: floa
     Raises:
         OSError: The file cannot be written, or another process writes it all the while.
     """
-    # Not its parents: without nanobot's folder there is no nanobot that the file is of.
+    # Not its parents: without nanobot's folder there is no nanobot to keep a file for.
     file.parent.mkdir(exist_ok=True)
     with locked(file.with_name(f"{file.name}.lock"), timeout_seconds=timeout_seconds):
         replace_file(file, (json.dumps(change(), indent=2) + "\n").encode())

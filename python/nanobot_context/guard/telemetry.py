@@ -65,8 +65,8 @@ class Telemetry:
     """Counts and reports each request.
 
     Attributes:
-        rooms: Tokens that the conversation may have in a request, of each session of which one was
-            cut; `None` where nobody asks for them.
+        rooms: For each session with a cut request, the tokens its conversation may have in one;
+            `None` if nobody needs them.
     """
 
     counters: Counters = field(default_factory=Counters)

@@ -1,9 +1,9 @@
 """Reads the window that nanobot's config file or code sets for a model.
 
 nanobot has one number for it, `context_window_tokens`, and passes its default on like any other.
-Whether somebody has written the number is known by identity: nanobot hands the very int of its
-schema from one object to the next (so do pydantic's models, and `min`), while a number of a file
-or a program is an object of its own. Where that fails, a default counts as written: it is a cap.
+A default is told from a written number by identity: nanobot passes the very int of its schema from
+one object to the next (so do pydantic's models, and `min`), while a number from a file or a program
+is another object. Where that fails, a default counts as written, and is a cap.
 """
 
 from __future__ import annotations
@@ -106,5 +106,5 @@ class Told:
             known = {}
         if model in known:
             return known[model]
-        # A model that nanobot asks beside its own, for a title or a summary.
+        # Another model than its own, which nanobot asks for a title or a summary.
         return min(known.values(), default=(None, None), key=lambda one: one[0] or 0)

@@ -150,7 +150,7 @@ def is_tokens(value: Any) -> bool:
 def default_windows() -> tuple[int, ...]:
     """Return nanobot's default windows; none before 0.1.4.post5.
 
-    The very objects, for a reason: see `guard.told`.
+    The very objects, as `guard.told` compares them by identity.
     """
     found: list[Any] = []
     for name in ("AgentDefaults", "ModelPresetConfig"):
@@ -177,7 +177,7 @@ def choose_config(chosen: Path | None) -> None:
 def nanobot_config_path(argv: Sequence[str] | None = None) -> Path:
     """Return the config file that nanobot was started with, else its usual place.
 
-    What nanobot has been told through `set_config_path` (0.1.4.post4 and later) comes first. The
+    The path given to nanobot's `set_config_path` (0.1.4.post4 and later) comes first. The
     `nanobot` commands import the agent loop, and so this package, before they do that: until then
     the command line says it.
     """

@@ -16,8 +16,8 @@ class History(list[Message]):
 
     Attributes:
         summary: The summary of what came before.
-        rules: What the user said there that holds for good.
-        calls: The calls there that changed something.
+        rules: The user's standing rules in them.
+        calls: The calls in them that changed something.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Keeps sessions while the store cannot be opened or does not answer.
 
-Before nanobot first writes a session into a file in place of the store, a copy of that file is put
-aside. What the file has more than the copy, once the store is there, was said meanwhile, and is put
-behind what is stored. A session that is deleted meanwhile is noted.
+Before nanobot first writes a session into a file in place of the store, that file is copied. Once
+the store is there, what the file has beyond the copy is appended to what is stored. Deletions are
+noted and done then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Merges one of nanobot's sessions in memory with what the shared store has of it.
 
-A session in memory notes what of it is stored. By that and what is stored now it becomes both what
-it was and what others have written. See `session_store`.
+A session in memory notes which part of it is stored. With that and what is stored now, a three-way
+merge keeps its own changes and those of others. See `session_store`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Known:
         head: The stored session when it was read or written last.
         messages: As they are stored. Copies, by which changes are seen without writing all of them.
         seqs: The position of each message.
-        record: Its metadata line, and what a provider goes on from.
+        record: Its metadata line, and the state that a provider resumes.
     """
 
     head: SessionHead
@@ -144,7 +144,7 @@ def merge(session: Any, known: Known | None, now: Known) -> None:
     # In place: a turn that is going on has this list.
     session.messages[:] = [foreign[at] if at >= 0 else own[-1 - at] for at in order]
     record = _merged_record(base.record, record_of(session), now.record, is_rewritten)
-    # What a provider goes on from is of one list of messages, and of no other.
+    # The state that a provider resumes belongs to one list of messages alone.
     if order == list(range(len(foreign))):
         record["provider_state"] = now.record.get("provider_state")
     elif order != [-1 - at for at in range(len(own))]:

@@ -108,7 +108,7 @@ class StoredSessions:
             self._service.append(start, tail, expected=start.seq)
         else:
             return
-        # Its metadata stays what was read: if that is another one by now, writing it will tell.
+        # The metadata stays as read: if it has changed since, writing it raises `ConflictError`.
         known.head = replace(known.head, seq=start.seq, updated=start.updated)
         known.messages[common:] = new
         known.seqs[common:] = [_position(event) for event in tail]

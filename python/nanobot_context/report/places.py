@@ -157,7 +157,7 @@ def _aligned(
     if not extend(-1):
         return None
     extend(1)  # the session does not get all that stands at the end of a request
-    # Of what is older only the roles are known: what only the request has is skipped.
+    # Older messages have roles alone; those that only the request has are skipped.
     at, place = min([anchor, *keys]) - 1, min(of.values()) - 1
     while at in roles and place >= 0:
         if roles[at] == session.roles[place]:

@@ -75,7 +75,7 @@ _LINKS = uuid.UUID("8f2b6c5e-7d1a-4f7e-9f0b-3a5d2c1e4b60")
 def export_chat_app(service: SessionService, sessions: Iterable[SessionHead], path: Path) -> None:
     """Write sessions into a SQLite file with the tables of `SCHEMA`.
 
-    Chat messages and the events that stand for summaries are messages; other events are none. The
+    Chat messages and placeholders of summaries become messages; other events are left out. The
     summaries are those of all contents, each with links to the messages that it was made of and
     that are still stored. The file is there whole or not at all, and the owner's only.
 

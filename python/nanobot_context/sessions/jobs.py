@@ -25,7 +25,7 @@ T = TypeVar("T")
 _ERRORS = 100
 
 State = Literal["queued", "running", "done", "failed", "timed_out", "cancelled"]
-# Who runs a job that was handed in: a new worker, the caller, nobody, or whoever gets to it.
+# Who runs a submitted job: a new worker, the caller, nobody, or the next free worker.
 Runner = Literal["worker", "caller", "nobody", "line"]
 # The result in a tuple, or the exception; `None` for a cancelled job.
 Outcome: TypeAlias = tuple[Any] | BaseException | None
@@ -204,7 +204,7 @@ class JobLine(Generic[JobT]):
     def _admit(self, new: JobT, *, may_run_here: bool) -> tuple[JobT, Runner]:
         """Admit a job; return it, or the one it was merged into, and who is to run it.
 
-        Nothing is changed where there is no room, no worker and the caller is not to run it.
+        Changes nothing if there is no room, no worker, and the caller is not to run it.
         """
         with self._lock:
             job, runner = self._place(new, may_run_here)

@@ -89,7 +89,7 @@ class Operations(SessionOperations):
     ) -> Operation[SessionSummary | None]:
         """Summarise a branch and all contents; one call of the model where they are the same.
 
-        Nothing is stored of what is no longer wanted when the model has answered.
+        Stores nothing if `is_wanted` is false once the model has answered.
         """
         check_session(session)
         text_of("key", key)
@@ -241,7 +241,7 @@ class Operations(SessionOperations):
             return False
         newest = yield from self._newest_summary(head, "")
         after = newest.last_seq if newest else 0
-        # What the branch's summary goes on from must be what the other one covers.
+        # The branch's summary must begin where the other one ends.
         if after != (made.events[0][0] - 1 if made.events else 0):
             return False
         session = yield from self.get(*head.key, after=after, user_first="off")

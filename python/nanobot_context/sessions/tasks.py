@@ -17,8 +17,8 @@ _GRACE_SECONDS = 1.0
 class AsyncJob(AnyJob, Generic[T]):
     """A job of `AsyncJobs`; `await` it for its result.
 
-    Whoever waits gets what `work` returned or raised, `TimeoutError` when it took too long and
-    `asyncio.CancelledError` when it was cancelled. To stop waiting does not cancel the job.
+    Awaiting it returns or raises what `work` did, `TimeoutError` if that took too long, and
+    `asyncio.CancelledError` if it was cancelled. To stop waiting does not cancel the job.
     """
 
     def __init__(self, *given: Any) -> None:

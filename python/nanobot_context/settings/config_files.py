@@ -20,7 +20,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
         SettingsError: The file cannot be read or holds something else.
     """
     try:
-        # A byte order mark, as Windows editors write it, is no reason to refuse a file.
+        # Windows editors write a byte order mark.
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}

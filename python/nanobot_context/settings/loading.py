@@ -76,7 +76,7 @@ def load_settings(
 def load_usable_settings(nanobot_config: Path) -> LoadedSettings:
     """Return as `load_settings` does what can be used; one wrong setting switches off no other.
 
-    It is as if it were not there, but a switch is off: what it was to be cannot be known.
+    A wrong setting counts as not set, but a wrong switch as off: what was meant cannot be known.
 
     Raises:
         SettingsError: A file is not a JSON object, or the main switch is wrong and not known to be

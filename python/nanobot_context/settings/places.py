@@ -50,7 +50,7 @@ class Place:
                 if replacement := REPLACED.get(snake_case(key.removeprefix(ENV_PREFIX))):
                     match = None
                     hint = f"\nhint: `{camel_case(replacement)}` has taken its place"
-                # Who only looks is told of all that looks like ours.
+                # With `problems`, name every variable with our prefix.
                 if hint or not self.is_shared or (self.is_text and problems is not None):
                     problem = f"`{path}` is not a setting (in `{self.where}`){hint}"
                     is_slip = match and difflib.get_close_matches(written, [match], 1, _SLIP)
@@ -107,8 +107,8 @@ def leave_out(
     """Note the problem; return the value in force for the setting `name`, if it is known.
 
     Raises:
-        SettingsError: Nobody asked for what is usable, or the main switch is wrong and what it was
-            to be is not known.
+        SettingsError: `problems` is `None`, or the main switch is wrong and what was meant is
+            unknown.
     """
     if problems is None or (name == "context_compression" and not is_off):
         raise error

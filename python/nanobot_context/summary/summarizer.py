@@ -282,7 +282,7 @@ _TRIGGERS = {"overflow_retry": "overflow_retry", "force": "manual"}
 def _within(deadline: float | None, work: Callable[..., str], *args: Any) -> str:
     """Return what `work` returns, or raise `TimeoutError` when it takes longer.
 
-    A thread cannot be stopped: what it returns later is dropped.
+    A thread cannot be stopped; a later result is dropped.
     """
     if deadline is None:
         return work(*args)

@@ -81,7 +81,7 @@ def make_app(upstream: str, protection: Protection, *, token: str | None = None)
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with relay:
             yield
-        # Whoever is told to end by a signal has no other time for it.
+        # A process ended by a signal has no other time for it.
         protection.telemetry.counters.save()
 
     # Reject a browser page whose host name was rebound to this machine (DNS rebinding).

@@ -38,8 +38,8 @@ class Lines:
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the lines that end in `piece`.
 
-        They may end in CR, too, as the standard has it. Of CR and LF in two pieces an empty line is
-        made, which says nothing.
+        They may end in CR, too, as the standard says. CR and LF in two pieces make an empty line,
+        which has no meaning.
         """
         if not self.can_read:
             return []
@@ -61,8 +61,8 @@ class Beginning:
         is_patient: Whether to wait for it through what says nothing.
 
     Attributes:
-        is_over: Whether it has come, or will not be waited for.
-        event: What it says; `None` where it is no JSON object.
+        is_over: Whether it has come, or is no longer waited for.
+        event: The event; `None` if it is not a JSON object.
     """
 
     def __init__(self, lines: Lines, *, is_patient: bool) -> None:

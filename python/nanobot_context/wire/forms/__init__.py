@@ -1,6 +1,6 @@
 """Reads the request bodies of three APIs as messages of OpenAI's form, and writes them back.
 
-`form` has what they have in common, and a file beside it what each has of its own.
+`form` is their common base; each API has a file beside it.
 """
 
 from __future__ import annotations
