@@ -8,6 +8,7 @@ import platform
 import re
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def examine(*, ask_server: bool = False) -> Report:
     config = nanobot_config_path()
     hook_files = activation.hook_files()
     state = _configured(config, install())
-    store, records = _check_store(config, state), read_records(config)
+    store, records = list(_check_store(config, state)), read_records(config)
     last = _last_request(records, state)
     findings = (
         *_check_installed(state),
@@ -150,134 +151,116 @@ def _configured(config: Path, state: Status) -> Status:
     )
 
 
-def _check_installed(state: Status) -> list[Finding]:
+def _check_installed(state: Status) -> Iterator[Finding]:
     if state.installed:
-        return []
+        return
     problem, _, hint = state.reason.partition("\nhint: ")
     if state.nanobot_version is None:
-        return [
-            Finding(
-                "nanobot is not installed in this environment",
-                "install nanobot-context into the environment that nanobot-ai is in "
-                "(`pipx inject nanobot-ai nanobot-context` or `uv tool install --with ...`)",
-            )
-        ]
-    if state.settings is not None and not state.settings.context_compression:
-        return [Finding(problem, "remove that setting, or leave nanobot as it is")]
-    return [Finding(problem, hint or "correct what the message names")]
+        yield Finding(
+            "nanobot is not installed in this environment",
+            "install nanobot-context into the environment that nanobot-ai is in "
+            "(`pipx inject nanobot-ai nanobot-context` or `uv tool install --with ...`)",
+        )
+    elif state.settings is not None and not state.settings.context_compression:
+        yield Finding(problem, "remove that setting, or leave nanobot as it is")
+    else:
+        yield Finding(problem, hint or "correct what the message names")
 
 
-def _check_calls(state: Status) -> list[Finding]:
+def _check_calls(state: Status) -> Iterator[Finding]:
     """Look for model calls that nothing protects."""
-    newer = (
-        "use a newer nanobot-context, or a nanobot release that `nanobot-context` was tested with"
-    )
-    return [Finding(f"not protected are {calls}", newer) for calls in state.unguarded]
+    for calls in state.unguarded:
+        yield Finding(
+            f"not protected are {calls}",
+            "use a newer nanobot-context, or a nanobot release that `nanobot-context` was tested "
+            "with",
+        )
 
 
-def _check_fuses(state: Status) -> list[Finding]:
+def _check_fuses(state: Status) -> Iterator[Finding]:
     """Look for mistakes of the package's while it was installed."""
-    return [
-        Finding(
+    for fuse in state.fuses:
+        yield Finding(
             f"nanobot-context could not {fuse.what} ({fuse.error}); nanobot goes on without",
             "please report it, with the error in nanobot's log",
         )
-        for fuse in state.fuses
-    ]
 
 
-def _check_hook(hook_files: list[Path]) -> list[Finding]:
+def _check_hook(hook_files: list[Path]) -> Iterator[Finding]:
     if not hook_files:
-        return [
-            Finding(
-                "the `nanobot` command is not protected: there is no start-up hook",
-                "run `nanobot-context enable`",
+        yield Finding(
+            "the `nanobot` command is not protected: there is no start-up hook",
+            "run `nanobot-context enable`",
+        )
+    for path in hook_files:
+        if _text(path).strip() != activation.hook_line():
+            yield Finding(
+                f"`{path}` was written by another version", "run `nanobot-context enable`"
             )
-        ]
-    stale = [path for path in hook_files if _text(path).strip() != activation.hook_line()]
-    return [
-        Finding(f"`{path}` was written by another version", "run `nanobot-context enable`")
-        for path in stale
-    ]
 
 
-def _check_litellm(version: str | None) -> list[Finding]:
+def _check_litellm(version: str | None) -> Iterator[Finding]:
     numbers = tuple(int(number) for number in re.findall(r"\d+", version or "")[:3])
-    if not _FAILING_LITELLM[0] < numbers < _FAILING_LITELLM[1]:
-        return []
-    return [
-        Finding(
+    if _FAILING_LITELLM[0] < numbers < _FAILING_LITELLM[1]:
+        yield Finding(
             f"litellm {version}: with 1.103 to 1.109 every model call of nanobot 0.1.3.post7 and "
             "0.1.4.post2 to post5 fails inside litellm",
             "pip install 'litellm>=1.110' or 'litellm<=1.102.4'",
         )
-    ]
 
 
-def _check_command() -> list[Finding]:
+def _check_command() -> Iterator[Finding]:
     command = shutil.which("nanobot")
-    scripts = Path(sys.prefix) / ("Scripts" if os.name == "nt" else "bin")
-    if command is None or not (scripts / Path(command).name).exists():
-        return []
-    if Path(command).resolve() == (scripts / Path(command).name).resolve():
-        return []
-    return [
-        Finding(
+    if command is None:
+        return
+    own = Path(sys.prefix, "Scripts" if os.name == "nt" else "bin", Path(command).name)
+    if own.exists() and Path(command).resolve() != own.resolve():
+        yield Finding(
             f"the `nanobot` on PATH is `{command}`, which is not of this environment "
             f"(`{sys.prefix}`)",
             "run `nanobot-context` from the environment that this nanobot is in",
         )
-    ]
 
 
-def _check_window(state: Status) -> list[Finding]:
+def _check_window(state: Status) -> Iterator[Finding]:
     """Look for a window that is set larger than the model's own."""
     if not state.installed or state.model is None or state.window_tokens is None:
-        return []
+        return
     listed = listed_window(state.model)
-    if listed is None or state.window_tokens <= listed:
-        return []
-    return [
-        Finding(
+    if listed is not None and state.window_tokens > listed:
+        yield Finding(
             f"{state.window_source} is {state.window_tokens:,} tokens, but the model table knows "
             f"{listed:,} for `{state.model}`: requests would be refused and sent a second time",
             "lower or remove that setting, unless the table is wrong about the model",
         )
-    ]
 
 
-def _check_model(state: Status, *, is_asked: bool = False) -> list[Finding]:
+def _check_model(state: Status, *, is_asked: bool = False) -> Iterator[Finding]:
     """Look for a model whose window is assumed."""
-    if not state.installed or not state.window_source.startswith("assumed"):
-        return []
-    fix = f"set `contextWindowOverride` in `{SETTINGS_FILE}` to the model's window"
-    ask = "`nanobot-context doctor --ask-server` asks a local server for it"
-    return [
-        Finding(
+    if state.installed and state.window_source.startswith("assumed"):
+        fix = f"set `contextWindowOverride` in `{SETTINGS_FILE}` to the model's window"
+        ask = "`nanobot-context doctor --ask-server` asks a local server for it"
+        yield Finding(
             f"`{state.model}` is in no table: a window of {state.window_tokens:,} tokens is "
             "assumed until a refusal says otherwise",
             fix if is_asked else f"{fix}; {ask}",
         )
-    ]
 
 
-def _check_server(config: Path, state: Status) -> list[Finding]:
+def _check_server(config: Path, state: Status) -> Iterator[Finding]:
     """Check that a local server has the window that is used."""
     if not state.installed or state.model is None:
-        return []
-    addresses = [one for one in configured_addresses(config, state.model) if is_local(one)]
-    for address in addresses:
+        return
+    for address in filter(is_local, configured_addresses(config, state.model)):
         found = ask_window(address, state.model)
         if found is not None and found[0] != state.window_tokens:
-            return [
-                Finding(
-                    f"the server at {name_of(state.model, address).partition(' at ')[2]} has a "
-                    f"window of {found[0]:,} tokens ({found[1]}), and "
-                    f"{state.window_tokens or 0:,} are used ({state.window_source})",
-                    f"set `contextWindowOverride` to {found[0]} in `{SETTINGS_FILE}`",
-                )
-            ]
-    return []
+            yield Finding(
+                f"the server at {name_of(state.model, address).partition(' at ')[2]} has a "
+                f"window of {found[0]:,} tokens ({found[1]}), and "
+                f"{state.window_tokens or 0:,} are used ({state.window_source})",
+                f"set `contextWindowOverride` to {found[0]} in `{SETTINGS_FILE}`",
+            )
+            return
 
 
 # Among this many of the newest requests at least one is a turn's.
@@ -298,61 +281,54 @@ def _last_request(records: list[RequestRecord], state: Status) -> RequestRecord 
     return next((one for one in reversed(records) if one.fixed_tokens >= least), None)
 
 
-def _check_room(last: RequestRecord | None, config: Path) -> list[Finding]:
+def _check_room(last: RequestRecord | None, config: Path) -> Iterator[Finding]:
     """Check that the longest answer leaves room for a conversation."""
     if last is None:
-        return []
+        return
     wanted, room = max_answer(config), last.window_tokens - last.fixed_tokens
     left = room - wanted
     if left >= room // 2:
-        return []
+        return
     better = 1 << max(room // 4, 1).bit_length() - 1
     is_less = last.answer_tokens < wanted
     kept = f", and {last.answer_tokens:,} are kept free for it instead" if is_less else ""
-    return [
-        Finding(
-            f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "
-            f"the conversation, beside {last.fixed_tokens:,} of system and tools"
-            f"{kept}{_named(last)}",
-            f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
-        )
-    ]
-
-
-def _named(last: RequestRecord) -> str:
-    """Return the largest tools of a request; nothing where it has none."""
     sizes = ", ".join(f"{name} {tokens:,}" for name, tokens in last.tools)
-    return f" (largest: {sizes})" if sizes else ""
+    largest = f" (largest: {sizes})" if sizes else ""
+    yield Finding(
+        f"`maxTokens` {wanted:,} leaves {max(left, 0):,} of {last.window_tokens:,} tokens for "
+        f"the conversation, beside {last.fixed_tokens:,} of system and tools{kept}{largest}",
+        f"set `agents.defaults.maxTokens` to {better:,} in `{config}`",
+    )
 
 
-def _check_store(config: Path, state: Status) -> list[Finding]:
+def _check_store(config: Path, state: Status) -> Iterator[Finding]:
     """Check that the store of the setting `sessionStore` can be opened."""
     try:
         url = load_usable_settings(config).settings.session_store
     except SettingsError:
-        return []  # `install` has said so
+        return  # `install` has said so
     if url is None:
-        return []
-    remove = "remove that setting, or use nanobot 0.3.5 or later"
+        return
     if not state.installed:
-        problem = "`sessionStore` has no effect, sessions stay files: nanobot is not patched"
-        return [Finding(problem, "correct what is said above, or remove that setting")]
+        yield Finding(
+            "`sessionStore` has no effect, sessions stay files: nanobot is not patched",
+            "correct what is said above, or remove that setting",
+        )
+        return
     if not opened_store.is_supported():
-        return [Finding(opened_store.NO_EFFECT, remove)]
+        yield Finding(opened_store.NO_EFFECT, "remove that setting, or use nanobot 0.3.5 or later")
+        return
     try:
         SessionService(url, cleanup_interval_seconds=0).close()
     except (SessionStoreError, InvalidArgumentError) as error:
         shown = without_credentials(url)
         problem, _, hint = str(error).partition("\nhint: ")
-        return [
-            Finding(
-                f"the session store `{shown}` cannot be opened, so a nanobot that starts now keeps "
-                "its sessions in files until it can be, and what a running one is told is in its "
-                f"memory alone: {problem}",
-                hint or "correct `sessionStore` and restart nanobot, or start what it names",
-            )
-        ]
-    return []
+        yield Finding(
+            f"the session store `{shown}` cannot be opened, so a nanobot that starts now keeps "
+            "its sessions in files until it can be, and what a running one is told is in its "
+            f"memory alone: {problem}",
+            hint or "correct `sessionStore` and restart nanobot, or start what it names",
+        )
 
 
 def _silence() -> None:

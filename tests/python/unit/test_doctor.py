@@ -151,21 +151,21 @@ def test_what_keeps_the_package_out_is_a_problem_with_its_fix(state: Status, pro
     (finding,) = doctor._check_installed(state)
     assert finding.problem == problem
     assert finding.fix
-    assert doctor._check_installed(Status(True)) == []
+    assert list(doctor._check_installed(Status(True))) == []
 
 
 def test_a_hook_that_is_missing_or_of_another_version_is_a_problem(tmp_path: Path) -> None:
     hook = tmp_path / "nanobot-context.pth"
-    assert "no start-up hook" in doctor._check_hook([])[0].problem
-    assert "another version" in doctor._check_hook([hook])[0].problem
+    assert "no start-up hook" in next(doctor._check_hook([])).problem
+    assert "another version" in next(doctor._check_hook([hook])).problem
     hook.write_text(activation.hook_line())
-    assert doctor._check_hook([hook]) == []
+    assert list(doctor._check_hook([hook])) == []
 
 
 def test_a_litellm_that_breaks_old_releases_is_a_problem() -> None:
     for works in (None, "1.102.4", "1.110.2"):
-        assert doctor._check_litellm(works) == []
-    assert "litellm 1.102.5" in doctor._check_litellm("1.102.5")[0].problem
+        assert list(doctor._check_litellm(works)) == []
+    assert "litellm 1.102.5" in next(doctor._check_litellm("1.102.5")).problem
 
 
 @pytest.mark.parametrize(
@@ -194,11 +194,11 @@ def test_a_setting_that_does_nothing_is_a_problem(settings: dict[str, Any], name
 
 def test_a_window_above_the_tables_or_assumed_is_a_problem() -> None:
     known = Status(True, model="gpt-4o", window_tokens=500_000, window_source="`window`")
-    assert "the model table knows 128,000" in doctor._check_window(known)[0].problem
-    assert doctor._check_window(replace(known, window_tokens=128_000)) == []
+    assert "the model table knows 128,000" in next(doctor._check_window(known)).problem
+    assert list(doctor._check_window(replace(known, window_tokens=128_000))) == []
     assumed = replace(known, model="mine", window_tokens=65_536, window_source="assumed for all")
-    assert "`mine` is in no table" in doctor._check_model(assumed)[0].problem
-    assert doctor._check_window(assumed) == doctor._check_model(known) == []
+    assert "`mine` is in no table" in next(doctor._check_model(assumed)).problem
+    assert [*doctor._check_window(assumed), *doctor._check_model(known)] == []
     for is_asked in (False, True):
         (finding,) = doctor._check_model(assumed, is_asked=is_asked)
         assert ("--ask-server" in finding.fix) is not is_asked
@@ -222,6 +222,6 @@ def test_a_nanobot_of_another_environment_is_a_problem(
         (tmp_path / folder / "nanobot").chmod(0o755)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "own"))
     monkeypatch.setenv("PATH", str(tmp_path / "own/bin"))
-    assert doctor._check_command() == []
+    assert list(doctor._check_command()) == []
     monkeypatch.setenv("PATH", str(tmp_path / "other"))
-    assert "not of this environment" in doctor._check_command()[0].problem
+    assert "not of this environment" in next(doctor._check_command()).problem

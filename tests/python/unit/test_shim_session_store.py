@@ -171,7 +171,7 @@ def test_doctor_says_what_keeps_the_store_from_being_used(
 ) -> None:
     config = tmp_path / "config.json"
     status = install(classes)
-    assert doctor._check_store(config, status) == []
+    assert list(doctor._check_store(config, status)) == []
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": SECRET}))
     (finding,) = doctor._check_store(config, status)
     assert finding.problem == opened_store.NO_EFFECT
@@ -184,7 +184,7 @@ def test_doctor_says_what_keeps_the_store_from_being_used(
     assert finding.problem.startswith(f"the session store `{url}` cannot be opened")
     url = f"sqlite:///{tmp_path}/s.db"
     (tmp_path / "nanobot-context.json").write_text(json.dumps({"sessionStore": url}))
-    assert doctor._check_store(config, status) == []
+    assert list(doctor._check_store(config, status)) == []
 
 
 def test_a_url_that_is_wrong_leaves_all_other_settings_in_force_and_is_said_once(
