@@ -125,7 +125,7 @@ def install(settings: Settings | None = None) -> Status:
         if not is_guarded:
             reason = "model calls cannot be patched; the log has the error"
             return _refuse(replace(refusal, reason=reason))
-        _warn(plan, loaded.settings)
+        _warn(plan)
         context.telemetry.open_file(loaded.settings, nanobot_config_path().parent)
         _installation = _Installation(context, plan, loaded)
         return status()
@@ -274,7 +274,7 @@ def _context(loaded: LoadedSettings, classes: NanobotClasses, store_url: str | N
     return context
 
 
-def _warn(plan: Plan, settings: Settings) -> None:
+def _warn(plan: Plan) -> None:
     """Log the requested parts that this nanobot cannot have."""
     if "session store" in plan.lacking:
         from nanobot_context.plugins.opened_store import NO_EFFECT

@@ -313,14 +313,11 @@ def encode_state(state: Mapping[str, Any]) -> dict[str, bytes | None]:
 
 
 def decode_state(state: Mapping[str, bytes]) -> dict[str, Any]:
-    """Decode what `encode_state` made."""
-    return {name: _decoded(name, value) for name, value in state.items()}
-
-
-def _decoded(name: str, value: bytes) -> Any:
-    if value.startswith(_BYTES):
-        return value[len(_BYTES) :]
-    return parsed(value, value)  # what another program wrote stays bytes
+    """Decode what `encode_state` made; what another program wrote stays bytes."""
+    return {
+        name: value[len(_BYTES) :] if value.startswith(_BYTES) else parsed(value, value)
+        for name, value in state.items()
+    }
 
 
 # The year 33,658 in seconds; beyond, a float does not tell milliseconds apart.
