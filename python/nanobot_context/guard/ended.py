@@ -111,12 +111,14 @@ class Ended:
         fixed = scale.fixed
         if fixed is None:
             # By bytes, as counting would load a vocabulary; else as in the surest record.
-            media = [one for one in self.messages if holds_media(one)]
-            texts = max(before - count_tokens(media, self.model), 0) if media else before
+            texts = self._text_tokens(before)
             fixed = round(texts * fixed_bytes / max(all_bytes, 1))
             if surest and known and fixed * surest.tokens_before < surest.fixed_tokens * before:
                 fixed = min(round(known), texts)
-        anchor = next((place for place in range(len(self.messages), 0, -1) if self._key(place)), 0)
+        keyed = zip(
+            range(len(self.messages), 0, -1), map(message_key, self.messages[::-1]), strict=True
+        )
+        anchor, anchor_key = next((one for one in keyed if one[1]), (0, ""))
         return RequestRecord(
             at=trace.at,
             session=trace.session,
@@ -143,12 +145,17 @@ class Ended:
             left_out=_ranges(left_out)[:_LEFT_OUT_CHARS],
             roles="".join(str(one.get("role"))[:1] for one in self.messages[-_ROLES_KEPT:]),
             anchor=anchor,
-            anchor_key=self._key(anchor) if anchor else "",
+            anchor_key=anchor_key,
             keys=tuple(map(known_by, self.messages[-_KEYS_KEPT:])),
             tools=self._largest_tools(fixed / max(fixed_bytes, 1)),
             fixed_bytes=fixed_bytes,
             workspace=trace.workspace,
         )
+
+    def _text_tokens(self, tokens: int) -> int:
+        """Return the `tokens` of the request without those of messages with images or files."""
+        media = [one for one in self.messages if holds_media(one)]
+        return max(tokens - count_tokens(media, self.model), 0) if media else tokens
 
     def _changed(self, sent: list[Message]) -> list[SentCut]:
         """Return the messages that became smaller: of a consolidation there is no receipt."""
@@ -164,9 +171,6 @@ class Ended:
                 role = str(one.get("role"))
                 changed.append(SentCut(place, role, None, "long_message", before, after))
         return changed
-
-    def _key(self, place: int) -> str:
-        return message_key(self.messages[place - 1])
 
     def _attempts(self, prompt: int | None, known: float | None) -> tuple[list[Sent], _Scale]:
         """Return the attempts, and what our counts of this request are at the provider."""
