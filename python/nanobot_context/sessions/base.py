@@ -27,7 +27,7 @@ from nanobot_context.sessions.jobs import JobCounts, JobError, Jobs, Work
 from nanobot_context.sessions.operations import USER_FIRST, Operation, check_session
 from nanobot_context.sessions.records import SessionEvent, SessionHead, StoredSession
 from nanobot_context.sessions.store_url import RedisClient, store_url
-from nanobot_context.sessions.summarising import Operations, begins_turn
+from nanobot_context.sessions.summarising import Operations, begins_turn, ends_turn
 from nanobot_context.sessions.tasks import AsyncJobs
 from nanobot_context.summary import Limits, Observed, Summarizer, When
 
@@ -293,14 +293,9 @@ def _turn(events: Events, with_begin: bool) -> str | None:
     found = (
         event.filter_key
         for event in reversed(events)
-        if _ends_turn(event) or (with_begin and begins_turn(event))
+        if ends_turn(event) or (with_begin and begins_turn(event))
     )
     return next(found, None)
-
-
-def _ends_turn(event: SessionEvent) -> bool:
-    is_answer = event.is_message and event.payload["role"] == "assistant"
-    return is_answer and not event.payload.get("tool_calls")
 
 
 def _milliseconds(name: str, seconds: float) -> int:

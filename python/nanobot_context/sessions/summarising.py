@@ -360,10 +360,9 @@ def _idle_seconds(events: Events, summarised: float) -> float:
 def _answered(events: Events) -> int:
     """Return how many events come before a question that waits for its answer."""
     for at in reversed(range(len(events))):
-        payload = events[at].payload
-        if payload["role"] == "user":
+        if begins_turn(events[at]):
             return at
-        if payload["role"] == "assistant" and not payload.get("tool_calls"):
+        if ends_turn(events[at]):
             break
     return len(events)
 
@@ -371,6 +370,12 @@ def _answered(events: Events) -> int:
 def begins_turn(event: SessionEvent) -> bool:
     """Return whether an event is a message of the user."""
     return event.is_message and bool(event.payload["role"] == "user")
+
+
+def ends_turn(event: SessionEvent) -> bool:
+    """Return whether an event is a message of the assistant without calls."""
+    is_answer = event.is_message and event.payload["role"] == "assistant"
+    return is_answer and not event.payload.get("tool_calls")
 
 
 # Source: document 003, section 3.3: the message that stands in the conversation for a summary.
