@@ -211,10 +211,15 @@ def replay(
         window_tokens=context_window,
         budget_tokens=run.budget_tokens,
         model=model,
-        counted=fit_messages([], 1 << 40, model).receipt.source or "exact",
+        counted=how_counted(model),
         requests=tuple(requests),
         messages=tuple(run.fates()),
     )
+
+
+def how_counted(model: str | None) -> str:
+    """Return whether counts for a model are `exact` or `estimated`."""
+    return fit_messages([], 1 << 40, model).receipt.source or "exact"
 
 
 @dataclass(slots=True)

@@ -16,7 +16,6 @@ from nanobot_context.cli.output import line, note, number_of, prose
 from nanobot_context.cli.render import (
     Counted,
     as_counted,
-    how_counted,
     print_each,
     print_fates,
     print_receipt,
@@ -34,7 +33,7 @@ from nanobot_context.conversations import (
     read_objects,
 )
 from nanobot_context.message_texts import turns_of
-from nanobot_context.replay import replay
+from nanobot_context.replay import how_counted, replay
 from nanobot_context.words import language, shown
 
 
@@ -63,12 +62,11 @@ def count(
     known = in_force(conversation, model, None) if is_nanobots else None
     window = known.window_tokens if known else get_context_window(model)
     tokens = count_tokens(conversation.messages, model, tools=conversation.tools)
-    counted = how_counted(model)
     if as_json:
         found: dict[str, Any] = {
             "source": conversation.source,
             "model": model,
-            "counted": counted,
+            "counted": how_counted(model),
             "tokens": tokens,
             "messages": _count(conversation),
             "window_tokens": window,
@@ -86,7 +84,7 @@ def count(
     prose(
         shown(
             f"{tokens:,} tokens in {number_of(_count(conversation), 'message')} "
-            f"({as_counted(model, counted)}); {tokens / window:.1%} of a window of {window:,}"
+            f"({as_counted(model)}); {tokens / window:.1%} of a window of {window:,}"
         )
     )
 
@@ -179,7 +177,7 @@ def compress(
             for some in (conversation.messages, messages)
         )
         note(
-            f"{before:,} → {after:,} tokens ({as_counted(model, how_counted(model))}), "
+            f"{before:,} → {after:,} tokens ({as_counted(model)}), "
             f"{_count(conversation):,} → {number_of(len(written), 'message')}"
         )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from nanobot_context import Message, Receipt, count_tokens, fit_messages
+from nanobot_context import Message, Receipt, count_tokens
 from nanobot_context._core import superseded
 from nanobot_context.cli import output
 from nanobot_context.cli.output import Column, labelled, note, number_of
@@ -15,7 +15,7 @@ from nanobot_context.conversations import Conversation
 from nanobot_context.guard.record import RequestRecord, Sent, SentCut
 from nanobot_context.history import SYSTEM_ROLES
 from nanobot_context.message_texts import message_text, turns_of
-from nanobot_context.replay import Replay
+from nanobot_context.replay import Replay, how_counted
 from nanobot_context.report.places import Places, places_of
 from nanobot_context.words import listed, shown
 
@@ -261,7 +261,7 @@ def records_dict(conversation: Conversation, records: Sequence[RequestRecord]) -
 def print_replay(conversation: Conversation, played: Replay, window_source: str) -> None:
     """Print the results of a replay: the window, the next request, and all requests together."""
     requests, states = played.requests, Counter(fate.state for fate in played.messages)
-    counted = as_counted(played.model, played.counted)
+    counted = as_counted(played.model)
     labelled("replay", "what would be sent now, request by request; not what was sent")
     labelled("conversation", f"{conversation.name} ({conversation.source})")
     labelled(
@@ -373,14 +373,9 @@ def replay_dict(conversation: Conversation, played: Replay, window_source: str) 
     }
 
 
-def how_counted(model: str | None) -> str:
-    """Return whether counts for a model are `exact` or `estimated`."""
-    return fit_messages([], 1 << 40, model).receipt.source or "exact"
-
-
-def as_counted(model: str | None, counted: str) -> str:
+def as_counted(model: str | None) -> str:
     """Return how tokens were counted, for people."""
-    return f"{model}, {counted}" if model else "no model named, o200k vocabulary"
+    return f"{model}, {how_counted(model)}" if model else "no model named, o200k vocabulary"
 
 
 def _reason(reason: str | None) -> str:

@@ -17,7 +17,7 @@ from nanobot_context._core import mask_credentials
 from nanobot_context.cli import output
 from nanobot_context.cli.options import Json, Model, Store, Workspace, Yes, session_keys
 from nanobot_context.cli.output import Column, labelled, line, prose
-from nanobot_context.cli.render import as_counted, how_counted
+from nanobot_context.cli.render import as_counted
 from nanobot_context.cli.session_sources import Entry, SessionSource, Stored, source_of
 from nanobot_context.conversations import (
     Conversation,
@@ -382,7 +382,7 @@ def _print_head(conversation: Conversation, model: str | None) -> None:
     labelled("messages", f"{len(messages):,}{f': {said}' if said else ''}")
     model = model_of(conversation, model)
     tokens = count_tokens(messages, model, tools=conversation.tools)
-    labelled("tokens", f"{tokens:,} ({as_counted(model, how_counted(model))})")
+    labelled("tokens", f"{tokens:,} ({as_counted(model)})")
     for name in ("created_at", "updated_at"):
         if isinstance(conversation.metadata.get(name), str):
             labelled(name.removesuffix("_at"), conversation.metadata[name].replace("T", " "))
