@@ -218,7 +218,7 @@ class SummarisedEvent(TelemetryEvent):
             stored; `failed` where nothing was made.
         made_by: Who wrote it: `model`, or `local` for rules in place of a model that failed.
         version: Its number in the session, from 1.
-        covers: How many messages from the start it stands for.
+        covers: The number of messages from the start that it covers.
         duration_ms: Milliseconds from its beginning; no turn waits for it.
         content: `text`, and `error`: why the model's was not taken, or none was made.
     """

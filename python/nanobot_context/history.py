@@ -150,7 +150,7 @@ def newest(
     max_messages: int | None = None,
     rounds: int | None = None,
 ) -> list[Message]:
-    """Return the newest messages within both limits; all of them where there is no limit.
+    """Return the newest messages within both limits; all without a limit.
 
     See `assemble_history` for where the cut is. Empty where the newest messages are results and
     their call is older.

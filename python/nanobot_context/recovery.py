@@ -121,7 +121,7 @@ class Exchange(Protocol):
 async def recover(
     exchange: Exchange, attempt: Attempt, *, model: str | None, emergency_ratio: float
 ) -> Any:
-    """Send `attempt`, and after each refusal a smaller one; return the first response that is none.
+    """Send `attempt`, and a smaller one after each refusal; return the first other response.
 
     Raises:
         GaveUp: Nothing more is worth sending.

@@ -46,8 +46,7 @@ class Session:
 
     Attributes:
         key: What it is stored under, in nanobot `channel:chat_id`.
-        messages: Everything said, oldest first; only ever appended to. Who clears them clears
-            `summary`, too.
+        messages: Everything said, oldest first; only appended to. Clear `summary` with them.
         model: The model whose tokens `get_history` counts.
         summary: What stands for the first `summary.covers` messages; `None` before the first one.
         summary_in_progress: Whether a summary is being made of what `trim_if_needed` returned.

@@ -39,7 +39,7 @@ def shorten_tools(
     messages: Sequence[Mapping[str, Any]] = (),
     choice: Any = None,
 ) -> list[Any]:
-    """Return tool schemas of at most `max_tokens`, as far as they can get so small.
+    """Return tool schemas shortened to `max_tokens`, if they can get that small.
 
     Descriptions shrink to their first sentence; then those of parameters go; then tools are left
     out, from the last on, but for those that `messages` call, that `choice` names, and that are the

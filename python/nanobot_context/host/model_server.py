@@ -16,7 +16,7 @@ _MAX_BYTES = 1 << 20
 
 
 def is_local(address: str) -> bool:
-    """Return whether an address is of this machine or a private network."""
+    """Return whether an address is on this machine or a private network."""
     try:
         host = urlsplit(address).hostname or ""
     except ValueError:

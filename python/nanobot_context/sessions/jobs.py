@@ -334,7 +334,7 @@ class Jobs(JobLine[Job[Any]]):
         return job
 
     def close(self, timeout_seconds: float | None = None) -> None:
-        """Cancel what waits and let what runs end; afterwards every job runs in its caller.
+        """Cancel waiting jobs and let running ones end; later jobs run in their caller.
 
         Args:
             timeout_seconds: After these what still runs is cancelled, too; `None` to wait for it.

@@ -120,7 +120,7 @@ class SessionService(Base):
             app: The app.
             user: The user.
             session_id: The session.
-            last: The newest events only, of those that the others let in.
+            last: The most events to return: the newest that the other arguments select.
             since: Events of this time and later only, in seconds since 1970.
             after: Events behind this position only: those that came since a session was read.
             user_first: In place of the service's own.
@@ -210,7 +210,7 @@ class SessionService(Base):
     def summarize(
         self, session: SessionHead, key: str = "", *, force: bool = False
     ) -> SessionSummary | None:
-        """Summarise what is new of a session if that is due, and return the summary.
+        """Summarise the new events of a session if that is due, and return the summary.
 
         With a filter key, all contents are summarised too; by the same call of the model where the
         session has no other branch.
@@ -265,7 +265,7 @@ class SessionService(Base):
         rounds: int | None = None,
         current: Sequence[Message] | None = None,
     ) -> Messages:
-        """Return what a model is to be shown of a session: see `assemble_history`.
+        """Return the messages of a session to show a model: see `assemble_history`.
 
         The newest summary of the branch and all events behind it, or the newest events; as chat
         messages or Responses items.
@@ -312,13 +312,13 @@ class SessionService(Base):
         return self._wait(self._do.call_with_summary(session, chat, key, current))
 
     def cleanup(self) -> int:
-        """Free what has expired; return how many sessions that were. They are invisible before."""
+        """Free expired sessions and return their number. They are invisible before that, too."""
         return self._wait(self._free())
 
     def close(self, timeout_seconds: float | None = None) -> None:
-        """Wait for summaries that are being made, at most `timeout_seconds`, and let go.
+        """Wait for running summaries, at most `timeout_seconds`, and close the store.
 
-        What was not finished stores nothing. A file is cleaned up that was not since it was opened.
+        Unfinished summaries are not stored. A file that was not yet cleaned up is cleaned up now.
         """
         self._stop_sweeping()
         self._jobs.close(timeout_seconds)

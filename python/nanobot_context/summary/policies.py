@@ -185,8 +185,8 @@ def maybe_summarize(
     Nothing is due while another summary of the session is in progress.
 
     Args:
-        session: Its `summary` is what the new one goes on from, and what it replaces.
-        summarizer: Makes it.
+        session: The session; the new summary extends its `summary` and replaces it.
+        summarizer: Makes the summary.
         when: When it is due; `None`: now, for all messages.
 
     Raises:

@@ -117,7 +117,7 @@ class Summarizer:
         previous: Summary | None = None,
         reason: str = "force",
     ) -> Summary:
-        """Return the summary of `previous` and `messages`, those behind what it covers.
+        """Return a summary of `previous` and of the `messages` behind it.
 
         A model that hangs is left behind after the timeout, in a thread of its own.
 

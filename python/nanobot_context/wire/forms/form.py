@@ -85,7 +85,7 @@ class Form:
         return body
 
     def written(self, messages: list[Message]) -> list[Json]:
-        """Return messages in the form of the body; unchanged parts are the original objects."""
+        """Return messages in the form of the body, unchanged ones as the original objects."""
         raise NotImplementedError
 
     def places(self) -> list[int | None]:
