@@ -19,6 +19,7 @@ from nanobot_context.arguments import (
     check_whole,
     invalid,
 )
+from nanobot_context.errors import ContextOverflowError
 from nanobot_context.guard.exchange import Exchange
 from nanobot_context.guard.fitting import Fitter
 from nanobot_context.guard.limits import name_of
@@ -52,10 +53,23 @@ class _Fitter(Fitter):
     def compressed(
         self, request: Request, window: Window, max_tokens: int | None
     ) -> tuple[list[Message], int]:
-        """Compress as `compress_messages` does; raise where the result would not fit."""
+        """Compress as `compress_messages` does; raise where the result would not fit.
+
+        A window that nobody stated refuses nothing: only the provider knows.
+        """
+        try:
+            return self._compressed(request, window, max_tokens), 0
+        except ContextOverflowError as floor:
+            if not window.is_assumed:
+                raise
+            return self._smallest(request, floor), 0
+
+    def _compressed(
+        self, request: Request, window: Window, max_tokens: int | None
+    ) -> list[Message]:
         given, compressor = request.messages, self.compressor
         if compressor is None:
-            return self.compressed_to(request, given, window.tokens, max_tokens), 0
+            return self.compressed_to(request, given, window.tokens, max_tokens)
         messages = compressor.compress(
             given,
             context_window=window.tokens,
@@ -64,7 +78,7 @@ class _Fitter(Fitter):
         )
         receipt = compressor.receipt
         request.trace.shortened(given, lambda _: receipt)
-        return messages, 0
+        return messages
 
 
 @dataclass(slots=True)

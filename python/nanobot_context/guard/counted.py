@@ -1,28 +1,26 @@
-"""Remembers what one provider has reported in this process: texts it counted, its last prompt."""
+"""Remembers which texts one provider has counted in this process, and its last prompt."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from nanobot_context.guard.ratios import RATIOS
+from nanobot_context.guard.reports import AS_BEFORE, DENSE, ESTIMATED, Reports, characters
+from nanobot_context.identity import common_length
 from nanobot_context.reasoning import THOUGHTS
 
 # Texts are known by their hashes, up to so many.
 _MOST_SEEN = 50_000
-# A prompt that was cut: what is new counts at least so much of what the rest did; it is read as at
-# least so much of what was read before; fewer tokens say nothing.
+# A prompt that was cut: what is new counts at least so much of what the rest did; fewer tokens say
+# nothing.
 _LEAST_SHARE = 0.75
-_AS_BEFORE = 0.9
 _FEW_TOKENS = 32
-# Reports in a row that were of more than what was new, of a provider that reports all that it read.
-_REPORTED_ALL = 3
-# Characters a token, to a server that estimates in place of counting: four, and a tenth for what it
-# leaves out. Numbers, names and other scripts have twice as many tokens in any vocabulary.
-_ESTIMATED = 4.4
-# And at least, whatever was there before.
-_DENSE = 3.0
+# By so much a provider may count more of what is new than is counted here, and of its framing.
+_NEW_TEXT = 1.3
+_UNEVEN = 1.4, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,42 +32,9 @@ class Prompt:
     ours: int
     theirs: int
 
-
-@dataclass(slots=True)
-class Reports:
-    """Sizes that one provider reported, whether or not the prompts were counted here."""
-
-    _in_a_row: int = 0
-    _messages: list[Any] = field(default_factory=list)
-    _tokens: int = 0
-
-    def add(self, messages: list[Any], theirs: int) -> None:
-        """Remember what was reported of a prompt that was not cut."""
-        if shared := _shared(self._messages, messages):
-            # No text has more tokens than characters: it was not only what is new.
-            is_all = theirs > sum(map(_characters, messages[shared:]))
-            is_less = shared == len(self._messages) and theirs < self._tokens
-            self._in_a_row = 0 if is_less else self._in_a_row + is_all
-        self._messages, self._tokens = list(messages), theirs
-
-    @property
-    def are_of_all(self) -> bool:
-        """Whether all of each prompt was reported lately, and not only what was in no cache."""
-        return self._in_a_row >= _REPORTED_ALL
-
-    def reads_less(self, messages: list[Any], theirs: int) -> bool:
-        """Return whether a prompt was read as less than the last one, of which it has most.
-
-        Reasoning may have been left out by the server's template, so where there is any: no.
-        """
-        last = self._messages
-        shared = _shared(last, messages)
-        if not (self.are_of_all and shared and theirs < self._tokens * _AS_BEFORE):
-            return False
-        if any(message.keys() & THOUGHTS for message in (*last, *messages)):
-            return False
-        gone, new = (sum(map(_characters, part[shared:])) for part in (last, messages))
-        return gone <= new and theirs < (self._tokens - gone) * _AS_BEFORE
+    def precedes(self, messages: list[Any]) -> bool:
+        """Return whether `messages` go on from this one."""
+        return 0 < len(self.messages) == common_length(self.messages, messages)
 
 
 @dataclass(slots=True)
@@ -77,13 +42,12 @@ class Counted:
     """Counts of one model at one provider.
 
     Attributes:
-        reports_the_rest: Whether it has reported less of a prompt that only grew: what was not in
-            its cache, and not what it read.
-        reports: What it has reported, counted here or not.
+        reports: The sizes that it reported, whether or not the prompts were counted here.
+        reports_the_rest: Whether it has reported less of a prompt that only grew.
     """
 
-    reports_the_rest: bool = False
     reports: Reports = field(default_factory=Reports)
+    reports_the_rest: bool = False
     _last: Prompt | None = None
     _seen: set[int] = field(default_factory=set)
 
@@ -91,8 +55,7 @@ class Counted:
         """Remember a count; return whether it covers the whole prompt."""
         before = self._before(messages)
         if before is not None:
-            is_less = theirs < before.theirs
-            self.reports_the_rest |= is_less and not refused
+            self.reports_the_rest |= theirs < before.theirs and not refused
         hashes = self._hashes(messages)
         # nanobot goes on with its own list.
         self._last = Prompt(list(messages), hashes, ours, theirs)
@@ -115,7 +78,7 @@ class Counted:
         last = self._last
         if last is None or self.reports_the_rest or last.theirs < RATIOS[0] * last.ours:
             return None
-        shared = _shared(last.messages, messages)
+        shared = common_length(last.messages, messages)
         return (last, shared) if shared else None
 
     def new(self, messages: list[Any]) -> list[Any]:
@@ -123,42 +86,65 @@ class Counted:
         known = zip(messages, self._hashes(messages), strict=True)
         return [message for message, one in known if one not in self._seen]
 
+    def could_be_cut(
+        self, messages: list[Any], theirs: int, count: Callable[[list[Any]], int]
+    ) -> bool:
+        """Return whether a prompt of which `theirs` was reported may have been cut.
+
+        It was not if that is what its length makes it, or no more than what was new to a provider
+        that may report what was in no cache; nor if the prompt before grew by more than was new in
+        it, for then not all of them are reported alike. `count` counts messages here.
+        """
+        reports = self.reports
+        if reports.are_of_the_rest or reports.are_by_length(messages, theirs):
+            return False
+        if reports.growth is not None:
+            grown, tokens = reports.growth
+            factor, framing = _UNEVEN
+            if tokens > (count(grown) if grown else 0) * factor + framing:
+                return False
+        new = reports.new(messages)
+        return not new or theirs > count(new) * _NEW_TEXT
+
     def was_cut(
-        self, messages: list[Any], ours: int, theirs: int, tools: list[Any] | None = None
+        self,
+        messages: list[Any],
+        ours: int,
+        theirs: int,
+        tools: list[Any] | None = None,
+        *,
+        count: Callable[[list[Any]], int],
     ) -> bool:
         """Return whether a prompt was cut, of which `theirs` was read.
 
-        It was if it goes on from the last one and was read as hardly longer. If it was read as
-        shorter, that is what a cache held back, unless those before were read as longer each time
-        and what is new is far less. Reasoning may have been left out by the server's template.
+        It was if it goes on from the last one and was read as hardly longer; read as shorter only
+        where all was reported of those before. Reasoning may have been left out by the server's
+        template.
 
         What is new was read whole if it counts as many tokens as its length would: other
         vocabularies differ by more than a cut in numbers and tables, and a server that goes by
         length alone differs there, too. What is more than all before says how long that is at
         least; what came before says little of it.
         """
-        before = self._before(messages)
+        before = self.reports.last(messages)
         if before is None or any(message.keys() & THOUGHTS for message in messages):
             return False
-        grown = ours - before.ours
-        counts = min(before.theirs / before.ours, 1.0)
-        if theirs < before.theirs * _AS_BEFORE:
+        last, read = before
+        new = messages[len(last) :]
+        grown = count(new) if new else 0
+        counts = min(read / max(ours - grown, 1), 1.0)
+        if theirs < read * AS_BEFORE:
             # Thoughts that went out before, and in no message, may be what is missing.
-            is_less = theirs < ours * counts * _AS_BEFORE
-            return is_less and self.reports.are_of_all and theirs > 2 * grown
-        known, new = (
-            sum(map(_characters, part))
-            for part in (before.messages, messages[len(before.messages) :])
-        )
-        known += len(json.dumps(tools, default=str)) if tools else 0
-        characters_a_token = min(max(known / before.theirs, _DENSE), _ESTIMATED)
-        if grown >= before.ours:
-            characters_a_token = _ESTIMATED
+            return theirs < ours * counts * AS_BEFORE and self.reports.are_of_all
+        known = characters(last) + (len(json.dumps(tools, default=str)) if tools else 0)
+        characters_a_token = min(max(known / read, DENSE), ESTIMATED)
+        if grown >= ours - grown:
+            characters_a_token = ESTIMATED
         least = min(
             _LEAST_SHARE * grown * counts,
-            _AS_BEFORE * new / characters_a_token,
+            AS_BEFORE * characters(new) / characters_a_token,
         )
-        return theirs - before.theirs < least - max(theirs // 100, _FEW_TOKENS)
+        return theirs - read < least - max(theirs // 100, _FEW_TOKENS)
 
     def _hashes(self, messages: list[Any]) -> list[int]:
         """Return the hashes of `messages`; most are reused from the last prompt."""
@@ -169,31 +155,7 @@ class Counted:
     def _before(self, messages: list[Any]) -> Prompt | None:
         """Return the last prompt, if `messages` begin with it."""
         last = self._last
-        if last is None or not 0 < len(last.messages) <= len(messages) or last.ours <= 0:
-            return None
-        return last if _shared(last.messages, messages) == len(last.messages) else None
-
-
-def _shared(last: list[Any], messages: list[Any]) -> int:
-    """Return how many messages at their beginning two prompts have in common."""
-    pairs = enumerate(zip(last, messages, strict=False))
-    return next(
-        (at for at, (a, b) in pairs if not (a is b or a == b)), min(len(last), len(messages))
-    )
-
-
-def estimated_tokens(messages: list[Any]) -> int:
-    """Return the fewest tokens that a server would estimate from the length of `messages` alone."""
-    return int(sum(map(_characters, messages)) / _ESTIMATED)
-
-
-def _characters(message: dict[str, Any]) -> int:
-    content, calls = message.get("content"), message.get("tool_calls")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    texts = [part.get("text") for part in parts if isinstance(part, dict)]
-    functions = [call.get("function") for call in calls or () if isinstance(call, dict)]
-    texts += [function.get("arguments") for function in functions if isinstance(function, dict)]
-    return sum(len(text) for text in texts if isinstance(text, str))
+        return last if last and last.ours > 0 and last.precedes(messages) else None
 
 
 def _hash(message: dict[str, Any]) -> int:

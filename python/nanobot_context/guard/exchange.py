@@ -15,9 +15,9 @@ from nanobot_context import log
 from nanobot_context._core import Overflow, count_tokens, reduce_messages, silently_cut, token_bound
 from nanobot_context.errors import ContextOverflowError
 from nanobot_context.first_attempt import never_cut
-from nanobot_context.guard.counted import estimated_tokens
 from nanobot_context.guard.fuse import NOT_OURS, blown, fused
 from nanobot_context.guard.limits import LEAST_WINDOW
+from nanobot_context.guard.reports import estimated_tokens
 from nanobot_context.identity import is_same
 from nanobot_context.message_texts import holds_media
 from nanobot_context.overflow import CACHED_FIELDS, Usage, detect_overflow
@@ -387,13 +387,14 @@ class Exchange:
         self, attempt: Attempt, usage: Usage, theirs: int, length: int
     ) -> tuple[Overflow | None, int | None]:
         """Return the overflow that `usage` gives away, and our count if it was worth counting."""
-        could_cut = self.fitter.windows.could_cut_at(
-            self.request.model, theirs, self.request.endpoint
-        )
+        request, windows, messages = self.request, self.fitter.windows, attempt.messages
+        could_cut = windows.could_cut_at(request.model, theirs, request.endpoint)
         ours = self._worth_counting(attempt, theirs, usage.window_tokens or 0)
         reads_too_little = could_cut and self._reads_too_little(attempt, theirs, length)
-        if reads_too_little and ours is None:
-            ours = self._counted(attempt.messages)
+        if ours is None and (
+            reads_too_little or (could_cut and self._grows_little(attempt, theirs))
+        ):
+            ours = self._counted(messages)
         # A server that goes by length alone reports less than half of dense text, and cuts nothing.
         if could_cut and ours and theirs < ours and theirs < length:
             usage = replace(usage, counted_tokens=ours)
@@ -402,10 +403,14 @@ class Exchange:
             is_less = reads_too_little and theirs * 10 < ours * 9
             if is_less or self._was_cut(attempt, ours, theirs):
                 overflow = silently_cut(read_tokens=theirs, sent_tokens=ours)
-        is_cut = overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours)
-        if is_cut and theirs * 2 < self.request.fixed_tokens():
-            # No window is so small: the report is of something else.
-            return None, ours
+        if overflow and (overflow.limit_tokens, overflow.used_tokens) == (theirs, ours):
+            # No window is smaller than half of what is in every request.
+            is_window = theirs * 2 >= request.fixed_tokens()
+            if not (
+                is_window
+                and windows.could_be_cut(request.model, messages, theirs, request.endpoint)
+            ):
+                return None, ours
         return overflow, ours
 
     def _reads_too_little(self, attempt: Attempt, theirs: int, length: int) -> bool:
@@ -415,6 +420,12 @@ class Exchange:
         return not self.request.goes_on(attempt.messages) and (
             windows.reads_no_more(model, theirs, length, endpoint)
             or windows.reads_less(model, attempt.messages, theirs, endpoint)
+        )
+
+    def _grows_little(self, attempt: Attempt, theirs: int) -> bool:
+        request = self.request
+        return not request.goes_on(attempt.messages) and self.fitter.windows.grows_little(
+            request.model, attempt.messages, theirs, request.endpoint
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import defaultdict
@@ -52,11 +53,13 @@ class Window:
 
     Attributes:
         prompt_tokens: The most of it that a prompt may have, where somebody has written that.
+        is_assumed: Whether it follows from what a server refused or cut, and nobody stated it.
     """
 
     tokens: int
     source: str
     prompt_tokens: int | None = None
+    is_assumed: bool = False
 
 
 @dataclass(slots=True)
@@ -143,7 +146,8 @@ class WindowResolver:
         tokens, is_stated = learned
         where = name.partition(" at ")[2] if says else ""
         server = f"the server at {where}" if where else "the server"
-        return [Window(tokens, f"{server} said so" if is_stated else f"about what {server} takes")]
+        source = f"{server} said so" if is_stated else f"about what {server} takes"
+        return [Window(tokens, source, is_assumed=not is_stated)]
 
     def smallest(
         self, models: Sequence[str | None], endpoint: str = "", provider: Any = None
@@ -310,8 +314,17 @@ class WindowResolver:
         *,
         tools: list[Any] | None = None,
     ) -> bool:
-        """Return whether a prompt was cut, by what was counted of the same conversation before."""
-        return self._counted[name_of(model, endpoint)].was_cut(messages, ours, theirs, tools)
+        """Return whether a prompt was cut, by what was reported of the same conversation before."""
+        count = functools.partial(count_tokens, model=model)
+        counted = self._counted[name_of(model, endpoint)]
+        return counted.was_cut(messages, ours, theirs, tools, count=count)
+
+    def could_be_cut(
+        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
+    ) -> bool:
+        """Return whether only a cut explains that so little was reported of a prompt."""
+        count = functools.partial(count_tokens, model=model)
+        return self._counted[name_of(model, endpoint)].could_be_cut(messages, theirs, count)
 
     @alone
     def reported(
@@ -325,6 +338,12 @@ class WindowResolver:
     ) -> bool:
         """Return whether a prompt was read as less than the last one, of which it has most."""
         return self._counted[name_of(model, endpoint)].reports.reads_less(messages, theirs)
+
+    def grows_little(
+        self, model: str | None, messages: list[Any], theirs: int, endpoint: str = ""
+    ) -> bool:
+        """Return whether a prompt that goes on from the last was read as hardly longer."""
+        return self._counted[name_of(model, endpoint)].reports.grows_little(messages, theirs)
 
     def learn(
         self, model: str | None, limit_tokens: int, endpoint: str = "", *, needed_tokens: int = 0

@@ -17,6 +17,7 @@ from nanobot_context import (
     Compressor,
     ContextOverflowError,
     Overflow,
+    Settings,
     call_with_recovery,
     call_with_recovery_sync,
     count_tokens,
@@ -24,6 +25,7 @@ from nanobot_context import (
 from nanobot_context.errors import InvalidArgumentError
 from nanobot_context.guard import shared
 from nanobot_context.guard.record_file import read_records
+from nanobot_context.guard.shared import shared_windows
 from nanobot_context.guard.state_file import OWN_REQUESTS
 
 MODEL = "gpt-4o"
@@ -112,6 +114,44 @@ def test_who_reports_less_than_half_of_what_is_never_cut_reports_something_else(
     for _ in range(4):
         call_with_recovery_sync(uncached, messages, context_window=128_000, model=MODEL)
     assert sent == [count_tokens(messages, MODEL)] * 4
+
+
+@pytest.mark.parametrize("reports", ["length", "rest", "one of two servers"])
+def test_a_server_that_cuts_nothing_is_sent_everything_once(reports: str) -> None:
+    """However it reports: characters, what was in no cache, or as either of two vocabularies."""
+    sent: list[list[Any]] = []
+
+    def chat(messages: list[Any], *, max_tokens: int | None) -> Any:
+        before = sent[-1] if sent else []
+        sent.append(messages)
+        tokens = count_tokens(messages, MODEL)
+        read = {
+            "length": sum(len(one["content"]) for one in messages) // 5,
+            "rest": count_tokens(messages[len(before) :], MODEL),
+            "one of two servers": int(tokens * (0.75 if len(sent) % 2 else 1.0)),
+        }[reports]
+        usage = {"prompt_tokens": read, "completion_tokens": 3}
+        return {"choices": [{"message": {"content": "Yes."}}], "usage": usage}
+
+    messages = [{"role": "system", "content": "Be careful. " * 900}]
+    for turn in range(9):
+        log = "\n".join(f"0x{turn:04x}{line:06x} 17,{line},4 ok" for line in range(turn * 60))
+        messages += [{"role": "user", "content": f"Look at this, {turn}: {log}"}]
+        call_with_recovery_sync(
+            chat, messages, context_window=128_000, model=MODEL, endpoint=reports
+        )
+        messages += [{"role": "assistant", "content": "Yes."}]
+        assert sent[-1] == messages[:-1]
+    assert len(sent) == 9
+
+
+def test_a_window_that_nobody_stated_refuses_no_prompt() -> None:
+    server = Server(window=128_000)
+    shared_windows(Settings(), 128_000).assume(MODEL, 1_500, "there")
+    large = [{"role": "user", "content": "alpha beta " * 2_000}]
+    arguments: dict[str, Any] = {"context_window": 128_000, "model": MODEL, "endpoint": "there"}
+    assert call_with_recovery_sync(server, large, **arguments)
+    assert len(server.sent) == 1
 
 
 def test_the_async_twin_has_learned_what_the_sync_one_did() -> None:

@@ -178,7 +178,7 @@ def test_what_was_learned_lowers_what_was_told() -> None:
     found.learn("m", 40_000)
     assert found.of("m") == Window(40_000, "the server said so")
     found.assume("m", 30_000)
-    assert found.of("m") == Window(30_000, "about what the server takes")
+    assert found.of("m") == Window(30_000, "about what the server takes", is_assumed=True)
 
 
 def test_a_small_window_is_believed_where_what_is_in_every_request_fits() -> None:

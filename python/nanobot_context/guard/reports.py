@@ -1,0 +1,138 @@
+"""What the sizes that a provider reports say of it: all that it read, the rest, or an estimate."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from statistics import linear_regression
+from typing import Any
+
+from nanobot_context.identity import common_length
+from nanobot_context.reasoning import THOUGHTS
+
+# Reports in a row that were of more than what was new, of a provider that reports all that it read.
+_IN_A_ROW = 3
+# Characters a token, to a server that estimates in place of counting: four, and a tenth for what it
+# leaves out. Numbers, names and other scripts have twice as many tokens in any vocabulary.
+ESTIMATED = 4.4
+# And at least, whatever was there before.
+DENSE = 3.0
+# A prompt that was cut is read as less than this share of what it would be.
+AS_BEFORE = 0.9
+# By so much a report may differ from what the length of a prompt makes it, of a server that goes by
+# length.
+_BY_LENGTH = 0.05
+_KEPT = 8
+# No model reads less: a smaller report is of what was in no cache.
+_LEAST_READ = 1_024
+
+
+@dataclass(slots=True)
+class Reports:
+    """The sizes that one provider reported in this process, counted here or not.
+
+    Attributes:
+        are_of_the_rest: Whether less was reported of a prompt that only grew, and no more than what
+            was new: what was not in the provider's cache, and not what it read.
+        growth: What was new in the last prompt, where that was text, and by how much more was
+            reported of it than of the one before.
+    """
+
+    are_of_the_rest: bool = False
+    growth: tuple[list[Any], int] | None = None
+    _in_a_row: int = 0
+    _messages: list[Any] = field(default_factory=list)
+    _tokens: int = 0
+    _lengths: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_KEPT))
+
+    def add(self, messages: list[Any], theirs: int) -> None:
+        """Remember what was reported of a prompt that was not cut."""
+        self.growth = None
+        if shared := common_length(self._messages, messages):
+            new = messages[shared:]
+            # No text has more tokens than characters.
+            most = characters(new)
+            goes_on = shared == len(self._messages)
+            if goes_on and theirs < self._tokens:
+                self._in_a_row = 0
+                # A token has two characters, at least in most texts.
+                self.are_of_the_rest |= theirs < max(most // 2, _LEAST_READ)
+            elif theirs > most:
+                self._in_a_row += 1
+            if goes_on and all(map(_is_text, new)):
+                self.growth = new, theirs - self._tokens
+        self._messages, self._tokens = list(messages), theirs
+        self._lengths.append((characters(messages), theirs))
+
+    @property
+    def are_of_all(self) -> bool:
+        """Whether all of each prompt was reported lately, and not only what was in no cache."""
+        return self._in_a_row >= _IN_A_ROW and not self.are_of_the_rest
+
+    def are_by_length(self, messages: list[Any], theirs: int) -> bool:
+        """Return whether a prompt was read as what its length makes it, by those before."""
+        # What has no characters has no tokens, where there is only one report.
+        known = [*self._lengths] if len(self._lengths) > 1 else [(0, 0), *self._lengths]
+        lengths, sizes = zip(*known, strict=True)
+        if len(set(lengths)) == 1:
+            return False
+        slope, intercept = linear_regression(lengths, sizes)
+        return all(
+            abs(size - slope * length - intercept) <= _BY_LENGTH * size
+            for length, size in (*known, (characters(messages), theirs))
+        )
+
+    def reads_less(self, messages: list[Any], theirs: int) -> bool:
+        """Return whether a prompt was read as less than the last one, of which it has most.
+
+        Reasoning may have been left out by the server's template, so where there is any: no.
+        """
+        last = self._messages
+        shared = common_length(last, messages)
+        if not (self.are_of_all and shared and theirs < self._tokens * AS_BEFORE):
+            return False
+        if any(message.keys() & THOUGHTS for message in (*last, *messages)):
+            return False
+        gone, new = characters(last[shared:]), characters(messages[shared:])
+        return gone <= new and theirs < (self._tokens - gone) * AS_BEFORE
+
+    def grows_little(self, messages: list[Any], theirs: int) -> bool:
+        """Return whether a prompt that goes on from the last one was read as hardly longer."""
+        if (before := self.last(messages)) is None:
+            return False
+        last, read = before
+        return theirs - read < AS_BEFORE * characters(messages[len(last) :]) / ESTIMATED
+
+    def last(self, messages: list[Any]) -> tuple[list[Any], int] | None:
+        """Return the last prompt and what was reported of it, if `messages` begin with it."""
+        shared = common_length(self._messages, messages)
+        return (self._messages, self._tokens) if 0 < shared == len(self._messages) else None
+
+    def new(self, messages: list[Any]) -> list[Any]:
+        """Return those of `messages` that the last prompt did not begin with, if it began so."""
+        shared = common_length(self._messages, messages)
+        return messages[shared:] if shared else []
+
+
+def estimated_tokens(messages: list[Any]) -> int:
+    """Return the fewest tokens that a server would estimate from the length of `messages` alone."""
+    return int(characters(messages) / ESTIMATED)
+
+
+def characters(messages: list[Any]) -> int:
+    """Return the length of the texts of `messages`, and of the arguments of their calls."""
+    return sum(map(_characters, messages))
+
+
+def _is_text(message: dict[str, Any]) -> bool:
+    """Return whether all tokens of a message are of texts that `characters` counts."""
+    return isinstance(message.get("content"), str | None) and not message.keys() & THOUGHTS
+
+
+def _characters(message: dict[str, Any]) -> int:
+    content, calls = message.get("content"), message.get("tool_calls")
+    parts = content if isinstance(content, list) else [{"text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict)]
+    functions = [call.get("function") for call in calls or () if isinstance(call, dict)]
+    texts += [function.get("arguments") for function in functions if isinstance(function, dict)]
+    return sum(len(text) for text in texts if isinstance(text, str))
