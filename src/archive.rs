@@ -171,6 +171,7 @@ mod tests {
     use super::*;
     use crate::text::elision::Marks;
     use crate::text::segments::Segments;
+    use crate::tokens::Tokens;
 
     #[test]
     fn every_form_of_a_mark_is_read_again() {
@@ -188,7 +189,7 @@ mod tests {
             let again = Segments::of(&short).excerpt(&short, &|piece| piece < 1, Marks::at(&path));
             assert_eq!(again.matches(&path).count(), 1, "{again}");
         }
-        assert!(named(&elision::whole("exec result", 600, Marks::at(&path))).is_some());
+        assert!(named(&elision::whole("exec result", Tokens(600), Marks::at(&path))).is_some());
         assert_eq!(named(&format!("see {path}")), None);
         assert_eq!(named(&format!("1 line left out; all of it: {}", archive.path("readme.txt"))), None);
     }

@@ -1,5 +1,7 @@
 //! Every message the crate can give.
 
+use crate::tokens::Tokens;
+
 /// A result whose error is [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -40,16 +42,16 @@ pub enum Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Floor {
     /// Tokens that the parts need together.
-    pub needed_tokens: u64,
+    pub needed_tokens: Tokens,
     /// Tokens that the request may have.
-    pub limit_tokens: u64,
+    pub limit_tokens: Tokens,
     /// The model the tokens were counted for.
     pub model: Option<String>,
     /// Tokens of each part that cannot be cut, largest first: `system`, `tools`, `last_user`, `framing`; `kept`
     /// for what the caller keeps.
-    pub parts: Vec<(&'static str, u64)>,
+    pub parts: Vec<(&'static str, Tokens)>,
     /// The largest tools with their tokens.
-    pub largest_tools: Vec<(String, u64)>,
+    pub largest_tools: Vec<(String, Tokens)>,
 }
 
 impl std::fmt::Display for Floor {

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use crate::conversation::{groups, last_user_index};
 use crate::message::{Message, Role, Text};
-use crate::tokens::{REPLY, TokenCounter};
+use crate::tokens::{REPLY, TokenCounter, Tokens};
 
 /// Returns the indexes of the newest whole rounds that have at most `max_tokens` together.
 ///
 /// A round is a message of the user and everything up to the next one. Within it, results without a call and calls
 /// without all their results are left out, so that no orphan comes back. Messages before the first message of a user
 /// belong to no round. Empty where not even the newest round fits. O(n) in what comes back, and in one round more.
-pub fn select(view: &[Message<'_>], max_tokens: u64, counter: &TokenCounter) -> Vec<usize> {
+pub fn select(view: &[Message<'_>], max_tokens: Tokens, counter: &TokenCounter) -> Vec<usize> {
     let mut used = REPLY;
     let mut rounds: Vec<Vec<usize>> = Vec::new();
     let mut end = view.len();
     while let Some(start) = last_user_index(&view[..end]) {
         let round = whole_groups(&view[start..end]).map(|index| start + index).collect::<Vec<_>>();
-        used += round.iter().map(|&index| counter.message(&view[index])).sum::<u64>();
+        used += round.iter().map(|&index| counter.message(&view[index])).sum::<Tokens>();
         if used > max_tokens {
             break;
         }

@@ -23,12 +23,14 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
+use crate::tokens::Tokens;
+
 /// The window assumed for a model that is not in the table, in tokens.
 ///
 /// # Source
 ///
 /// nanobot compression plan V3.1 (`DEFAULT_CONTEXT_WINDOW`).
-pub const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
+pub const DEFAULT_CONTEXT_WINDOW: Tokens = Tokens(128_000);
 
 /// The output limit assumed for a model whose limit is not published, in tokens.
 ///
@@ -36,7 +38,7 @@ pub const DEFAULT_CONTEXT_WINDOW: u64 = 128_000;
 ///
 /// What nanobot asks for when not told otherwise (`LLMProvider.chat`, `max_tokens=4096`, up to 0.1.4.post4), and
 /// litellm's `DEFAULT_MAX_TOKENS`.
-pub const DEFAULT_OUTPUT_LIMIT: u64 = 4_096;
+pub const DEFAULT_OUTPUT_LIMIT: Tokens = Tokens(4_096);
 
 const TABLE: &str = include_str!("window_table.tsv");
 
@@ -64,14 +66,14 @@ const EDITION_TAGS: &[&str] = &[
 /// # Examples
 ///
 /// ```
-/// use nanobot_context::window::context_window;
+/// use nanobot_context::{tokens::Tokens, window::context_window};
 ///
-/// assert_eq!(context_window("anthropic/claude-opus-4-5"), Some(200_000));
-/// assert_eq!(context_window("openrouter/anthropic/claude-opus-4.5:free"), Some(200_000));
+/// assert_eq!(context_window("anthropic/claude-opus-4-5"), Some(Tokens(200_000)));
+/// assert_eq!(context_window("openrouter/anthropic/claude-opus-4.5:free"), Some(Tokens(200_000)));
 /// assert_eq!(context_window("my-own-model"), None);
 /// ```
 #[must_use]
-pub fn context_window(model: &str) -> Option<u64> {
+pub fn context_window(model: &str) -> Option<Tokens> {
     resolve(model).map(|entry| entry.window)
 }
 
@@ -79,7 +81,7 @@ pub fn context_window(model: &str) -> Option<u64> {
 ///
 /// A cap for `max_tokens`, not an amount to set aside: for some models it is as large as the window itself.
 #[must_use]
-pub fn output_limit(model: &str) -> Option<u64> {
+pub fn output_limit(model: &str) -> Option<Tokens> {
     resolve(model).and_then(|entry| entry.output)
 }
 
@@ -89,19 +91,19 @@ pub fn output_limit(model: &str) -> Option<u64> {
 /// # Examples
 ///
 /// ```
-/// use nanobot_context::window::get_context_window;
+/// use nanobot_context::{tokens::Tokens, window::get_context_window};
 ///
-/// assert_eq!(get_context_window("my-own-model", None), 128_000);
-/// assert_eq!(get_context_window("claude-opus-4-5", Some(0)), 0);
+/// assert_eq!(get_context_window("my-own-model", None), Tokens(128_000));
+/// assert_eq!(get_context_window("claude-opus-4-5", Some(Tokens::ZERO)), Tokens::ZERO);
 /// ```
 #[must_use]
-pub fn get_context_window(model: &str, override_tokens: Option<u64>) -> u64 {
+pub fn get_context_window(model: &str, override_tokens: Option<Tokens>) -> Tokens {
     override_tokens.or_else(|| context_window(model)).unwrap_or(DEFAULT_CONTEXT_WINDOW)
 }
 
 /// Returns the output limit of `model`, or [`DEFAULT_OUTPUT_LIMIT`] where it is not published.
 #[must_use]
-pub fn get_output_limit(model: &str) -> u64 {
+pub fn get_output_limit(model: &str) -> Tokens {
     output_limit(model).unwrap_or(DEFAULT_OUTPUT_LIMIT)
 }
 
@@ -109,8 +111,8 @@ pub fn get_output_limit(model: &str) -> u64 {
 struct Entry {
     /// Folded, as [`fold`] returns it.
     name: Cow<'static, str>,
-    window: u64,
-    output: Option<u64>,
+    window: Tokens,
+    output: Option<Tokens>,
 }
 
 /// Returns the table, sorted by folded name.
@@ -131,8 +133,8 @@ fn parse_line(line: &'static str) -> Option<Entry> {
     let mut columns = line.split('\t');
     Some(Entry {
         name: fold(columns.next()?),
-        window: columns.next()?.parse().ok()?,
-        output: columns.next()?.parse().ok(),
+        window: Tokens(columns.next()?.parse().ok()?),
+        output: columns.next()?.parse().ok().map(Tokens),
     })
 }
 

@@ -7,7 +7,16 @@ use nanobot_context::TokenCounter;
 
 /// One model of each vocabulary.
 const MODELS: [&str; 10] = [
-    "gpt-4o", "gpt-4", "deepseek-chat", "qwen3-coder", "qwen3.5-plus", "glm-4.7", "glm-5", "kimi-k2", "minimax-m2", "mistral-small",
+    "gpt-4o",
+    "gpt-4",
+    "deepseek-chat",
+    "qwen3-coder",
+    "qwen3.5-plus",
+    "glm-4.7",
+    "glm-5",
+    "kimi-k2",
+    "minimax-m2",
+    "mistral-small",
 ];
 
 fuzz_target!(|case: (u8, u8, &str)| {

@@ -13,6 +13,7 @@ use libfuzzer_sys::arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use nanobot_context::compress::{self, Archive, Output, Plan, Request};
 use nanobot_context::message::Media;
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Error, Field, Role, TokenCounter, conversation, history};
 
 use owned::{Call, Owned, Says, apply, assert_paired, view};
@@ -154,8 +155,8 @@ fuzz_target!(init: load(), |case: Case| {
     let archive = case.archived.then(|| Archive::new(".nanobot-context/results").unwrap());
     let request =
         |window_tokens| Request { archive: archive.clone(), ..Request::new(case.model, case.tools, window_tokens) };
-    let tokens = request(0).counter().prompt(&messages, case.tools).tokens;
-    let budget_tokens = tokens * case.thousandths / 1000;
+    let tokens = request(Tokens::ZERO).counter().prompt(&messages, case.tools).tokens;
+    let budget_tokens = tokens.scaled(case.thousandths, 1000);
     let request = request(budget_tokens * 100 / 85);
 
     check(&case, &request, "fit", budget_tokens, |view| compress::fit(view, &request, budget_tokens).map(Some));
@@ -172,7 +173,7 @@ fn check(
     case: &Case,
     request: &Request<'_>,
     way: &str,
-    budget_tokens: u64,
+    budget_tokens: Tokens,
     plan: impl Fn(&[nanobot_context::Message<'_>]) -> nanobot_context::Result<Option<Plan>>,
 ) {
     let before = view(&case.messages);

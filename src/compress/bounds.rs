@@ -1,7 +1,7 @@
 //! What a request adds up to, as far as it decides whether there is anything to do.
 
 use crate::message::Message;
-use crate::tokens::{REPLY, TokenCounter};
+use crate::tokens::{REPLY, TokenCounter, Tokens};
 
 use super::{Request, repair};
 
@@ -11,7 +11,7 @@ use super::{Request, repair};
 /// groups only.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    tokens: u64,
+    tokens: Tokens,
     /// Whether calls and results are sound, and every message has a bound.
     is_sound: bool,
 }
@@ -41,8 +41,8 @@ impl Bounds {
     }
 
     /// As [`Self::fits`], within `max_tokens`. Tool schemas are counted only where a bound of them does not decide.
-    pub fn are_within(&self, request: &Request<'_>, max_tokens: u64) -> bool {
-        let within = |tools_tokens: u64| self.tokens + tools_tokens <= max_tokens;
+    pub fn are_within(&self, request: &Request<'_>, max_tokens: Tokens) -> bool {
+        let within = |tools_tokens: Tokens| self.tokens + tools_tokens <= max_tokens;
         self.is_sound && (within(request.tools_bound()) || within(request.tools_tokens()))
     }
 }

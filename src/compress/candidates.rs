@@ -7,7 +7,7 @@ use crate::text::elision::{self, Marks};
 use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
-use crate::tokens::{TokenCounter, Way, cut_by_content};
+use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
 use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Piece, Slot};
@@ -17,7 +17,7 @@ use super::protection::{Protection, Tier};
 use super::superseded::Superseded;
 
 /// Arguments shorter than this are never cut: the marks would cost as much.
-const MIN_CUT_ARGUMENTS: u64 = 96;
+const MIN_CUT_ARGUMENTS: Tokens = Tokens(96);
 
 /// Characters that every string of cut arguments keeps at least.
 const ARGUMENT_CHARS: usize = 40;
@@ -57,9 +57,9 @@ pub struct Candidate {
     /// Position of its group.
     pub group: usize,
     /// Tokens now.
-    pub full: u64,
+    pub full: Tokens,
     /// Tokens of its shortest form.
-    pub floor: u64,
+    pub floor: Tokens,
     /// What its parts' worth is multiplied with.
     pub weight: f32,
     /// Whether whole members of arguments may go: their strings are many and short.
@@ -113,7 +113,7 @@ fn candidate(
         return None;
     }
     let weight = match (slot, priority) {
-        (Slot::Field(field), _) if floor == 0 || field.is_reasoning() => 0.05,
+        (Slot::Field(field), _) if floor == Tokens::ZERO || field.is_reasoning() => 0.05,
         (_, Priority::High) => 1.5,
         _ => 1.0,
     };
@@ -121,13 +121,13 @@ fn candidate(
 }
 
 /// Returns the shortest form of a piece, with its tokens.
-pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate) -> (String, u64) {
+pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate) -> (String, Tokens) {
     let piece = &draft.entries[candidate.entry].pieces[candidate.piece];
     match piece.slot {
         Slot::Arguments(_) | Slot::Field(Field::FunctionArguments) => {
             let source = draft.source(candidate.entry, piece);
             let text = if candidate.by_members { shortest_members(source) } else { short_strings(source) };
-            let tokens = u64::from(draft.counter.text(&text));
+            let tokens = draft.counter.text(&text);
             (text, tokens)
         }
         Slot::Content | Slot::Part(_) | Slot::Media(_) | Slot::Field(Field::Refusal) => {
@@ -139,38 +139,38 @@ pub fn shortest(draft: &Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candid
 
 /// Returns what stands for a field other than content, with its tokens: nothing, but a mark for thoughts in plain text that the
 /// provider may want back. It looks whether they are there, not what they say.
-pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, u64) {
+pub fn thoughts(draft: &Draft<'_, '_>, entry: usize, piece: usize) -> (String, Tokens) {
     let Piece { slot, original_tokens, .. } = draft.entries[entry].pieces[piece];
     let is_reasoning = matches!(slot, Slot::Field(field) if field.is_reasoning());
     if !is_reasoning || !draft.counter.family().wants_reasoning {
-        return (String::new(), 0);
+        return (String::new(), Tokens::ZERO);
     }
     let mark = elision::whole("reasoning", original_tokens, Marks::default());
-    let tokens = u64::from(draft.counter.text(&mark));
+    let tokens = draft.counter.text(&mark);
     (mark, tokens)
 }
 
 /// Arguments that have more tokens than this when their strings are short lose whole members, where there is little to
 /// their strings.
-const MAX_SHORT_STRINGS: u64 = 192;
+const MAX_SHORT_STRINGS: Tokens = Tokens(192);
 
 /// Arguments of fewer members and elements than this keep them all: by the loss of a number beside a long string nothing is
 /// gained.
 const FEW_MEMBERS: usize = 8;
 
 /// Returns the tokens of the shortest form of arguments, and whether whole members go in it.
-fn arguments_floor(text: &str, tokens: u64, counter: TokenCounter) -> (u64, bool) {
+fn arguments_floor(text: &str, tokens: Tokens, counter: TokenCounter) -> (Tokens, bool) {
     let find = || {
-        let count = |text: &str| u64::from(counter.text(text));
+        let count = |text: &str| counter.text(text);
         let strings = count(&short_strings(text));
         if strings <= MAX_SHORT_STRINGS || strings * 2 < tokens || excerpt::separators(text) < FEW_MEMBERS {
-            return [strings, 0, 0];
+            return [strings.0, 0, 0];
         }
         let members = count(&shortest_members(text));
-        if members < strings { [members, 1, 0] } else { [strings, 0, 0] }
+        if members < strings { [members.0, 1, 0] } else { [strings.0, 0, 0] }
     };
     let [floor, by_members, _] = cut_by_content(text, 0, counter.key(Way::ShortestArguments), find);
-    (floor, by_members == 1)
+    (Tokens(floor), by_members == 1)
 }
 
 /// Returns arguments all of whose strings are short.
@@ -190,7 +190,7 @@ pub fn placeholder(
     origins: &Origins<'_>,
     (entry, piece): (usize, usize),
     superseded: Option<Superseded>,
-) -> (String, u64) {
+) -> (String, Tokens) {
     let message = draft.message(entry);
     let &Piece { slot, original_tokens, .. } = &draft.entries[entry].pieces[piece];
     let is_chinese = draft.language() == Language::Chinese;
@@ -217,7 +217,7 @@ pub fn placeholder(
     // A result that was read from the archive names its file already.
     let origin = origins.path(draft, entry, piece).filter(|origin| !what.contains(origin));
     let mark = elision::whole(&what, original_tokens, draft.marks(origin.as_deref()));
-    let tokens = u64::from(draft.counter.text(&mark));
+    let tokens = draft.counter.text(&mark);
     (mark, tokens)
 }
 

@@ -9,11 +9,10 @@
 //! The walk adds up tokens and plans nothing: a step counts as what it may leave at most, so that only the last one has
 //! to be made, and where steps fall does not hang on how well the fit fills its target.
 
-use crate::budget::{Request, Tokens};
+use crate::budget::Request;
 use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role, Text, ToolCall};
-use crate::text::estimate::float;
-use crate::tokens::REPLY;
+use crate::tokens::{REPLY, Tokens};
 
 use super::draft::{Draft, Entry, Origin};
 use super::finish;
@@ -41,10 +40,10 @@ const LOW: (f32, f32) = (0.45, 0.8);
 /// Of the same tokens, what older messages get at least where the newest group is so large that it would have all; and the most
 /// tokens that short messages of the user, where rules are, get there of a smaller room.
 const BESIDE_NEWEST: f64 = 0.1;
-const MAX_SAID_TOKENS: u64 = 700;
+const MAX_SAID_TOKENS: Tokens = Tokens(700);
 
 /// Tokens of a message of the user that is short.
-const SHORT_TOKENS: u64 = 100;
+const SHORT_TOKENS: Tokens = Tokens(100);
 
 /// Of the same tokens, what is pinned may have at most before anything else is weighed.
 const PINNED: f64 = 0.5;
@@ -69,14 +68,14 @@ pub struct Arrived {
     /// The plan where no step is made.
     pub plan: Plan,
     /// By index in the view: the tokens of the message, or 0 where it is left out; with the results it lacked.
-    tokens: Vec<u64>,
+    tokens: Vec<Tokens>,
 }
 
 impl Arrived {
     /// Counts every text of the view.
     pub fn of(view: &[Message<'_>], request: &Request<'_>) -> Self {
         let draft = draft(view, request);
-        let mut tokens = vec![0; view.len()];
+        let mut tokens = vec![Tokens::ZERO; view.len()];
         let mut at = 0;
         for entry in draft.entries.iter().filter(|entry| entry.dropped.is_none()) {
             if let Origin::View(index) = entry.origin {
@@ -94,9 +93,9 @@ pub struct Step {
     /// It is made of the messages before this index.
     pub at: usize,
     /// Tokens that they may have after it, system messages left out.
-    pub room: u64,
+    pub room: Tokens,
     /// Tokens that a request of nothing else may have, system messages and tool schemas included.
-    pub max_tokens: u64,
+    pub max_tokens: Tokens,
     /// Whether what must stay is within that; if not, [`Step::make`] says so.
     pub fits: bool,
 }
@@ -107,7 +106,7 @@ pub struct Made {
     /// Their outputs and cuts.
     pub plan: Plan,
     /// Tokens of the outputs, system messages left out.
-    tokens: u64,
+    tokens: Tokens,
 }
 
 impl Step {
@@ -144,8 +143,8 @@ impl Step {
     pub fn join(&self, made: &Made, arrived: Arrived, view: &[Message<'_>], request: &Request<'_>) -> Plan {
         let Arrived { plan: newer, tokens } = arrived;
         let is_system = |index: &usize| view[*index].role == Role::System;
-        let system: u64 = (0..self.at).filter(is_system).map(|index| tokens[index]).sum();
-        let after = request.tools_tokens() + REPLY + system + made.tokens + tokens[self.at..].iter().sum::<u64>();
+        let system: Tokens = (0..self.at).filter(is_system).map(|index| tokens[index]).sum();
+        let after = request.tools_tokens() + REPLY + system + made.tokens + tokens[self.at..].iter().sum::<Tokens>();
         let Plan { mut outputs, receipt: Receipt { mut cuts, .. }, mut archived } = made.plan.clone();
         let is_older = |output: &Output| match output {
             Output::Keep(index) | Output::Edit(index, _) => *index < self.at,
@@ -164,7 +163,7 @@ impl Step {
 /// O(messages).
 pub fn last_step(view: &[Message<'_>], arrived: &Arrived, request: &Request<'_>) -> Option<Step> {
     let mut walk = Walk::new(view, arrived, request);
-    if walk.overhead + sum(&arrived.tokens) <= walk.budget {
+    if walk.overhead + arrived.tokens.iter().sum::<Tokens>() <= walk.budget {
         return None;
     }
     let before_assistant = (1..view.len()).filter(|&index| view[index].role == Role::Assistant);
@@ -183,8 +182,8 @@ struct Walk<'w, 'a> {
     view: &'w [Message<'a>],
     arrived: &'w Arrived,
     request: &'w Request<'w>,
-    budget: u64,
-    overhead: u64,
+    budget: Tokens,
+    overhead: Tokens,
     groups: Vec<Group>,
     /// Groups that the request holds.
     groups_in: usize,
@@ -194,18 +193,18 @@ struct Walk<'w, 'a> {
     requests: f32,
     last_user: Option<usize>,
     /// Tokens of the request at most, overhead and system messages left out.
-    used: u64,
-    system: u64,
+    used: Tokens,
+    system: Tokens,
     /// Tokens of all messages so far as they arrived, system messages left out.
-    arrived_tokens: u64,
+    arrived_tokens: Tokens,
     /// Tokens of reasoning before the last message of the user that a step takes out.
-    old_reasoning: u64,
+    old_reasoning: Tokens,
     /// Up to where reasoning has been looked at.
     reasoned: usize,
     /// About the tokens of the lines that calls with effects have where they are left out.
-    effects_tokens: u64,
+    effects_tokens: Tokens,
     /// Tokens of short messages of the user.
-    said_tokens: u64,
+    said_tokens: Tokens,
     pins: Pins<'w, 'w>,
 }
 
@@ -222,13 +221,13 @@ impl<'w, 'a> Walk<'w, 'a> {
             at: 0,
             requests: 0.0,
             last_user: None,
-            used: 0,
-            system: 0,
-            arrived_tokens: 0,
-            old_reasoning: 0,
+            used: Tokens::ZERO,
+            system: Tokens::ZERO,
+            arrived_tokens: Tokens::ZERO,
+            old_reasoning: Tokens::ZERO,
             reasoned: 0,
-            effects_tokens: 0,
-            said_tokens: 0,
+            effects_tokens: Tokens::ZERO,
+            said_tokens: Tokens::ZERO,
             pins: Pins::new(&request.limits.pinned),
         }
     }
@@ -244,10 +243,12 @@ impl<'w, 'a> Walk<'w, 'a> {
             }
             self.used += tokens;
             self.arrived_tokens += tokens;
-            self.effects_tokens += message.tool_calls.iter().map(line_tokens).sum::<u64>();
+            self.effects_tokens += message.tool_calls.iter().map(line_tokens).sum::<Tokens>();
             if message.role == Role::User && !is_note(message) {
                 self.last_user = Some(index);
-                self.said_tokens += if tokens <= SHORT_TOKENS { tokens } else { 0 };
+                if tokens <= SHORT_TOKENS {
+                    self.said_tokens += tokens;
+                }
             }
         }
         self.at = at;
@@ -256,9 +257,9 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Returns the tokens of overhead and system messages, rounded up.
-    fn fixed(&self) -> u64 {
-        let step = (self.request.window_tokens / FIXED_STEPS).max(1);
-        (self.overhead + self.system).div_ceil(step).saturating_mul(step)
+    fn fixed(&self) -> Tokens {
+        let step = (self.request.window_tokens / FIXED_STEPS).max(Tokens(1));
+        step * (self.overhead + self.system).0.div_ceil(step.0)
     }
 
     /// Decides a step here, and goes on from what it may leave at most.
@@ -266,20 +267,25 @@ impl<'w, 'a> Walk<'w, 'a> {
     /// `None` where what must stay is over the budget and a later request may come: this one was never sent.
     fn step(&mut self) -> Option<Step> {
         let (at, fixed) = (self.at, self.overhead + self.system);
-        let last_user = self.last_user.map_or(0, |index| self.arrived.tokens[index]);
+        let last_user = self.last_user.map_or(Tokens::ZERO, |index| self.arrived.tokens[index]);
         if fixed + last_user > self.budget {
-            return (at == self.view.len()).then_some(Step { at, room: 0, max_tokens: self.budget, fits: false });
+            return (at == self.view.len()).then_some(Step {
+                at,
+                room: Tokens::ZERO,
+                max_tokens: self.budget,
+                fits: false,
+            });
         }
         // Rounded up where there is room for that.
-        let fixed = Some(self.fixed()).filter(|rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
+        let fixed = Some(self.fixed()).filter(|&rounded| rounded + last_user <= self.budget).unwrap_or(fixed);
         let free = self.budget - fixed - last_user;
-        let pinned = self.pinned_tokens().min(Tokens(free).share(PINNED).0);
-        let low = pinned + Tokens(free - pinned).share(self.low(free - pinned)).0;
+        let pinned = self.pinned_tokens().min(free.share(PINNED));
+        let low = pinned + (free - pinned).share(self.low(free - pinned));
         let newest = pinned + self.newest_tokens();
-        let beside = self.said_tokens.min(MAX_SAID_TOKENS).max(Tokens(free).share(BESIDE_NEWEST).0);
+        let beside = self.said_tokens.min(MAX_SAID_TOKENS).max(free.share(BESIDE_NEWEST));
         let left = low.max(newest + beside);
-        let lines = self.effects_tokens.saturating_sub(Tokens(left - newest).share(LINES).0);
-        let effects = lines.min(Tokens(free.saturating_sub(left)).share(EFFECTS).0);
+        let lines = self.effects_tokens - (left - newest).share(LINES);
+        let effects = lines.min((free - left).share(EFFECTS));
         let room = (last_user + left + effects).min(self.budget - fixed);
         self.go_on_from(room);
         Some(Step { at, room, max_tokens: self.overhead + self.system + room, fits: true })
@@ -289,24 +295,24 @@ impl<'w, 'a> Walk<'w, 'a> {
     ///
     /// What it leaves is read anew once, where the provider would have had it cached; the more it leaves, and the more each
     /// request adds, the sooner the next step comes.
-    fn low(&self, free: u64) -> f64 {
-        let growth = (float(self.arrived_tokens) / self.requests).max(1.0);
+    fn low(&self, free: Tokens) -> f64 {
+        let growth = (self.arrived_tokens.as_f32() / self.requests).max(1.0);
         // Where each request is a step anyway, cutting more buys nothing.
-        if growth > float(free) * (1.0 - LOW.0) {
+        if growth > free.as_f32() * (1.0 - LOW.0) {
             return LOW.1.into();
         }
-        let of_request = CACHED * (float(self.fixed()) + 0.75 * float(free)) + (1.0 - CACHED) * growth;
+        let of_request = CACHED * (self.fixed().as_f32() + 0.75 * free.as_f32()) + (1.0 - CACHED) * growth;
         let steps = WORTH * of_request / ((1.0 - CACHED) * growth);
         (steps / (1.0 + steps)).clamp(LOW.0, LOW.1).into()
     }
 
-    fn go_on_from(&mut self, room: u64) {
+    fn go_on_from(&mut self, room: Tokens) {
         let before_last_user = self.last_user.unwrap_or(self.at);
         let keep_chars = self.request.limits.reasoning_keep_chars;
         for message in &self.view[self.reasoned.min(before_last_user)..before_last_user] {
             let reasoning = message.reasoning().filter(|_| message.role == Role::Assistant);
             for (_, text) in reasoning.filter(|(_, text)| longer_than(text.as_str(), keep_chars)) {
-                self.old_reasoning += u64::from(self.request.counter().known(text, None));
+                self.old_reasoning += self.request.counter().known(text, None);
             }
         }
         self.reasoned = self.reasoned.max(before_last_user);
@@ -314,16 +320,16 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// Returns the tokens of what is pinned before the last message of the user, and behind it.
-    fn pinned_tokens(&self) -> u64 {
+    fn pinned_tokens(&self) -> Tokens {
         let others = self.pins.indices().filter(|&index| Some(index) != self.last_user);
         others.map(|index| self.arrived.tokens[index]).sum()
     }
 
     /// Returns the tokens that a step leaves of the newest group, where it is one of the last round.
-    fn newest_tokens(&self) -> u64 {
+    fn newest_tokens(&self) -> Tokens {
         let newest = self.groups[..self.groups_in].iter().rfind(|group| group.role != Role::System);
         let of_last_round = newest.filter(|group| self.last_user.is_none_or(|last_user| group.start > last_user));
-        of_last_round.map_or(0, |group| {
+        of_last_round.map_or(Tokens::ZERO, |group| {
             let tokens = |index: usize| match self.view[index].role {
                 Role::Tool => self.arrived.tokens[index].min(self.request.single_tokens()),
                 _ => self.arrived.tokens[index],
@@ -334,16 +340,13 @@ impl<'w, 'a> Walk<'w, 'a> {
 }
 
 /// Returns about the tokens of a line for a call with effects, 0 for others.
-fn line_tokens(call: &ToolCall<'_>) -> u64 {
-    let Some(name) = call.name.as_ref().map(Text::as_str).filter(|_| call.effect().is_changing()) else { return 0 };
+fn line_tokens(call: &ToolCall<'_>) -> Tokens {
+    let name = call.name.as_ref().map(Text::as_str).filter(|_| call.effect().is_changing());
+    let Some(name) = name else { return Tokens::ZERO };
     let bytes = name.len() + call.arguments.as_ref().map_or(0, |arguments| arguments.as_str().len());
-    (bytes / LINE_BYTES).min(MAX_LINE_TOKENS) as u64
+    Tokens((bytes / LINE_BYTES).min(MAX_LINE_TOKENS) as u64)
 }
 
-fn system_tokens(draft: &Draft<'_, '_>) -> u64 {
+fn system_tokens(draft: &Draft<'_, '_>) -> Tokens {
     draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum()
-}
-
-fn sum(tokens: &[u64]) -> u64 {
-    tokens.iter().sum()
 }

@@ -141,12 +141,13 @@ fn key(step: &Step, view: &[Message<'_>], request: &Request<'_>) -> u128 {
     let limits = &request.limits;
     let (family, overhead_tokens) = request.counter().id();
     hash.number(family.into());
-    hash.number(overhead_tokens.into());
-    for number in [step.at as u64, step.room, request.single_tokens(), request.all_tokens()] {
-        hash.number(number);
+    hash.number(overhead_tokens.0);
+    hash.number(step.at as u64);
+    for tokens in [step.room, request.single_tokens(), request.all_tokens()] {
+        hash.number(tokens.0);
     }
-    for number in [limits.reasoning_keep_chars, limits.max_user_message_chars, limits.max_assistant_message_chars] {
-        hash.number(number as u64);
+    for chars in [limits.reasoning_keep_chars, limits.max_user_message_chars, limits.max_assistant_message_chars] {
+        hash.number(chars as u64);
     }
     limits.pinned.iter().for_each(|pattern| hash.text(pattern));
     if let Some(archive) = &request.archive {

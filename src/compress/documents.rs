@@ -8,9 +8,10 @@ use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::{Analysis, Form};
-use crate::text::estimate::{count, float};
+use crate::text::estimate::count;
 use crate::text::excerpt::is_fence;
 use crate::text::rules::{Claim, Said, said};
+use crate::tokens::Tokens;
 use crate::tools::Effect;
 
 use super::candidates::Candidate;
@@ -22,10 +23,10 @@ pub const LITTLE: f32 = 0.25;
 /// Share of what the user says from which on claims are usual.
 pub const OFTEN: f32 = 0.03;
 /// Messages of people and the model below this stay or go as a whole: part of an answer seldom helps.
-pub const WHOLE_TOKENS: u64 = 400;
+pub const WHOLE_TOKENS: Tokens = Tokens(400);
 
 /// A message in words up to this is not taken apart for a sentence in it: a rule, or an answer.
-pub const SHORT_TOKENS: u64 = 60;
+pub const SHORT_TOKENS: Tokens = Tokens(60);
 
 /// How much the request is about what the newest group names, and the words and calls of the messages before it.
 const IN_NEWEST: f32 = 0.7;
@@ -97,16 +98,16 @@ impl Documents {
                 if entry.dropped.is_some() {
                     continue;
                 }
-                frame.tokens += float(entry.fixed_tokens);
+                frame.tokens += entry.fixed_tokens.as_f32();
                 let asks = asks(index, entry.role, protection, newest);
                 for (i, piece) in entry.pieces.iter().enumerate() {
                     let candidate = candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (index, i));
-                    frame.tokens += float(candidate.map_or(piece.tokens, |candidate| candidate.floor));
+                    frame.tokens += candidate.map_or(piece.tokens, |candidate| candidate.floor).as_f32();
                     let text = draft.text(index, i);
                     let author = author(piece, entry);
                     let is_said = is_said(tier, author, text);
                     let Said { claims, typed_bytes } = if is_said { said.next() } else { None }.unwrap_or_default();
-                    typed += float(piece.tokens) * float(typed_bytes as u64) / float(text.len().max(1) as u64);
+                    typed += piece.tokens.as_f32() * count(typed_bytes) / count(text.len().max(1));
                     let block = candidate.map(|_| this.blocks.len());
                     let place = Place { entry: index, piece: i, block };
                     let least = if holds_usually { Claim::Fact } else { Claim::Brief };
@@ -141,8 +142,8 @@ impl Documents {
                             this.blocks.push(Block {
                                 document: document.map(|(document, _)| document),
                                 group: position,
-                                full: float(candidate.full),
-                                shortest: float(candidate.floor),
+                                full: candidate.full.as_f32(),
+                                shortest: candidate.floor.as_f32(),
                                 weight: candidate.weight,
                                 mark: FIRST_MARK,
                                 is_bundle: entry.role == Role::User
@@ -189,7 +190,7 @@ impl Users {
                 }
             }
         }
-        let share = |part: usize, whole: usize| float(part as u64) / float(whole.max(1) as u64);
+        let share = |part: usize, whole: usize| count(part) / count(whole.max(1));
         let holds_usually = share(typed, all) > LITTLE && share(held, typed) > OFTEN;
         Self { said: texts, holds_usually }
     }
@@ -261,7 +262,7 @@ pub fn cuts(text: &str, sentences: impl Iterator<Item = Range<usize>>) -> Vec<us
     cuts
 }
 
-fn form(author: Author, tokens: u64, candidate: Option<&Candidate>, states_rules: bool) -> Form {
+fn form(author: Author, tokens: Tokens, candidate: Option<&Candidate>, states_rules: bool) -> Form {
     match (author, candidate) {
         (Author::System, _) => Form::Dated,
         (_, None) => Form::Whole,

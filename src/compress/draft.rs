@@ -6,7 +6,7 @@ use crate::conversation::{spoken, stands_for};
 use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall};
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
-use crate::tokens::{REPLY, Recount, TokenCounter};
+use crate::tokens::{REPLY, Recount, TokenCounter, Tokens};
 use crate::tools::Effect;
 
 use super::pins::Pins;
@@ -32,13 +32,13 @@ pub enum Slot {
 pub struct Piece {
     pub slot: Slot,
     /// Tokens now.
-    pub tokens: u64,
+    pub tokens: Tokens,
     /// What stands there now, where that is not the source; empty for a removed field.
     pub text: Option<String>,
     /// What cuts are made from, where that is not the original: arguments that had to be repaired.
     pub repaired: Option<String>,
     /// Tokens in the conversation that came in.
-    pub original_tokens: u64,
+    pub original_tokens: Tokens,
     pub reason: Reason,
 }
 
@@ -57,7 +57,7 @@ pub struct Entry {
     pub origin: Origin,
     pub role: Role,
     /// Tokens of what is never cut in it: framing, ids, names.
-    pub fixed_tokens: u64,
+    pub fixed_tokens: Tokens,
     pub pieces: Vec<Piece>,
     /// Why it is left out, when it is.
     pub dropped: Option<Reason>,
@@ -75,8 +75,8 @@ pub struct Entry {
 
 impl Entry {
     /// Returns the tokens of this message now, left out or not.
-    pub fn tokens(&self) -> u64 {
-        self.fixed_tokens + self.pieces.iter().map(|piece| piece.tokens).sum::<u64>()
+    pub fn tokens(&self) -> Tokens {
+        self.fixed_tokens + self.pieces.iter().map(|piece| piece.tokens).sum::<Tokens>()
     }
 
     /// Returns the index in the view.
@@ -96,10 +96,10 @@ pub struct Draft<'v, 'a> {
     /// Messages from this index of the view on are never cut.
     pub kept_from: usize,
     /// Tokens of tool schemas and of the start of the reply.
-    pub overhead_tokens: u64,
+    pub overhead_tokens: Tokens,
     /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
     parsed: RefCell<(Option<usize>, serde_json::Value)>,
-    pub before: u64,
+    pub before: Tokens,
     /// What variants of texts were counted.
     recount: RefCell<Recount>,
     language: OnceCell<Language>,
@@ -109,9 +109,9 @@ pub struct Draft<'v, 'a> {
 
 impl<'v, 'a> Draft<'v, 'a> {
     /// Starts from repaired entries: see [`super::repair::entries`]. Counts every text of the view.
-    pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: u64, entries: Vec<Entry>) -> Self {
+    pub fn new(view: &'v [Message<'a>], counter: TokenCounter, tools_tokens: Tokens, entries: Vec<Entry>) -> Self {
         let overhead_tokens = tools_tokens + REPLY;
-        let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<u64>();
+        let before = overhead_tokens + view.iter().map(|message| counter.message(message)).sum::<Tokens>();
         Self {
             view,
             counter,
@@ -136,15 +136,15 @@ impl<'v, 'a> Draft<'v, 'a> {
     }
 
     /// Returns the tokens of the request now, without what is said of messages left out.
-    pub fn tokens(&self) -> u64 {
+    pub fn tokens(&self) -> Tokens {
         let kept = self.entries.iter().filter(|entry| entry.dropped.is_none());
-        self.overhead_tokens + kept.map(Entry::tokens).sum::<u64>()
+        self.overhead_tokens + kept.map(Entry::tokens).sum::<Tokens>()
     }
 
     /// Returns the tokens of one of several variants of a text, or of one that others were joined to: what they share is
     /// counted once.
-    pub fn variant_tokens(&self, text: &str) -> u64 {
-        u64::from(self.counter.variant(text, &mut self.recount.borrow_mut()))
+    pub fn variant_tokens(&self, text: &str) -> Tokens {
+        self.counter.variant(text, &mut self.recount.borrow_mut())
     }
 
     /// Returns the language that marks are written in: the user's.
@@ -163,12 +163,12 @@ impl<'v, 'a> Draft<'v, 'a> {
     }
 
     /// Returns the tokens of a note for a few messages left out.
-    pub fn note_tokens(&self) -> u64 {
+    pub fn note_tokens(&self) -> Tokens {
         self.tokens_of(Role::User, &elision::note(99, true, self.language()))
     }
 
     /// Returns the tokens of a message of nothing but text.
-    pub fn tokens_of(&self, role: Role, text: &str) -> u64 {
+    pub fn tokens_of(&self, role: Role, text: &str) -> Tokens {
         self.counter.message(&Message::new(role, text))
     }
 
@@ -213,7 +213,7 @@ impl<'v, 'a> Draft<'v, 'a> {
     }
 
     /// Puts `text`, which has `tokens`, in the place of a piece.
-    pub fn set(&mut self, entry: usize, piece: usize, text: String, tokens: u64, reason: Reason) {
+    pub fn set(&mut self, entry: usize, piece: usize, text: String, tokens: Tokens, reason: Reason) {
         let piece = &mut self.entries[entry].pieces[piece];
         piece.tokens = tokens;
         piece.text = Some(text);
@@ -235,7 +235,7 @@ fn original<'m, 'a>(message: &'m Message<'a>, slot: Slot) -> Option<&'m Text<'a>
 pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Entry {
     let mut pieces = Vec::new();
     let mut push = |slot, text: &Text<'_>, media: Option<Media>| {
-        let tokens = u64::from(counter.known(text, media));
+        let tokens = counter.known(text, media);
         let reason = Reason::Budget;
         pieces.push(Piece { slot, tokens, text: None, repaired: None, original_tokens: tokens, reason });
     };
@@ -261,7 +261,7 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
     for (field, text) in message.fields.iter().filter(|(field, _)| field.is_cuttable()) {
         push(Slot::Field(*field), text, None);
     }
-    let cuttable: u64 = pieces.iter().map(|piece| piece.tokens).sum();
+    let cuttable: Tokens = pieces.iter().map(|piece| piece.tokens).sum();
     Entry {
         origin: Origin::View(index),
         role: message.role,

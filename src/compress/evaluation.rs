@@ -8,6 +8,7 @@ use crate::message::Message;
 use crate::select::without;
 pub use crate::select::{Example, FEATURES};
 use crate::text::terms;
+use crate::tokens::Tokens;
 
 use super::plan::Plan;
 use super::{draft, fit};
@@ -20,7 +21,7 @@ use super::{draft, fit};
 pub fn fit_without<'n>(
     view: &[Message<'_>],
     request: &Request<'_>,
-    max_tokens: u64,
+    max_tokens: Tokens,
     names: impl IntoIterator<Item = &'n str>,
 ) -> Result<Plan> {
     without(names, || super::fit(view, request, max_tokens))

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::tokens::Tokens;
+
 use super::draft::{Draft, Entry, Origin, Piece, Slot};
 use super::notes::{Item, LeftOut, Notes};
 use super::origins::Origins;
@@ -11,7 +13,7 @@ use super::plan::{CallEdit, Cut, Edit, Output, Plan, Reason, Receipt};
 pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, origins: &Origins<'_>) -> Plan {
     let archived = origins.archived(&draft);
     let tokens = draft.tokens() + left_out.ledger_tokens(&draft);
-    let max_tokens = tokens.saturating_add(left_out.max_note_tokens);
+    let max_tokens = tokens + left_out.max_note_tokens;
     let (items, after) = Notes::of(&draft, left_out).carry_out(&draft, max_tokens);
     let mut outputs = Vec::with_capacity(items.len());
     let mut cuts = Vec::new();
@@ -31,7 +33,7 @@ pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, origins: &Origins<'_>) -> 
         if let Some(reason) = entry.dropped {
             if let Some(index) = entry.index() {
                 let tokens_before = draft.counter.message(&draft.view[index]);
-                cuts.push(Cut { index, reason, tokens_before, tokens_after: 0 });
+                cuts.push(Cut { index, reason, tokens_before, tokens_after: Tokens::ZERO });
             }
             continue;
         }
@@ -42,7 +44,7 @@ pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, origins: &Origins<'_>) -> 
                 let malformed = !entry.calls.is_empty() || entry.tool_call_id.is_some();
                 if malformed {
                     let reason = Reason::MalformedCall;
-                    cuts.push(Cut { index, reason, tokens_before: 0, tokens_after: 0 });
+                    cuts.push(Cut { index, reason, tokens_before: Tokens::ZERO, tokens_after: Tokens::ZERO });
                 }
                 for piece in entry.pieces.iter().filter(|piece| piece.text.is_some() || piece.repaired.is_some()) {
                     let (tokens_before, tokens_after) = (piece.original_tokens, piece.tokens);
@@ -60,7 +62,7 @@ pub fn plan(draft: Draft<'_, '_>, left_out: &LeftOut, origins: &Origins<'_>) -> 
             }
             Origin::Backfill(message) => {
                 let reason = Reason::MissingResult;
-                cuts.push(Cut { index: last_index, reason, tokens_before: 0, tokens_after: tokens });
+                cuts.push(Cut { index: last_index, reason, tokens_before: Tokens::ZERO, tokens_after: tokens });
                 outputs.push(Output::New(message));
             }
         }

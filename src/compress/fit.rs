@@ -18,8 +18,8 @@ use crate::select::scoring::Scoring;
 use crate::select::selector::{FIRST_MARK, Kept, Selector, shrink_steps};
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
-use crate::text::estimate::float;
 use crate::text::rules::Claim;
+use crate::tokens::Tokens;
 
 use super::candidates::{Candidate, candidates, shortest};
 use super::documents::{Documents, Place};
@@ -40,7 +40,7 @@ use ledger::{LEDGER_FRAME, Listed};
 pub fn fit(
     draft: &mut Draft<'_, '_>,
     origins: &Origins<'_>,
-    budget_tokens: u64,
+    budget_tokens: Tokens,
     request: &Request<'_>,
 ) -> Result<LeftOut> {
     if draft.tokens() <= budget_tokens {
@@ -48,14 +48,14 @@ pub fn fit(
     }
     let protection = Protection::of(draft);
     let floor = protection.floor(draft);
-    let floor_tokens: u64 = floor.iter().map(|(_, tokens)| tokens).sum();
+    let floor_tokens: Tokens = floor.iter().map(|(_, tokens)| tokens).sum();
     if floor_tokens > budget_tokens {
         return Err(overflow(floor, budget_tokens, request));
     }
     let earlier = if is_on(Mechanism::Ledger) { Earlier::lift(draft, &protection) } else { Earlier::default() };
     let mut left_out = Fit::new(draft, origins, &protection, earlier, (budget_tokens, floor_tokens)).carry_out();
     // Where all goes and there is no place for the notes, they go too.
-    left_out.max_note_tokens = budget_tokens.saturating_sub(draft.tokens() + left_out.ledger_tokens(draft));
+    left_out.max_note_tokens = budget_tokens - (draft.tokens() + left_out.ledger_tokens(draft));
     Ok(left_out)
 }
 
@@ -72,7 +72,7 @@ struct Fit<'f, 'v, 'a> {
     before: Vec<Before>,
     /// By document: where it stands.
     places: Vec<Place>,
-    budget_tokens: u64,
+    budget_tokens: Tokens,
     /// Tokens for all that may go.
     room: f32,
 }
@@ -80,7 +80,7 @@ struct Fit<'f, 'v, 'a> {
 /// A piece before the fit.
 struct Before {
     text: Option<String>,
-    tokens: u64,
+    tokens: Tokens,
     reason: Reason,
     /// Taken apart, where it is a text.
     analysis: Option<Arc<Analysis>>,
@@ -98,7 +98,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         origins: &'f Origins<'f>,
         protection: &'f Protection,
         earlier: Earlier,
-        (budget_tokens, floor_tokens): (u64, u64),
+        (budget_tokens, floor_tokens): (Tokens, Tokens),
     ) -> Self {
         // Before any mark is weighed, for marks name it.
         let superseded = if is_on(Mechanism::Superseded) { superseded(draft) } else { Vec::new() };
@@ -106,7 +106,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         for candidate in candidates.iter_mut().filter(|candidate| candidate.superseded.is_some()) {
             candidate.weight *= SUPERSEDED;
         }
-        let room = float(budget_tokens - floor_tokens);
+        let room = (budget_tokens - floor_tokens).as_f32();
         // What the provider may want back stays whole where it is little.
         let wants = draft.counter.family().wants_reasoning;
         let is_thought = |candidate: &Candidate| {
@@ -114,9 +114,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             protection.tiers[candidate.group] > Some(Tier::Older)
                 && matches!(slot, Slot::Field(field) if field.is_reasoning())
         };
-        let thoughts =
+        let thoughts: Tokens =
             candidates.iter().filter(|&candidate| is_thought(candidate)).map(|candidate| candidate.full).sum();
-        if wants && float(thoughts) <= room * THOUGHTS_SHARE {
+        if wants && thoughts.as_f32() <= room * THOUGHTS_SHARE {
             candidates.retain(|candidate| !is_thought(candidate));
         }
         Self {
@@ -150,7 +150,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             .collect();
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);
-        let note = float(self.draft.note_tokens());
+        let note = self.draft.note_tokens().as_f32();
         let few = self.few_tokens();
         let tokens_of = |is_one: &dyn Fn(Claim) -> bool| -> f32 {
             let those = pins.iter().filter(|pin| is_one(pin.claim));
@@ -183,7 +183,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         for _ in 0..ROUNDS {
             selector.grow_all(room);
             let used = self.shrink(&mut selector);
-            let left = float(self.budget_tokens.saturating_sub(used));
+            let left = (self.budget_tokens - used).as_f32();
             if left * 64.0 <= self.room {
                 break;
             }
@@ -197,11 +197,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         // Joined texts were estimated by their parts.
         let (budget_tokens, mut counted) = (self.budget_tokens, self.counted());
         for _ in 0..ROUNDS {
-            let over = counted.saturating_sub(budget_tokens);
-            if over == 0 {
+            let over = counted - budget_tokens;
+            if over == Tokens::ZERO {
                 break;
             }
-            self.budget_tokens = self.budget_tokens.saturating_sub(over);
+            self.budget_tokens -= over;
             self.ease(&mut selector);
             counted = self.counted();
         }
@@ -235,10 +235,10 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
         selector.unsettle();
         let used = self.shrink(selector);
-        selector.grow_all(selector.used() + float(self.budget_tokens.saturating_sub(used)));
+        selector.grow_all(selector.used() + (self.budget_tokens - used).as_f32());
         self.shrink(selector);
         while self.tokens() > self.budget_tokens && self.left_out.ledger.is_some() {
-            self.give_up_lines(selector, float(self.tokens() - self.budget_tokens));
+            self.give_up_lines(selector, (self.tokens() - self.budget_tokens).as_f32());
             self.write_ledger(selector);
         }
     }
@@ -265,11 +265,11 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// whether that is enough.
     fn ease(&mut self, selector: &mut Selector<'_>) -> bool {
         loop {
-            let over = self.tokens().saturating_sub(self.budget_tokens);
-            if over == 0 {
+            let over = self.tokens() - self.budget_tokens;
+            if over == Tokens::ZERO {
                 return true;
             }
-            if !self.listed.give_up(float(over)) {
+            if !self.listed.give_up(over.as_f32()) {
                 return self.shrink(selector) <= self.budget_tokens;
             }
             self.write_ledger(selector);
@@ -280,7 +280,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     /// cut in it.
     fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
         let lines = self.lines_tokens(Tier::LastRound) + self.lines_tokens(Tier::Older);
-        let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * float(self.draft.note_tokens()) } else { 0.0 };
+        let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * self.draft.note_tokens().as_f32() } else { 0.0 };
         let is_sure = said + rules == 0.0 || self.rest() < self.room;
         if is_sure && self.tier_tokens(Tier::Newest) + said + rules <= self.room {
             self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
@@ -327,23 +327,23 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
 
     fn full_tokens(&self, group: Group) -> f32 {
         let kept = self.draft.entries[group.start..group.end].iter().filter(|entry| entry.dropped.is_none());
-        float(kept.map(Entry::tokens).sum())
+        kept.map(Entry::tokens).sum::<Tokens>().as_f32()
     }
 
     /// Writes what was chosen into the draft, less what must be given up for the budget, and is not settled; returns the
     /// tokens of the request.
-    fn shrink(&mut self, selector: &mut Selector<'_>) -> u64 {
+    fn shrink(&mut self, selector: &mut Selector<'_>) -> Tokens {
         let mut used = self.apply(selector);
         let mut steps = shrink_steps();
         while used > self.budget_tokens && !selector.is_settled() {
-            selector.shrink(float(used - self.budget_tokens) * steps.next().unwrap_or(1.0));
+            selector.shrink((used - self.budget_tokens).as_f32() * steps.next().unwrap_or(1.0));
             used = self.apply(selector);
         }
         used
     }
 
     /// Writes what was chosen into the draft, where it has changed; returns the tokens of the request.
-    fn apply(&mut self, selector: &mut Selector<'_>) -> u64 {
+    fn apply(&mut self, selector: &mut Selector<'_>) -> Tokens {
         for position in selector.changed() {
             let group = self.protection.groups[position];
             let dropped = (!selector.is_open(position)).then_some(Reason::Budget);
@@ -363,12 +363,12 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     }
 
     /// Returns the tokens of the request as it is now.
-    fn tokens(&self) -> u64 {
+    fn tokens(&self) -> Tokens {
         Notes::of(self.draft, &self.left_out).tokens(self.draft)
     }
 
     /// Returns the same, joined texts counted.
-    fn counted(&self) -> u64 {
+    fn counted(&self) -> Tokens {
         Notes::of(self.draft, &self.left_out).carry_out(self.draft, self.budget_tokens).1
     }
 
@@ -422,7 +422,7 @@ const ROUNDS: usize = 6;
 /// The largest tools that an error names.
 const TOOLS_NAMED: usize = 3;
 
-fn overflow(mut parts: Vec<(&'static str, u64)>, limit_tokens: u64, request: &Request<'_>) -> Error {
+fn overflow(mut parts: Vec<(&'static str, Tokens)>, limit_tokens: Tokens, request: &Request<'_>) -> Error {
     parts.sort_by_key(|&(_, tokens)| std::cmp::Reverse(tokens));
     let needed_tokens = parts.iter().map(|(_, tokens)| tokens).sum();
     let largest_tools =

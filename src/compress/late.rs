@@ -63,6 +63,7 @@ mod tests {
     use crate::compress::{compress, fit_above};
     use crate::conversation::safe_cut_point;
     use crate::message::{Role, Text, ToolCall};
+    use crate::tokens::Tokens;
 
     fn calling(ids: &[&'static str]) -> Message<'static> {
         let call = |id: &&'static str| {
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn a_result_that_moves_is_neither_left_out_nor_cut_where_there_is_room() {
         let view = [user(), calling(&["a", "b"]), result("a"), user(), result("b"), user()];
-        let request = Request::new(None, None, 1_000);
+        let request = Request::new(None, None, Tokens(1_000));
         let keep = |indices: [usize; 6]| indices.map(Output::Keep).to_vec();
         let plan = compress(&view, &request).unwrap().unwrap();
         assert_eq!(plan.outputs, keep([0, 1, 2, 4, 3, 5]));
@@ -115,7 +116,7 @@ mod tests {
             [(4, Reason::LateResult)]
         );
         assert_eq!(plan.receipt.tokens_before, plan.receipt.tokens_after);
-        let above = fit_above(&view, &request, 1_000, 4).unwrap();
+        let above = fit_above(&view, &request, Tokens(1_000), 4).unwrap();
         assert_eq!(above.outputs, plan.outputs);
     }
 }

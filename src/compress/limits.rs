@@ -9,6 +9,7 @@ use crate::select::within::json_within_chars;
 use crate::text::language::Language;
 use crate::text::rules::{self, Claim};
 use crate::text::{elision, excerpt};
+use crate::tokens::Tokens;
 
 use super::candidates::{placeholder, thoughts};
 use super::draft::{Draft, Entry, Slot};
@@ -55,12 +56,12 @@ fn remove(draft: &mut Draft<'_, '_>, goes: impl Fn(&Draft<'_, '_>, usize, usize)
 }
 
 /// Shortens every tool result of more than `max_tokens` to that many; of several parts the largest give way.
-pub fn large_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: u64) {
+pub fn large_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: Tokens) {
     let all = texts(draft, |role| role == Role::Tool);
     for of_result in all.chunk_by(|a, b| a.0 == b.0) {
         let tokens = |&(entry, piece): &(usize, usize)| draft.entries[entry].pieces[piece].tokens;
-        let sizes: Vec<u64> = of_result.iter().map(tokens).collect();
-        if sizes.iter().sum::<u64>() <= max_tokens {
+        let sizes: Vec<Tokens> = of_result.iter().map(tokens).collect();
+        if sizes.iter().sum::<Tokens>() <= max_tokens {
             continue;
         }
         let level = highest(max_tokens, |level| sizes.iter().map(|size| level.min(*size)).sum());
@@ -94,7 +95,7 @@ pub fn long_messages(draft: &mut Draft<'_, '_>, last_user: usize, (user, assista
             let text = draft.text(entry, piece);
             if is_old && longer_than(text, max_chars) {
                 let short = long_message(text, max_chars, role, draft);
-                let tokens = u64::from(draft.counter.text(&short));
+                let tokens = draft.counter.text(&short);
                 draft.set(entry, piece, short, tokens, Reason::LongMessage);
             }
         }

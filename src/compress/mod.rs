@@ -39,7 +39,7 @@ use crate::error::Result;
 use crate::message::Message;
 use crate::select::within;
 use crate::text::analysis;
-use crate::tokens;
+use crate::tokens::{self, Tokens};
 
 use draft::Draft;
 use origins::Origins;
@@ -85,7 +85,7 @@ pub fn is_settled(view: &[Message<'_>], request: &Request<'_>) -> bool {
 }
 
 /// As [`is_settled`], for [`fit`].
-pub fn is_within(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> bool {
+pub fn is_within(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -> bool {
     let mut bounds = Bounds::default();
     bounds.add(view, &request.counter());
     bounds.are_within(request, max_tokens)
@@ -113,7 +113,7 @@ pub fn emergency(view: &[Message<'_>], request: &Request<'_>) -> Result<Plan> {
 /// # Errors
 ///
 /// As [`emergency`].
-pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
+pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -> Result<Plan> {
     late::planned(view, request, view.len(), |view, _| {
         let mut draft = draft(view, request);
         limits::reasoning(&mut draft, last_user_index(view).unwrap_or(view.len()), 0);
@@ -127,7 +127,7 @@ pub fn reduce(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> R
 /// # Errors
 ///
 /// As [`emergency`].
-pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
+pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens) -> Result<Plan> {
     fit_above(view, request, max_tokens, view.len())
 }
 
@@ -136,7 +136,7 @@ pub fn fit(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64) -> Resu
 /// # Errors
 ///
 /// As [`emergency`], for these messages, too.
-pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, above: usize) -> Result<Plan> {
+pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: Tokens, above: usize) -> Result<Plan> {
     late::planned(view, request, above, |view, above| {
         let mut draft = draft(view, request);
         draft.kept_from = above;
@@ -144,7 +144,7 @@ pub fn fit_above(view: &[Message<'_>], request: &Request<'_>, max_tokens: u64, a
     })
 }
 
-fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: u64) -> Result<Plan> {
+fn fitted(mut draft: Draft<'_, '_>, request: &Request<'_>, max_tokens: Tokens) -> Result<Plan> {
     draft.pin(&request.limits.pinned);
     let origins = Origins::of(request.archive.as_ref());
     let left_out = fit::fit(&mut draft, &origins, max_tokens, request)?;

@@ -10,6 +10,7 @@ use crate::conversation::{groups, last_user_index, stands_for};
 use crate::message::{Content, Field, Message, Role, Text};
 use crate::text::elision;
 use crate::text::language::Language;
+use crate::tokens::Tokens;
 
 use super::draft::{Draft, Slot};
 use super::plan::{NewMessage, Reason};
@@ -22,19 +23,19 @@ pub struct LeftOut {
     /// Whether notes are messages of their own and no messages are joined, for want of tokens.
     pub notes_apart: bool,
     /// Tokens that notes may have; one beyond that is left out too, for the budget holds first.
-    pub max_note_tokens: u64,
+    pub max_note_tokens: Tokens,
 }
 
 impl Default for LeftOut {
     fn default() -> Self {
-        Self { ledger: None, notes_apart: false, max_note_tokens: u64::MAX }
+        Self { ledger: None, notes_apart: false, max_note_tokens: Tokens::MAX }
     }
 }
 
 impl LeftOut {
     /// Returns the tokens of the ledger.
-    pub fn ledger_tokens(&self, draft: &Draft<'_, '_>) -> u64 {
-        self.ledger.as_ref().map_or(0, |ledger| draft.tokens_of(Role::User, ledger))
+    pub fn ledger_tokens(&self, draft: &Draft<'_, '_>) -> Tokens {
+        self.ledger.as_ref().map_or(Tokens::ZERO, |ledger| draft.tokens_of(Role::User, ledger))
     }
 }
 
@@ -106,7 +107,7 @@ impl<'l> Notes<'l> {
     }
 
     /// Returns the tokens of the request with its notes: estimated where texts are joined, unless they stay apart.
-    pub fn tokens(&self, draft: &Draft<'_, '_>) -> u64 {
+    pub fn tokens(&self, draft: &Draft<'_, '_>) -> Tokens {
         let framing = draft.tokens_of(Role::User, "") - JOINT;
         let of_notes = self.notes.iter().filter_map(|note| {
             let text = note.text(draft.language())?;
@@ -118,17 +119,17 @@ impl<'l> Notes<'l> {
                 _ => draft.tokens_of(Role::User, &text) - framing,
             })
         });
-        let saved = if self.left_out.notes_apart { 0 } else { self.merged.len() as u64 * framing };
-        draft.tokens() + self.left_out.ledger_tokens(draft) + of_notes.sum::<u64>() - saved
+        let saved = if self.left_out.notes_apart { Tokens::ZERO } else { framing * self.merged.len() as u64 };
+        draft.tokens() + self.left_out.ledger_tokens(draft) + of_notes.sum::<Tokens>() - saved
     }
 
     /// Returns what the request is made of, in order, and its tokens. Where notes stay apart from messages, those have a place
     /// that fit `max_tokens`.
-    pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
+    pub fn carry_out(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Item>, Tokens) {
         if self.left_out.notes_apart { self.apart(draft, max_tokens) } else { self.joined(draft) }
     }
 
-    fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Item>, u64) {
+    fn joined(&self, draft: &Draft<'_, '_>) -> (Vec<Item>, Tokens) {
         let own = |entry: usize| content(draft, entry).map_or("", |(_, text)| text).to_owned();
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len());
         // By entry of a message that others join: all of its texts.
@@ -177,7 +178,7 @@ impl<'l> Notes<'l> {
             if let Some(mut texts) = texts.remove(position) {
                 texts.retain(|text| !text.is_empty());
                 let text = texts.join(BETWEEN);
-                tokens -= content(draft, *position).map_or(0, |(tokens, _)| tokens);
+                tokens -= content(draft, *position).map_or(Tokens::ZERO, |(tokens, _)| tokens);
                 tokens += draft.variant_tokens(&text);
                 *joined = Some(text);
             }
@@ -191,7 +192,7 @@ impl<'l> Notes<'l> {
     }
 
     /// Returns the same with messages as they are, and notes of their own as far as they fit.
-    fn apart(&self, draft: &Draft<'_, '_>, max_tokens: u64) -> (Vec<Item>, u64) {
+    fn apart(&self, draft: &Draft<'_, '_>, max_tokens: Tokens) -> (Vec<Item>, Tokens) {
         let mut items = Vec::with_capacity(draft.entries.len() + self.notes.len() + 1);
         let mut tokens = draft.tokens() + self.left_out.ledger_tokens(draft);
         let mut notes = self.notes.iter().peekable();
@@ -218,7 +219,7 @@ impl<'l> Notes<'l> {
 
 /// What stands between texts that are joined, and its tokens.
 const BETWEEN: &str = "\n\n";
-const JOINT: u64 = 1;
+const JOINT: Tokens = Tokens(1);
 
 impl Note {
     fn text(&self, language: Language) -> Option<String> {
@@ -227,7 +228,7 @@ impl Note {
 }
 
 /// Returns the tokens and the text of an entry's string content as it is now.
-fn content<'d>(draft: &'d Draft<'_, '_>, entry: usize) -> Option<(u64, &'d str)> {
+fn content<'d>(draft: &'d Draft<'_, '_>, entry: usize) -> Option<(Tokens, &'d str)> {
     let pieces = &draft.entries[entry].pieces;
     let piece = pieces.iter().position(|piece| piece.slot == Slot::Content)?;
     Some((pieces[piece].tokens, draft.text(entry, piece)))

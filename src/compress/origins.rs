@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use crate::archive::{Archive, Archived, SUFFIX, name, text_at};
 use crate::message::Role;
 use crate::select::within::within;
+use crate::tokens::Tokens;
 use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Origin, Slot};
 
 /// A result of fewer tokens is not kept: the path costs 19 to 39 tokens in the mark, and the tool is soon asked again.
-const MIN_TOKENS: u64 = 512;
+const MIN_TOKENS: Tokens = Tokens(512);
 
 /// Where the texts of a draft are kept, as far as it was asked: that reads the text, and is asked more than once.
 pub struct Origins<'r> {
@@ -57,7 +58,13 @@ impl<'r> Origins<'r> {
     }
 
     /// Cuts a text to at most `max_tokens` as [`within`] does, with its origin in the first mark where it has one.
-    pub fn within(&self, draft: &Draft<'_, '_>, entry: usize, piece: usize, max_tokens: u64) -> Option<(String, u64)> {
+    pub fn within(
+        &self,
+        draft: &Draft<'_, '_>,
+        entry: usize,
+        piece: usize,
+        max_tokens: Tokens,
+    ) -> Option<(String, Tokens)> {
         let source = draft.source(entry, &draft.entries[entry].pieces[piece]);
         let origin = self.path(draft, entry, piece);
         within(source, max_tokens, draft.counter, draft.marks(origin.as_deref()))

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::message::{BlockKind, Content, Field, Message, Part, Role, Text};
-use crate::tokens::Source;
+use crate::tokens::{Source, Tokens};
 
 use crate::archive::Archived;
 
@@ -240,18 +240,18 @@ pub struct Cut {
     /// Why.
     pub reason: Reason,
     /// Tokens of what was cut, before.
-    pub tokens_before: u64,
+    pub tokens_before: Tokens,
     /// Tokens of what stands there now.
-    pub tokens_after: u64,
+    pub tokens_after: Tokens,
 }
 
 /// What was cut, and how large the request was and is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Receipt {
     /// Tokens of the request before; `None` where a bound showed that nothing had to be counted.
-    pub tokens_before: Option<u64>,
+    pub tokens_before: Option<Tokens>,
     /// Tokens of the request after.
-    pub tokens_after: Option<u64>,
+    pub tokens_after: Option<Tokens>,
     /// How they were counted.
     pub source: Option<Source>,
     /// Everything that was cut or changed, in the order of the conversation.

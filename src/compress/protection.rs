@@ -5,6 +5,7 @@
 
 use crate::conversation::{Group, groups, is_note};
 use crate::message::{Message, Role};
+use crate::tokens::Tokens;
 
 use super::draft::{Draft, Entry};
 
@@ -67,9 +68,9 @@ impl Protection {
     }
 
     /// Returns the tokens of what is never cut, part by part.
-    pub fn floor(&self, draft: &Draft<'_, '_>) -> Vec<(&'static str, u64)> {
+    pub fn floor(&self, draft: &Draft<'_, '_>) -> Vec<(&'static str, Tokens)> {
         let system = draft.entries.iter().filter(|entry| entry.role == Role::System).map(Entry::tokens).sum();
-        let last_user = self.last_user.map_or(0, |index| draft.entries[index].tokens());
+        let last_user = self.last_user.map_or(Tokens::ZERO, |index| draft.entries[index].tokens());
         let reply = crate::tokens::REPLY;
         let mut parts = vec![
             ("system", system),
@@ -80,8 +81,8 @@ impl Protection {
         if draft.kept_from < draft.view.len() {
             let stays = self.groups.iter().zip(&self.tiers).filter(|(_, tier)| tier.is_none());
             let kept =
-                stays.map(|(group, _)| draft.entries[group.start..group.end].iter().map(Entry::tokens).sum::<u64>());
-            parts.push(("kept", kept.sum::<u64>() - system - last_user));
+                stays.map(|(group, _)| draft.entries[group.start..group.end].iter().map(Entry::tokens).sum::<Tokens>());
+            parts.push(("kept", kept.sum::<Tokens>() - system - last_user));
         }
         parts
     }
@@ -95,7 +96,7 @@ mod tests {
 
     fn tiers(messages: &[(Role, &str)]) -> Vec<Option<Tier>> {
         let view: Vec<_> = messages.iter().map(|&(role, text)| Message::new(role, text)).collect();
-        Protection::of(&draft(&view, &Request::new(None, None, 0))).tiers
+        Protection::of(&draft(&view, &Request::new(None, None, Tokens::ZERO))).tiers
     }
 
     #[test]

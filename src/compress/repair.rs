@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::message::{Message, Role, Text, ToolCall};
 use crate::text::elision;
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 use crate::tools::Effect;
 
 use super::draft::{Entry, Origin, Slot, entry};
@@ -94,8 +94,8 @@ pub fn entries(view: &[Message<'_>], counter: &TokenCounter) -> Vec<Entry> {
                     entry.effect = message.tool_calls[position].effect();
                 }
                 if let Some(new_id) = new_id {
-                    entry.fixed_tokens += u64::from(counter.text(&new_id));
-                    entry.fixed_tokens -= u64::from(counter.text(id));
+                    entry.fixed_tokens += counter.text(&new_id);
+                    entry.fixed_tokens -= counter.text(id);
                     entry.tool_call_id = Some(new_id);
                 }
             } else {
@@ -172,7 +172,7 @@ impl<'m> Calls<'m> {
         for piece in &mut entry.pieces {
             let Slot::Arguments(position) = piece.slot else { continue };
             if let Some(arguments) = &self.calls[position].arguments {
-                piece.tokens = u64::from(counter.text(arguments));
+                piece.tokens = counter.text(arguments);
                 piece.repaired = Some(arguments.clone());
                 piece.reason = Reason::MalformedCall;
             }
@@ -182,12 +182,12 @@ impl<'m> Calls<'m> {
                 continue;
             }
             let new_texts = [&call.edit.id, &call.edit.name].into_iter().flatten();
-            entry.fixed_tokens += new_texts.map(|text| u64::from(counter.text(text))).sum::<u64>();
+            entry.fixed_tokens += new_texts.map(|text| counter.text(text)).sum::<Tokens>();
             if call.edit.id.is_some() {
-                entry.fixed_tokens -= u64::from(counter.text(call.given_id));
+                entry.fixed_tokens -= counter.text(call.given_id);
             }
             if let Some(arguments) = &call.edit.arguments {
-                entry.fixed_tokens += u64::from(counter.text(arguments));
+                entry.fixed_tokens += counter.text(arguments);
             }
             entry.calls.push((position, call.edit.clone()));
         }

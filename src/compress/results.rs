@@ -1,6 +1,7 @@
 //! The limit on all tool results together.
 
 use crate::message::Role;
+use crate::tokens::Tokens;
 
 use super::candidates::{Candidate, candidates, shortest};
 use super::draft::{Draft, Origin, Slot};
@@ -9,19 +10,19 @@ use super::plan::Reason;
 use super::protection::{Protection, Tier};
 
 /// Returns the highest level at which no more than `room` tokens are used; 0 where none is low enough.
-pub fn highest(room: u64, used_at: impl Fn(u64) -> u64) -> u64 {
-    let (mut low, mut high) = (0, room);
+pub fn highest(room: Tokens, used_at: impl Fn(Tokens) -> Tokens) -> Tokens {
+    let (mut low, mut high) = (0, room.0);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if used_at(middle) <= room { low = middle } else { high = middle - 1 }
+        if used_at(Tokens(middle)) <= room { low = middle } else { high = middle - 1 }
     }
-    low
+    Tokens(low)
 }
 
 /// Shortens tool results before the last round until all results together have at most `max_tokens`.
 ///
 /// The results of the last round stay, and so may keep the sum above the limit.
-pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: u64) {
+pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_tokens: Tokens) {
     let protection = Protection::of(draft);
     let mut candidates = candidates(draft, origins, &protection, &[]);
     candidates.retain(|candidate| {
@@ -29,9 +30,9 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_toke
         entry.role == Role::Tool && !entry.is_pinned && protection.tiers[candidate.group] == Some(Tier::Older)
     });
     let total = result_tokens(draft);
-    let may_go: u64 = candidates.iter().map(|candidate| candidate.full).sum();
-    let room = max_tokens.saturating_sub(total - may_go);
-    let at = |candidate: &Candidate, level: u64| level.clamp(candidate.floor, candidate.full);
+    let may_go: Tokens = candidates.iter().map(|candidate| candidate.full).sum();
+    let room = max_tokens - (total - may_go);
+    let at = |candidate: &Candidate, level: Tokens| level.clamp(candidate.floor, candidate.full);
     let level = highest(room, |level| candidates.iter().map(|candidate| at(candidate, level)).sum());
     for candidate in &candidates {
         if at(candidate, level) < candidate.full {
@@ -41,17 +42,17 @@ pub fn shrink_results(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, max_toke
 }
 
 /// Returns the tokens of all tool results, those included that a repair put in: the next time they are results like others.
-pub fn result_tokens(draft: &Draft<'_, '_>) -> u64 {
+pub fn result_tokens(draft: &Draft<'_, '_>) -> Tokens {
     let kept = draft.entries.iter().filter(|entry| entry.role == Role::Tool && entry.dropped.is_none());
     kept.map(|entry| match &entry.origin {
         Origin::View(_) => entry.pieces.iter().map(|piece| piece.tokens).sum(),
-        Origin::Backfill(message) => u64::from(draft.counter.text(&message.content)),
+        Origin::Backfill(message) => draft.counter.text(&message.content),
     })
     .sum()
 }
 
 /// Shortens a result to at most `share` tokens, or to its shortest form.
-fn cut(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate, share: u64) {
+fn cut(draft: &mut Draft<'_, '_>, origins: &Origins<'_>, candidate: &Candidate, share: Tokens) {
     let (entry, piece) = (candidate.entry, candidate.piece);
     // There is no part of an attachment.
     let is_text = !matches!(draft.entries[entry].pieces[piece].slot, Slot::Media(_));

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::budget::Request;
 use crate::conversation::late_results;
 use crate::message::{Content, Message, Role, Text};
+use crate::tokens::Tokens;
 use crate::tools::{Action, Effect, has_failed};
 
 use super::draft::Draft;
@@ -59,7 +60,7 @@ impl Superseded {
 /// As a fit of the whole conversation has it. O(n), and counts what was not counted yet.
 pub fn superseded_results(view: &[Message<'_>]) -> Vec<(usize, &'static str, usize)> {
     let (order, view) = late::moved(view, &late_results(view));
-    let draft = super::draft(&view, &Request::new(None, None, 0));
+    let draft = super::draft(&view, &Request::new(None, None, Tokens::ZERO));
     let index = |entry: usize| draft.entries[entry].index().map(|index| order[index]);
     let of_entry = |(entry, why): (usize, Option<Superseded>)| {
         let (why, later) = why?.named();
@@ -160,7 +161,7 @@ mod tests {
             view.push(Message { tool_calls: vec![call], ..Message::empty(Role::Assistant) });
             view.push(Message { tool_call_id: id, name, ..Message::new(Role::Tool, result) });
         }
-        let found = superseded(&draft(&view, &Request::new(None, None, 0)));
+        let found = superseded(&draft(&view, &Request::new(None, None, Tokens::ZERO)));
         found.into_iter().skip(2).step_by(2).collect()
     }
 

@@ -4,6 +4,7 @@ use super::kind::OverflowKind;
 use super::numbers::{self, Numbers};
 use super::patterns::{self, Sign, Signs};
 use super::reading;
+use crate::tokens::Tokens;
 
 /// An overflow, with the numbers that the provider stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,13 +13,13 @@ pub struct Overflow {
     pub kind: OverflowKind,
     /// Tokens allowed, between 1,024 and 10,000,000 when an error states them; from 256 where the words beside the number say
     /// that it is a window or counts tokens. Of a rate ceiling, tokens per minute or day.
-    pub limit_tokens: Option<u64>,
+    pub limit_tokens: Option<Tokens>,
     /// Tokens of input that were sent, without the output asked for where the error tells them apart.
-    pub used_tokens: Option<u64>,
+    pub used_tokens: Option<Tokens>,
     /// Whether the error says that `used_tokens` are the prompt's alone, as "14989 in the messages, 4096 in the completion".
     pub used_is_prompt: bool,
     /// Of an [`OutputCap`](OverflowKind::OutputCap), the longest answer that the error says is possible.
-    pub output_tokens: Option<u64>,
+    pub output_tokens: Option<Tokens>,
     /// Of [`RequestBytes`](OverflowKind::RequestBytes), the bytes that are allowed, where the error states them.
     pub limit_bytes: Option<u64>,
     /// Of [`Messages`](OverflowKind::Messages), how many are allowed, where the error states it.
@@ -28,7 +29,7 @@ pub struct Overflow {
 impl Overflow {
     /// Returns an overflow without a word on the output.
     #[must_use]
-    pub const fn new(kind: OverflowKind, limit_tokens: Option<u64>, used_tokens: Option<u64>) -> Self {
+    pub const fn new(kind: OverflowKind, limit_tokens: Option<Tokens>, used_tokens: Option<Tokens>) -> Self {
         Self {
             kind,
             limit_tokens,
@@ -98,7 +99,8 @@ pub fn detect_overflow(error: &ErrorView<'_>) -> Option<Overflow> {
     // Without a number nothing says how many would be accepted.
     let limit_messages = if kind == OverflowKind::Messages { Some(numbers::limit_messages(&read.text)?) } else { None };
     let used_is_prompt = used_tokens.is_some() && numbers::named_prompt(read.text.as_bytes()) == used_tokens;
-    let numbers = Overflow::new(kind, limit_tokens, used_tokens);
+    let numbers = Overflow::new(kind, limit_tokens.map(Tokens), used_tokens.map(Tokens));
+    let output_tokens = output_tokens.map(Tokens);
     Some(Overflow { used_is_prompt, output_tokens, limit_bytes, limit_messages, ..numbers })
 }
 

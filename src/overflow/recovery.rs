@@ -6,7 +6,7 @@
 
 use super::detect::Overflow;
 use super::kind::OverflowKind;
-use crate::budget::Tokens;
+use crate::tokens::Tokens;
 
 /// Requests that are sent after the first was refused, smaller prompts and shorter answers together. Source: hermes and
 /// openclaw stop after three.
@@ -24,7 +24,7 @@ const SMALLER_PERCENT: u64 = 95;
 /// Source: system prompts within 150 to 1,200 tokens of 8,192, counted by the provider up to a tenth differently: 900 repairs, in
 /// none of which a rule or call went that stayed with the margin of 5 %, with fewer refusals.
 const CLOSE_PERCENT: u64 = 98;
-const MOST_ESSENTIAL_TOKENS: u64 = 192;
+const MOST_ESSENTIAL_TOKENS: Tokens = Tokens(192);
 
 /// A provider that says that it counted less than we did is believed up to this part of it: it may have left tools out.
 const MAX_MORE: u64 = 10;
@@ -33,26 +33,26 @@ const MAX_MORE: u64 = 10;
 const MAX_USELESS: u32 = 2;
 
 /// An answer of fewer tokens is of no use, unless the provider itself says that it has no longer one.
-pub const MIN_OUTPUT_TOKENS: u64 = 256;
+pub const MIN_OUTPUT_TOKENS: Tokens = Tokens(256);
 
 /// A prompt that leaves as much, or half of what was asked for, is not cut for a longer answer: less is lost by an answer that is
 /// asked to go on.
-const SHORT_OUTPUT_TOKENS: u64 = 1_024;
+const SHORT_OUTPUT_TOKENS: Tokens = Tokens(1_024);
 
 /// An answer that is as large a part of the prompt may be what a refusal without a number was for: some providers add both up,
 /// some say nothing of it.
 const ANSWER_PART: u64 = 4;
 
 /// Most answers are shorter.
-const USUAL_OUTPUT_TOKENS: u64 = 4_096;
+const USUAL_OUTPUT_TOKENS: Tokens = Tokens(4_096);
 
 /// What rules of the user, the newest call in its shortest form, the ledger and a mark take in a prompt of little else.
-pub const ESSENTIAL_TOKENS: u64 = 512;
+pub const ESSENTIAL_TOKENS: Tokens = Tokens(512);
 
 /// Returns what to keep free for an answer of at most `asked_tokens` where `left_tokens` of a window are not taken by what is never
 /// cut: a quarter, or as much as most answers have, but at most half.
 #[must_use]
-pub fn answer_reserve(left_tokens: u64, asked_tokens: u64) -> u64 {
+pub fn answer_reserve(left_tokens: Tokens, asked_tokens: Tokens) -> Tokens {
     asked_tokens.min((left_tokens / 4).max((left_tokens / 2).min(USUAL_OUTPUT_TOKENS)))
 }
 
@@ -62,12 +62,12 @@ pub enum Step {
     /// Send the messages, as they were compressed or else as they were refused, with this limit for the answer.
     Send {
         /// `None` where the request has none.
-        output_tokens: Option<u64>,
+        output_tokens: Option<Tokens>,
     },
     /// Compress, then tell [`Recovery::compressed`] or, where so little cannot be reached, [`Recovery::floor`].
     Compress {
         /// Tokens that the prompt may have at most, tool schemas and framing included, by the caller's own count.
-        prompt_tokens: u64,
+        prompt_tokens: Tokens,
     },
     /// Send the same with the reasoning of the model put back, or with a mark in its place where there is none.
     Restore,
@@ -114,15 +114,15 @@ struct Sum {
 #[derive(Debug, Clone)]
 pub struct Recovery {
     /// Of the request that is out or was refused.
-    prompt_tokens: u64,
-    output_tokens: Option<u64>,
+    prompt_tokens: Tokens,
+    output_tokens: Option<Tokens>,
     /// What is never cut of it, as far as that is known.
-    fixed_tokens: u64,
+    fixed_tokens: Tokens,
     /// What the model is listed with, for caps that no number comes with.
-    listed_output_tokens: u64,
+    listed_output_tokens: Tokens,
     emergency_ratio: f64,
     /// By the caller's own count.
-    stated_limit: Option<u64>,
+    stated_limit: Option<Tokens>,
     attempts: usize,
     useless: u32,
     is_at_floor: bool,
@@ -144,10 +144,10 @@ impl Recovery {
     /// 0.6 of what was refused recovered 39 of 39 recorded overflows; 0.6 of a configured window that was wrong, none of 22.
     #[must_use]
     pub fn new(
-        prompt_tokens: u64,
-        output_tokens: Option<u64>,
-        fixed_tokens: u64,
-        listed_output_tokens: u64,
+        prompt_tokens: Tokens,
+        output_tokens: Option<Tokens>,
+        fixed_tokens: Tokens,
+        listed_output_tokens: Tokens,
         emergency_ratio: f64,
     ) -> Self {
         Self {
@@ -198,7 +198,7 @@ impl Recovery {
     }
 
     /// Returns what to do with messages that were compressed to `prompt_tokens`.
-    pub fn compressed(&mut self, prompt_tokens: u64) -> Step {
+    pub fn compressed(&mut self, prompt_tokens: Tokens) -> Step {
         // At the floor a shorter answer may be all that makes the request smaller.
         let is_smaller = prompt_tokens < self.prompt_tokens && prompt_tokens <= self.smaller();
         if !is_smaller && !self.is_at_floor {
@@ -206,7 +206,7 @@ impl Recovery {
             if self.useless == MAX_USELESS {
                 return Step::GiveUp(Reason::Useless);
             }
-            return self.compress_to(Tokens(prompt_tokens.min(self.prompt_tokens)).percent(OF_STATED_PERCENT[1]).0);
+            return self.compress_to(prompt_tokens.min(self.prompt_tokens).percent(OF_STATED_PERCENT[1]));
         }
         self.useless = 0;
         self.is_at_floor = false;
@@ -222,7 +222,7 @@ impl Recovery {
     /// Returns what to do where what must stay needs `needed_tokens`, which is more than the step allowed.
     ///
     /// It is worth an attempt where it is less than what was refused, or where a shorter answer makes room for it.
-    pub fn floor(&mut self, needed_tokens: u64) -> Step {
+    pub fn floor(&mut self, needed_tokens: Tokens) -> Step {
         let shortened = self.shorten_answer(SHORT_OUTPUT_TOKENS);
         let most = if shortened { self.prompt_tokens } else { self.most_with_short_answer() };
         let has_shorter = shortened
@@ -241,29 +241,29 @@ impl Recovery {
             return Step::GiveUp(Reason::Refused);
         }
         // What was used may include the answer that was asked for: then no more of it counts as the prompt's.
-        let answer = self.output_tokens.filter(|_| !overflow.used_is_prompt).unwrap_or(0);
+        let answer = self.output_tokens.filter(|_| !overflow.used_is_prompt).unwrap_or_default();
         let ours = self.prompt_tokens;
-        let prompt = overflow.used_tokens.map(|used| used.min(ours.max(used.saturating_sub(answer))));
+        let prompt = overflow.used_tokens.map(|used| used.min(ours.max(used - answer)));
         self.stated_limit = overflow.limit_tokens.map(|limit| self.as_ours(limit, prompt, overflow.kind));
         let used = overflow.used_tokens.or_else(|| self.prompt_of_sum(overflow));
         if let (Some(limit), Some(used), Some(output)) = (overflow.limit_tokens, used, self.output_tokens) {
-            let room = limit.saturating_sub(used).min(limit / 2);
+            let room = (limit - used).min(limit / 2);
             if room < output && room >= (output / 2).min(SHORT_OUTPUT_TOKENS) {
                 return self.answer_within(room);
             }
         }
         let has_number =
-            [overflow.limit_tokens, overflow.limit_bytes, overflow.limit_messages].iter().any(Option::is_some);
+            overflow.limit_tokens.is_some() || overflow.limit_bytes.is_some() || overflow.limit_messages.is_some();
         self.sum.is_likely = overflow.kind == OverflowKind::Input && !has_number;
         // What may be cut of the prompt is less than the answer may give.
-        let others = self.prompt_tokens.saturating_sub(self.fixed_tokens);
+        let others = self.prompt_tokens - self.fixed_tokens;
         if self.shorten_answer((self.prompt_tokens / ANSWER_PART).min(others).max(SHORT_OUTPUT_TOKENS)) {
             return Step::Send { output_tokens: self.output_tokens };
         }
-        let emergency = Tokens(self.prompt_tokens).share(self.emergency_ratio).0;
+        let emergency = self.prompt_tokens.share(self.emergency_ratio);
         let of_size = overflow.limit_bytes.or(overflow.limit_messages).zip(self.sent.filter(|&sent| sent > 0));
         let stated = match of_size {
-            Some((limit, sent)) => Some(self.of_stated(Tokens(self.prompt_tokens).scaled(limit.min(sent), sent).0)),
+            Some((limit, sent)) => Some(self.of_stated(self.prompt_tokens.scaled(limit.min(sent), sent))),
             None => self.stated_prompt_tokens(overflow),
         };
         let stated = stated.filter(|&stated| stated <= self.smaller());
@@ -272,57 +272,57 @@ impl Recovery {
 
     /// Compresses to `prompt_tokens`, or to what is needed beside what is never cut, as long as that is less than what was refused
     /// and a short answer fits beside it.
-    fn compress_to(&self, prompt_tokens: u64) -> Step {
+    fn compress_to(&self, prompt_tokens: Tokens) -> Step {
         let least = self.least().min(match self.stated_limit {
             Some(limit) => self.most_with_short_answer().max(self.closest(limit)),
-            None => u64::MAX,
+            None => Tokens::MAX,
         });
         Step::Compress { prompt_tokens: prompt_tokens.max(least).min(self.smaller()) }
     }
 
     /// Returns the tokens of a prompt of what is never cut with the most essential beside it, as close to the `limit` as may be; 0 where
     /// not even half of that fits. Only once: where our count of it is too low, it is refused.
-    fn closest(&self, limit: u64) -> u64 {
-        let most = self.beside_short_answer(Tokens(limit).percent(CLOSE_PERCENT).0);
-        if self.attempts > 0 || most < self.fixed_tokens.saturating_add(MOST_ESSENTIAL_TOKENS / 2) {
-            return 0;
+    fn closest(&self, limit: Tokens) -> Tokens {
+        let most = self.beside_short_answer(limit.percent(CLOSE_PERCENT));
+        if self.attempts > 0 || most < self.fixed_tokens + MOST_ESSENTIAL_TOKENS / 2 {
+            return Tokens::ZERO;
         }
-        self.fixed_tokens.saturating_add(MOST_ESSENTIAL_TOKENS).min(most)
+        (self.fixed_tokens + MOST_ESSENTIAL_TOKENS).min(most)
     }
 
     /// Returns the tokens of what is never cut with those of what should stay beside it.
-    fn least(&self) -> u64 {
-        let others = self.prompt_tokens.saturating_sub(self.fixed_tokens);
-        self.fixed_tokens.saturating_add(ESSENTIAL_TOKENS.min(others / 2))
+    fn least(&self) -> Tokens {
+        let others = self.prompt_tokens - self.fixed_tokens;
+        self.fixed_tokens + ESSENTIAL_TOKENS.min(others / 2)
     }
 
     /// Returns the tokens of the prompt, with a margin, where it is below a limit that was stated without it: then that is one for
     /// prompt and answer together. Once: our count may be what is wrong.
-    fn prompt_of_sum(&mut self, overflow: &Overflow) -> Option<u64> {
+    fn prompt_of_sum(&mut self, overflow: &Overflow) -> Option<Tokens> {
         let limit = overflow.limit_tokens.filter(|_| overflow.kind == OverflowKind::Input)?;
-        let prompt = Tokens(self.prompt_tokens).scaled(100, SMALLER_PERCENT).0;
-        let sum = prompt.saturating_add(self.output_tokens.unwrap_or(0));
+        let prompt = self.prompt_tokens.scaled(100, SMALLER_PERCENT);
+        let sum = prompt + self.output_tokens.unwrap_or_default();
         let is_sum = !self.sum.is_tried && prompt < limit && limit < sum;
         self.sum.is_tried |= is_sum;
         is_sum.then_some(prompt)
     }
 
     /// Returns the tokens that the stated limit leaves beside a prompt.
-    fn free(&self, prompt_tokens: u64) -> u64 {
-        Tokens(self.stated_limit.unwrap_or(0)).percent(SMALLER_PERCENT).0.saturating_sub(prompt_tokens)
+    fn free(&self, prompt_tokens: Tokens) -> Tokens {
+        self.stated_limit.unwrap_or_default().percent(SMALLER_PERCENT) - prompt_tokens
     }
 
     /// Returns the tokens of the longest prompt beside which the stated limit leaves room for a short answer.
-    fn most_with_short_answer(&self) -> u64 {
-        self.beside_short_answer(self.free(0))
+    fn most_with_short_answer(&self) -> Tokens {
+        self.beside_short_answer(self.free(Tokens::ZERO))
     }
 
-    fn beside_short_answer(&self, tokens: u64) -> u64 {
-        tokens.saturating_sub(if self.output_tokens.is_some() { MIN_OUTPUT_TOKENS } else { 0 })
+    fn beside_short_answer(&self, tokens: Tokens) -> Tokens {
+        if self.output_tokens.is_some() { tokens - MIN_OUTPUT_TOKENS } else { tokens }
     }
 
     /// Asks for a short answer in place of one of more than `tokens`, once, where the limit may be one for both; returns whether.
-    fn shorten_answer(&mut self, tokens: u64) -> bool {
+    fn shorten_answer(&mut self, tokens: Tokens) -> bool {
         let is_longer = self.output_tokens.is_some_and(|output| output > tokens);
         let shortens = self.sum.is_likely && !self.sum.is_tried && is_longer;
         if shortens {
@@ -332,7 +332,7 @@ impl Recovery {
         shortens
     }
 
-    fn answer_within(&mut self, output_tokens: u64) -> Step {
+    fn answer_within(&mut self, output_tokens: Tokens) -> Step {
         self.output_tokens = Some(output_tokens);
         self.send()
     }
@@ -343,32 +343,33 @@ impl Recovery {
     }
 
     /// Returns the tokens of the prompt that the stated limit leaves room for.
-    fn stated_prompt_tokens(&self, overflow: &Overflow) -> Option<u64> {
+    fn stated_prompt_tokens(&self, overflow: &Overflow) -> Option<Tokens> {
         let limit = overflow.limit_tokens?;
-        let left = limit.saturating_sub(self.fixed_tokens);
-        let answer = self.output_tokens.map_or(0, |output| answer_reserve(left, output));
-        let room = self.of_stated(limit.saturating_sub(answer));
+        let left = limit - self.fixed_tokens;
+        let answer = self.output_tokens.map_or(Tokens::ZERO, |output| answer_reserve(left, output));
+        let room = self.of_stated(limit - answer);
         Some(self.as_ours(room, overflow.used_tokens, overflow.kind))
     }
 
-    fn of_stated(&self, tokens: u64) -> u64 {
-        Tokens(tokens).percent(OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)]).0
+    fn of_stated(&self, tokens: Tokens) -> Tokens {
+        tokens.percent(OF_STATED_PERCENT[self.attempts.min(MAX_ATTEMPTS - 1)])
     }
 
     /// Returns `tokens` of a provider that counted `used` for the prompt by our own count.
-    fn as_ours(&self, tokens: u64, used: Option<u64>, kind: OverflowKind) -> u64 {
+    fn as_ours(&self, tokens: Tokens, used: Option<Tokens>, kind: OverflowKind) -> Tokens {
         // The provider may count more than we do, or a little less. `used` may also be misread: no vocabulary is wrong by more
         // than a factor of two. One that read less than we sent cut it, and counts as we do.
         let counted = kind != OverflowKind::Silent;
-        match used.filter(|&used| counted && used > 0) {
+        match used.filter(|&used| counted && used > Tokens::ZERO) {
             Some(used) => {
-                Tokens(tokens).scaled(self.prompt_tokens.clamp(used / 2, used.saturating_add(used / MAX_MORE)), used).0
+                let ours = self.prompt_tokens.clamp(used / 2, used + used / MAX_MORE);
+                tokens.scaled(ours.0, used.0)
             }
             None => tokens,
         }
     }
 
-    fn lower_output(&self, overflow: &Overflow) -> Option<u64> {
+    fn lower_output(&self, overflow: &Overflow) -> Option<Tokens> {
         let lower = overflow.output_tokens.or_else(|| {
             // Not every provider says what it accepts: what the model is known for, else half, then half of that.
             let current = self.output_tokens?;
@@ -376,13 +377,13 @@ impl Recovery {
         })?;
         // What a prompt happens to leave can grow with a shorter prompt; a cap of the model's own cannot.
         let is_own = overflow.output_tokens.is_some() && overflow.used_tokens.is_none();
-        let least = if is_own { 1 } else { MIN_OUTPUT_TOKENS };
+        let least = if is_own { Tokens(1) } else { MIN_OUTPUT_TOKENS };
         let is_lower = self.output_tokens.is_none_or(|current| lower < current);
         (is_lower && lower >= least && self.attempts < MAX_ATTEMPTS).then_some(lower)
     }
 
     /// Returns the most tokens that count as smaller than what was refused.
-    fn smaller(&self) -> u64 {
-        Tokens(self.prompt_tokens).percent(SMALLER_PERCENT).0
+    fn smaller(&self) -> Tokens {
+        self.prompt_tokens.percent(SMALLER_PERCENT)
     }
 }

@@ -10,6 +10,7 @@ use crate::Error;
 use crate::budget::{Limits, check_ratio};
 use crate::error::MAX_WHOLE;
 use crate::session::store;
+use crate::tokens::Tokens;
 
 use super::convert::snapshot;
 use super::errors::{OrRaise, format_value};
@@ -80,6 +81,16 @@ pub fn optional_whole(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<
     value.filter(|value| !value.is_none()).map(|value| whole(value, name)).transpose()
 }
 
+/// Returns a number of tokens.
+pub fn tokens(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Tokens> {
+    whole(value, name).map(Tokens)
+}
+
+/// As [`tokens`], for an argument that may be missing.
+pub fn optional_tokens(value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Option<Tokens>> {
+    Ok(optional_whole(value, name)?.map(Tokens))
+}
+
 /// Returns a model's name.
 pub fn model(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
@@ -122,10 +133,6 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
         let number = whole(&attribute(name)?, &format!("settings.{name}"))?;
         Ok(usize::try_from(number).unwrap_or(usize::MAX))
     };
-    let overhead = || -> PyResult<u32> {
-        let number = whole(&attribute("message_overhead_tokens")?, "settings.message_overhead_tokens")?;
-        Ok(u32::try_from(number).unwrap_or(u32::MAX))
-    };
     Ok(Limits {
         tool_result_soft_limit: ratio("tool_result_soft_limit")?,
         tool_result_hard_limit: ratio("tool_result_hard_limit")?,
@@ -134,7 +141,7 @@ pub fn limits(settings: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
         max_user_message_chars: chars("max_user_message_chars")?,
         max_assistant_message_chars: chars("max_assistant_message_chars")?,
         emergency_ratio: ratio("emergency_ratio")?,
-        message_overhead_tokens: overhead()?,
+        message_overhead_tokens: tokens(&attribute("message_overhead_tokens")?, "settings.message_overhead_tokens")?,
         pinned: pinned(&attribute("pinned")?)?,
     })
 }

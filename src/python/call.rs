@@ -5,7 +5,7 @@ use pyo3::types::PyList;
 
 use crate::compress::{self, CompactionCache, Plan, Request};
 use crate::message::Message;
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
 use super::apply::apply;
 use super::archive::{self, Archive};
@@ -36,7 +36,7 @@ impl<'py> Call<'py> {
         Ok(Self { archive: Archive::of(archive)?, ..self })
     }
 
-    pub fn request(&self, window_tokens: u64, limits: compress::Limits) -> Request<'_> {
+    pub fn request(&self, window_tokens: Tokens, limits: compress::Limits) -> Request<'_> {
         Request {
             model: self.model.as_deref(),
             tools: self.tools.as_deref(),
@@ -58,7 +58,7 @@ impl<'py> Call<'py> {
     }
 
     /// Returns the tokens of the messages as a prompt.
-    pub fn tokens(&self) -> PyResult<u64> {
+    pub fn tokens(&self) -> PyResult<Tokens> {
         self.with_view(|view, counter| {
             view.count(self.messages.py(), counter)?;
             Ok(counter.prompt(&view.messages, self.tools.as_deref()).tokens)

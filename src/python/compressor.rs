@@ -7,9 +7,10 @@ use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::compress::{CompactionCache, Limits, Request};
+use crate::tokens::Tokens;
 
 use super::archive::Archive;
-use super::arguments::{limits, messages, model, optional_whole, tools, whole};
+use super::arguments::{limits, messages, model, optional_tokens, tokens, tools};
 use super::call::Call;
 use super::receipt::{Receipt, Reduced, reduced};
 
@@ -18,12 +19,12 @@ use super::receipt::{Receipt, Reduced, reduced};
 pub struct Compressor {
     /// The window in tokens.
     #[pyo3(get)]
-    context_window: u64,
+    context_window: Tokens,
     /// The model whose tokens are counted.
     #[pyo3(get)]
     model: Option<String>,
     tools: Option<String>,
-    max_output_tokens: Option<u64>,
+    max_output_tokens: Option<Tokens>,
     limits: Limits,
     cache: CompactionCache,
     archive: Option<Archive>,
@@ -45,10 +46,10 @@ impl Compressor {
         archive: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         Ok(Self {
-            context_window: whole(context_window, "context_window")?,
+            context_window: tokens(context_window, "context_window")?,
             model: self::model(model)?,
             tools: self::tools(tools)?,
-            max_output_tokens: optional_whole(max_output_tokens, "max_output_tokens")?,
+            max_output_tokens: optional_tokens(max_output_tokens, "max_output_tokens")?,
             limits: limits(settings)?,
             cache: CompactionCache::default(),
             archive: Archive::of(archive)?,
@@ -69,11 +70,11 @@ impl Compressor {
         message_overhead_tokens: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
         let call = self.call(messages)?;
-        let window_tokens = optional_whole(context_window, "context_window")?.unwrap_or(self.context_window);
-        let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?.or(self.max_output_tokens);
+        let window_tokens = optional_tokens(context_window, "context_window")?.unwrap_or(self.context_window);
+        let max_output_tokens = optional_tokens(max_output_tokens, "max_output_tokens")?.or(self.max_output_tokens);
         let mut limits = self.limits.clone();
-        if let Some(tokens) = optional_whole(message_overhead_tokens, "message_overhead_tokens")? {
-            limits.message_overhead_tokens = u32::try_from(tokens).unwrap_or(u32::MAX);
+        if let Some(tokens) = optional_tokens(message_overhead_tokens, "message_overhead_tokens")? {
+            limits.message_overhead_tokens = tokens;
         }
         let request = Request { max_output_tokens, ..call.request(window_tokens, limits) };
         let (messages, receipt) = call.compress(&request, Some(&self.cache))?;
@@ -121,10 +122,10 @@ impl Compressor {
 
     #[staticmethod]
     fn _restored(
-        kept: (u64, Option<String>, Option<String>, Option<u64>),
+        kept: (Tokens, Option<String>, Option<String>, Option<Tokens>),
         ratios: [f64; 4],
         chars: [usize; 3],
-        message_overhead_tokens: u32,
+        message_overhead_tokens: Tokens,
         pinned: Vec<String>,
         archive: Option<&Bound<'_, PyAny>>,
         receipt: Option<Py<Receipt>>,

@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 
 use crate::budget::Limits;
 use crate::compress::evaluation::{self, Example};
+use crate::tokens::Tokens;
 
-use super::arguments::whole;
+use super::arguments::tokens;
 use super::call::Call;
 use super::receipt::Fitted;
 
@@ -19,7 +20,7 @@ type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 #[allow(clippy::needless_pass_by_value)] // a list can be extracted by value only
 pub fn salience_examples(messages: &Bound<'_, PyAny>, used: Vec<String>) -> PyResult<Vec<u8>> {
     let call = Call::new(messages, None, None)?;
-    let request = call.request(u64::MAX, Limits::default());
+    let request = call.request(Tokens::MAX, Limits::default());
     let used: Vec<&str> = used.iter().map(String::as_str).collect();
     let examples = call
         .with_view(|view, _| view.run(messages.py(), |view| evaluation::salience_examples(view, &request, &used)))??;
@@ -49,7 +50,7 @@ pub fn fit_without(
     without: Vec<String>,
 ) -> PyResult<Fitted> {
     let call = Call::new(messages, model, None)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let max_tokens = tokens(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, Limits::default());
     call.planned(&request, |view, request| {
         evaluation::fit_without(view, request, max_tokens, without.iter().map(String::as_str))

@@ -7,11 +7,11 @@ use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::compress::{self, Request};
 use crate::message::{Message, ToolCall};
-use crate::tokens::{Encoding, Script};
+use crate::tokens::{Encoding, Script, Tokens};
 use crate::tools::Effect;
 use crate::{Error, Language, conversation, history, summary, window};
 
-use super::arguments::{limits, model, optional_whole, whole};
+use super::arguments::{limits, model, optional_tokens, optional_whole, tokens, whole};
 use super::call::Call;
 use super::convert::without_surrogates;
 use super::errors::{OrRaise, format_value};
@@ -32,7 +32,7 @@ type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 ///     InvalidArgumentError: Another argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (messages, model=None, *, tools=None))]
-pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tools: Any<'_, 'py>) -> PyResult<u64> {
+pub fn count_tokens<'py>(messages: &Bound<'py, PyAny>, model: Any<'_, 'py>, tools: Any<'_, 'py>) -> PyResult<Tokens> {
     Call::new(messages, model, tools)?.tokens()
 }
 
@@ -50,7 +50,7 @@ pub fn token_bound<'py>(
     messages: &Bound<'py, PyAny>,
     model: Any<'_, 'py>,
     tools: Any<'_, 'py>,
-) -> PyResult<Option<u64>> {
+) -> PyResult<Option<Tokens>> {
     let call = Call::new(messages, model, tools)?;
     call.with_view(|view, counter| {
         let is_loaded = counter.family().encoding.is_loaded();
@@ -80,7 +80,7 @@ pub fn fits<'py>(
     tools: Any<'_, 'py>,
 ) -> PyResult<bool> {
     let call = Call::new(messages, model, tools)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let max_tokens = tokens(max_tokens, "max_tokens")?;
     call.with_view(|view, counter| {
         view.run(messages.py(), |view| counter.prompt_fits(view, call.tools.as_deref(), max_tokens))
     })?
@@ -119,8 +119,8 @@ pub fn compress_messages<'py>(
     archive: Any<'_, 'py>,
 ) -> PyResult<Bound<'py, PyList>> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
-    let (window_tokens, limits) = (whole(context_window, "context_window")?, limits(settings)?);
-    let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
+    let (window_tokens, limits) = (tokens(context_window, "context_window")?, limits(settings)?);
+    let max_output_tokens = optional_tokens(max_output_tokens, "max_output_tokens")?;
     call.compress(&Request { max_output_tokens, ..call.request(window_tokens, limits) }, None)
         .map(|(messages, _)| messages)
 }
@@ -151,8 +151,8 @@ pub fn emergency_compress<'py>(
     archive: Any<'_, 'py>,
 ) -> PyResult<Py<PyList>> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
-    let (window_tokens, limits) = (whole(context_window, "context_window")?, limits(settings)?);
-    let max_output_tokens = optional_whole(max_output_tokens, "max_output_tokens")?;
+    let (window_tokens, limits) = (tokens(context_window, "context_window")?, limits(settings)?);
+    let max_output_tokens = optional_tokens(max_output_tokens, "max_output_tokens")?;
     let request = Request { max_output_tokens, ..call.request(window_tokens, limits) };
     call.emergency(&request).map(|fitted| fitted.messages)
 }
@@ -184,7 +184,7 @@ pub fn fit_messages<'py>(
     archive: Any<'_, 'py>,
 ) -> PyResult<Fitted> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let max_tokens = tokens(max_tokens, "max_tokens")?;
     let above = optional_whole(above, "above")?.and_then(|above| usize::try_from(above).ok());
     let request = call.request(max_tokens, limits(settings)?);
     call.with_view(|view, counter| {
@@ -217,7 +217,7 @@ pub fn reduce_messages<'py>(
     archive: Any<'_, 'py>,
 ) -> PyResult<Fitted> {
     let call = Call::new(messages, model, tools)?.with_archive(archive)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let max_tokens = tokens(max_tokens, "max_tokens")?;
     let request = call.request(max_tokens, limits(settings)?);
     call.planned(&request, |view, request| compress::reduce(view, request, max_tokens))
 }
@@ -239,7 +239,7 @@ pub fn select_history<'py>(
     model: Any<'_, 'py>,
 ) -> PyResult<Bound<'py, PyList>> {
     let call = Call::new(messages, model, None)?;
-    let max_tokens = whole(max_tokens, "max_tokens")?;
+    let max_tokens = tokens(max_tokens, "max_tokens")?;
     let py = messages.py();
     let picked = call.with_view(|view, counter| view.run(py, |view| history::select(view, max_tokens, counter)))??;
     let picked = picked.into_iter().map(|index| call.messages.get_item(index)).collect::<PyResult<Vec<_>>>()?;
@@ -364,9 +364,9 @@ pub fn spoken_language(newest_first: Vec<Bound<'_, PyString>>) -> Option<&'stati
 ///     InvalidArgumentError: An argument cannot be used.
 #[pyfunction]
 #[pyo3(signature = (model, r#override=None))]
-pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'py>) -> PyResult<u64> {
+pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'py>) -> PyResult<Tokens> {
     let name = self::model(Some(model))?.unwrap_or_default();
-    Ok(window::get_context_window(&name, optional_whole(r#override, "override")?))
+    Ok(window::get_context_window(&name, optional_tokens(r#override, "override")?))
 }
 
 /// Return the window that the model table has for `model`, or `None` for a model that is not in it.
@@ -374,7 +374,7 @@ pub fn get_context_window<'py>(model: &Bound<'py, PyAny>, r#override: Any<'_, 'p
 /// Raises:
 ///     InvalidArgumentError: `model` is no string.
 #[pyfunction]
-pub fn listed_window(model: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+pub fn listed_window(model: &Bound<'_, PyAny>) -> PyResult<Option<Tokens>> {
     Ok(window::context_window(&self::model(Some(model))?.unwrap_or_default()))
 }
 
@@ -383,7 +383,7 @@ pub fn listed_window(model: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
 /// Raises:
 ///     InvalidArgumentError: `model` is no string.
 #[pyfunction]
-pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<u64> {
+pub fn get_output_limit(model: &Bound<'_, PyAny>) -> PyResult<Tokens> {
     Ok(window::get_output_limit(&self::model(Some(model))?.unwrap_or_default()))
 }
 

@@ -21,6 +21,7 @@ mod receipt;
 mod recovery;
 mod sessions;
 mod summary;
+mod tokens;
 mod unchanged;
 mod view;
 
@@ -93,10 +94,10 @@ mod core_module {
     const MAX_WHOLE: u64 = crate::error::MAX_WHOLE;
 
     #[pymodule_export]
-    const ESSENTIAL_TOKENS: u64 = crate::overflow::ESSENTIAL_TOKENS;
+    const ESSENTIAL_TOKENS: u64 = crate::overflow::ESSENTIAL_TOKENS.0;
 
     #[pymodule_export]
-    const MIN_OUTPUT_TOKENS: u64 = crate::overflow::MIN_OUTPUT_TOKENS;
+    const MIN_OUTPUT_TOKENS: u64 = crate::overflow::MIN_OUTPUT_TOKENS.0;
 
     #[pymodule_export]
     const NO_REASONING: &str = crate::compress::NO_REASONING;

@@ -7,8 +7,9 @@ use pyo3::types::PyString;
 
 use crate::Error;
 use crate::overflow::{self, ErrorView, UsageView, detect_silent};
+use crate::tokens::Tokens;
 
-use super::arguments::optional_whole;
+use super::arguments::{optional_tokens, optional_whole};
 use super::convert::without_surrogates;
 use super::errors::OrRaise;
 use super::receipt::{Reduced, reduced};
@@ -30,19 +31,19 @@ impl Overflow {
 
     /// Tokens that are allowed, where the provider said it.
     #[getter]
-    fn limit_tokens(&self) -> Option<u64> {
+    fn limit_tokens(&self) -> Option<Tokens> {
         self.0.limit_tokens
     }
 
     /// Tokens that the request had, where the provider said it.
     #[getter]
-    fn used_tokens(&self) -> Option<u64> {
+    fn used_tokens(&self) -> Option<Tokens> {
         self.0.used_tokens
     }
 
     /// For `output_cap`: the longest answer that the provider said is possible.
     #[getter]
-    fn output_tokens(&self) -> Option<u64> {
+    fn output_tokens(&self) -> Option<Tokens> {
         self.0.output_tokens
     }
 
@@ -59,15 +60,14 @@ impl Overflow {
     }
 
     fn __repr__(&self) -> String {
-        let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
         format!(
             "Overflow(kind='{}', limit_tokens={}, used_tokens={}, output_tokens={}, limit_bytes={}, limit_messages={})",
             self.kind(),
-            number(self.0.limit_tokens),
-            number(self.0.used_tokens),
-            number(self.0.output_tokens),
-            number(self.0.limit_bytes),
-            number(self.0.limit_messages),
+            or_none(self.0.limit_tokens),
+            or_none(self.0.used_tokens),
+            or_none(self.0.output_tokens),
+            or_none(self.0.limit_bytes),
+            or_none(self.0.limit_messages),
         )
     }
 
@@ -81,10 +81,10 @@ impl Overflow {
     fn _restored(
         py: Python<'_>,
         kind: &str,
-        limit_tokens: Option<u64>,
-        used_tokens: Option<u64>,
+        limit_tokens: Option<Tokens>,
+        used_tokens: Option<Tokens>,
         used_is_prompt: bool,
-        output_tokens: Option<u64>,
+        output_tokens: Option<Tokens>,
         sizes: (Option<u64>, Option<u64>),
     ) -> PyResult<Self> {
         let (limit_bytes, limit_messages) = sizes;
@@ -93,6 +93,11 @@ impl Overflow {
         let numbers = overflow::Overflow::new(kind, limit_tokens, used_tokens);
         Ok(Self(overflow::Overflow { used_is_prompt, output_tokens, limit_bytes, limit_messages, ..numbers }))
     }
+}
+
+/// Returns a number as Python shows it.
+fn or_none(number: Option<impl ToString>) -> String {
+    number.map_or_else(|| "None".to_owned(), |number| number.to_string())
 }
 
 /// Return what an error's text says was too large, or `None` when it says something else.
@@ -128,11 +133,11 @@ pub fn classify_usage(
     window_tokens: Any<'_, '_>,
     counted_tokens: Any<'_, '_>,
 ) -> PyResult<Option<Overflow>> {
-    let known = |value, name| Ok::<_, PyErr>(optional_whole(value, name)?.unwrap_or_default());
+    let known = |value, name| Ok::<_, PyErr>(optional_tokens(value, name)?.unwrap_or_default());
     let usage = UsageView {
-        input_tokens: optional_whole(input_tokens, "input_tokens")?,
+        input_tokens: optional_tokens(input_tokens, "input_tokens")?,
         cache_tokens: known(cache_tokens, "cache_tokens")?,
-        output_tokens: optional_whole(output_tokens, "output_tokens")?,
+        output_tokens: optional_tokens(output_tokens, "output_tokens")?,
         finish_reason,
     };
     let (window_tokens, counted_tokens) =
@@ -144,7 +149,7 @@ pub fn classify_usage(
 #[pyfunction]
 #[pyo3(signature = (*, read_tokens, sent_tokens))]
 pub fn silently_cut(read_tokens: Any<'_, '_>, sent_tokens: Any<'_, '_>) -> PyResult<Overflow> {
-    let read = optional_whole(read_tokens, "read_tokens")?;
-    let sent = optional_whole(sent_tokens, "sent_tokens")?;
+    let read = optional_tokens(read_tokens, "read_tokens")?;
+    let sent = optional_tokens(sent_tokens, "sent_tokens")?;
     Ok(Overflow(overflow::Overflow::new(overflow::OverflowKind::Silent, read, sent)))
 }

@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::compress;
-use crate::tokens::{Source, TokenCounter};
+use crate::tokens::{Source, TokenCounter, Tokens};
 
 use super::call::Call;
 use super::convert::snapshot;
@@ -18,7 +18,7 @@ use super::view::{Strings, View};
 #[pyclass(frozen, skip_from_py_object, module = "nanobot_context")]
 pub struct Receipt {
     /// Tokens of the request before and now; nothing where they have not been counted yet.
-    tokens: OnceLock<(Option<u64>, Option<u64>)>,
+    tokens: OnceLock<(Option<Tokens>, Option<Tokens>)>,
     /// Model and tool schemas of a request in which nothing was cut, for what bounds have shown: to count it when asked.
     counted_for: (Option<String>, Option<String>),
     /// How tokens are counted: `exact` or `estimated`.
@@ -48,7 +48,7 @@ impl Receipt {
     }
 
     /// Returns the tokens before and now, of messages as they are when this is asked for the first time.
-    fn tokens(&self, py: Python<'_>) -> PyResult<(Option<u64>, Option<u64>)> {
+    fn tokens(&self, py: Python<'_>) -> PyResult<(Option<Tokens>, Option<Tokens>)> {
         if let Some(tokens) = self.tokens.get() {
             return Ok(*tokens);
         }
@@ -69,13 +69,13 @@ fn name_of(source: Source) -> Cow<'static, str> {
 impl Receipt {
     /// Tokens of the request before.
     #[getter]
-    fn tokens_before(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+    fn tokens_before(&self, py: Python<'_>) -> PyResult<Option<Tokens>> {
         self.tokens(py).map(|(before, _)| before)
     }
 
     /// Tokens of the request now.
     #[getter]
-    fn tokens_after(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+    fn tokens_after(&self, py: Python<'_>) -> PyResult<Option<Tokens>> {
         self.tokens(py).map(|(_, after)| after)
     }
 
@@ -100,7 +100,7 @@ impl Receipt {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let number = |tokens: Option<u64>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
+        let number = |tokens: Option<Tokens>| tokens.map_or_else(|| "None".to_owned(), |tokens| tokens.to_string());
         let (before, after) = self.tokens(py)?;
         Ok(format!(
             "Receipt(tokens_before={}, tokens_after={}, cuts=<{}>)",
@@ -120,8 +120,8 @@ impl Receipt {
     #[staticmethod]
     #[allow(clippy::needless_pass_by_value)] // as pyo3 hands it over
     fn _restored(
-        tokens_before: Option<u64>,
-        tokens_after: Option<u64>,
+        tokens_before: Option<Tokens>,
+        tokens_after: Option<Tokens>,
         source: Option<String>,
         cuts: Vec<Bound<'_, Cut>>,
         before: Py<PyList>,
@@ -159,9 +159,9 @@ pub struct Cut {
     /// `long_message`, `budget`; or `joined` or `late_result`: then nothing of it is gone, and the two counts are the same.
     reason: Cow<'static, str>,
     /// Tokens of what was cut, before.
-    tokens_before: u64,
+    tokens_before: Tokens,
     /// Tokens of what stands there now.
-    tokens_after: u64,
+    tokens_after: Tokens,
 }
 
 impl From<&compress::Cut> for Cut {
@@ -184,7 +184,7 @@ impl Cut {
     }
 
     #[staticmethod]
-    fn _restored(index: usize, reason: String, tokens_before: u64, tokens_after: u64) -> Self {
+    fn _restored(index: usize, reason: String, tokens_before: Tokens, tokens_after: Tokens) -> Self {
         Self { index, reason: reason.into(), tokens_before, tokens_after }
     }
 }
@@ -256,7 +256,7 @@ impl Fitted {
 impl Fitted {
     /// Their tokens, tool schemas included.
     #[getter]
-    fn tokens(&self, py: Python<'_>) -> PyResult<u64> {
+    fn tokens(&self, py: Python<'_>) -> PyResult<Tokens> {
         self.receipt.get().tokens(py).map(|(_, after)| after.unwrap_or_default())
     }
 

@@ -4,8 +4,9 @@ use pyo3::prelude::*;
 
 use crate::budget::{self, check_ratio};
 use crate::overflow::{self, Recovery as Core, Step};
+use crate::tokens::Tokens;
 
-use super::arguments::{optional_whole, whole};
+use super::arguments::{optional_tokens, tokens, whole};
 use super::errors::OrRaise;
 use super::overflow::Overflow;
 
@@ -16,16 +17,16 @@ pub struct Repair {
     /// `send`, `compress`, `restore` or `give_up`.
     action: &'static str,
     /// For `compress`: the tokens that the prompt may have at most.
-    prompt_tokens: u64,
+    prompt_tokens: Tokens,
     /// For `send`: the limit for the answer, `None` where the request has none.
-    output_tokens: Option<u64>,
+    output_tokens: Option<Tokens>,
     /// For `give_up`: `unrelated`, `floor`, `refused` or `useless`.
     reason: Option<&'static str>,
 }
 
 impl From<Step> for Repair {
     fn from(step: Step) -> Self {
-        let nothing = Self { action: "give_up", prompt_tokens: 0, output_tokens: None, reason: None };
+        let nothing = Self { action: "give_up", prompt_tokens: Tokens::ZERO, output_tokens: None, reason: None };
         match step {
             Step::Send { output_tokens } => Self { action: "send", output_tokens, ..nothing },
             Step::Compress { prompt_tokens } => Self { action: "compress", prompt_tokens, ..nothing },
@@ -57,10 +58,10 @@ impl Recovery {
     ) -> PyResult<Self> {
         let py = prompt_tokens.py();
         Ok(Self(Core::new(
-            whole(prompt_tokens, "prompt_tokens")?,
-            optional_whole(output_tokens, "output_tokens")?,
-            whole(fixed_tokens, "fixed_tokens")?,
-            whole(listed_output_tokens, "listed_output_tokens")?,
+            tokens(prompt_tokens, "prompt_tokens")?,
+            optional_tokens(output_tokens, "output_tokens")?,
+            tokens(fixed_tokens, "fixed_tokens")?,
+            tokens(listed_output_tokens, "listed_output_tokens")?,
             check_ratio("emergency_ratio", emergency_ratio).or_raise(py)?,
         )))
     }
@@ -78,20 +79,20 @@ impl Recovery {
 
     /// Return what to do with messages that were compressed to `prompt_tokens`.
     fn compressed(&mut self, prompt_tokens: &Bound<'_, PyAny>) -> PyResult<Repair> {
-        Ok(self.0.compressed(whole(prompt_tokens, "prompt_tokens")?).into())
+        Ok(self.0.compressed(tokens(prompt_tokens, "prompt_tokens")?).into())
     }
 
     /// Return what to do where what must stay needs `needed_tokens`, more than was allowed.
     fn floor(&mut self, needed_tokens: &Bound<'_, PyAny>) -> PyResult<Repair> {
-        Ok(self.0.floor(whole(needed_tokens, "needed_tokens")?).into())
+        Ok(self.0.floor(tokens(needed_tokens, "needed_tokens")?).into())
     }
 }
 
 /// Return what to keep free for an answer of at most `asked_tokens` where `left_tokens` of a window are
 /// not taken by what is never cut.
 #[pyfunction]
-pub fn answer_reserve(left_tokens: &Bound<'_, PyAny>, asked_tokens: &Bound<'_, PyAny>) -> PyResult<u64> {
-    Ok(overflow::answer_reserve(whole(left_tokens, "left_tokens")?, whole(asked_tokens, "asked_tokens")?))
+pub fn answer_reserve(left_tokens: &Bound<'_, PyAny>, asked_tokens: &Bound<'_, PyAny>) -> PyResult<Tokens> {
+    Ok(overflow::answer_reserve(tokens(left_tokens, "left_tokens")?, tokens(asked_tokens, "asked_tokens")?))
 }
 
 /// Return the tokens of a window that are kept free for the answer.
@@ -100,9 +101,9 @@ pub fn reserve_tokens(
     window_tokens: &Bound<'_, PyAny>,
     max_output_tokens: Option<&Bound<'_, PyAny>>,
     context_reserve_ratio: f64,
-) -> PyResult<u64> {
+) -> PyResult<Tokens> {
     let (output, ratio) = answer(window_tokens.py(), max_output_tokens, context_reserve_ratio)?;
-    Ok(budget::reserve_tokens(whole(window_tokens, "window_tokens")?, output, ratio))
+    Ok(budget::reserve_tokens(tokens(window_tokens, "window_tokens")?, output, ratio))
 }
 
 /// Return the smallest window that leaves `prompt_tokens` beside what is kept free for the answer.
@@ -111,13 +112,13 @@ pub fn window_for(
     prompt_tokens: &Bound<'_, PyAny>,
     max_output_tokens: Option<&Bound<'_, PyAny>>,
     context_reserve_ratio: f64,
-) -> PyResult<u64> {
+) -> PyResult<Tokens> {
     let (output, ratio) = answer(prompt_tokens.py(), max_output_tokens, context_reserve_ratio)?;
-    Ok(budget::window_for(whole(prompt_tokens, "prompt_tokens")?, output, ratio))
+    Ok(budget::window_for(tokens(prompt_tokens, "prompt_tokens")?, output, ratio))
 }
 
 /// Returns the limit for an answer, 0 for none, and the share of the window that it has.
-fn answer(py: Python<'_>, max_output_tokens: Option<&Bound<'_, PyAny>>, ratio: f64) -> PyResult<(u64, f64)> {
+fn answer(py: Python<'_>, max_output_tokens: Option<&Bound<'_, PyAny>>, ratio: f64) -> PyResult<(Tokens, f64)> {
     let ratio = check_ratio("context_reserve_ratio", ratio).or_raise(py)?;
-    Ok((optional_whole(max_output_tokens, "max_output_tokens")?.unwrap_or(0), ratio))
+    Ok((optional_tokens(max_output_tokens, "max_output_tokens")?.unwrap_or_default(), ratio))
 }

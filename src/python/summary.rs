@@ -10,9 +10,9 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::Error;
 use crate::message::Message;
 use crate::summary::{self, Cause, Format, Options, Previous, Prompt, Structured, cut};
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
-use super::arguments::{model, optional_whole, whole};
+use super::arguments::{model, optional_tokens, optional_whole, whole};
 use super::call::Call;
 use super::convert::without_surrogates;
 use super::errors::OrRaise;
@@ -29,7 +29,7 @@ pub struct SummaryCall {
     /// Roles and texts.
     messages: Vec<(&'static str, String)>,
     /// The longest answer, in tokens.
-    max_tokens: u64,
+    max_tokens: Tokens,
     /// The temperature.
     temperature: f64,
     /// How often what it is about has been parted.
@@ -58,9 +58,9 @@ pub struct SummaryDraft {
     /// Calls of the model that it took.
     calls: u32,
     /// Tokens of what was summarised.
-    input_tokens: u64,
+    input_tokens: Tokens,
     /// Tokens of the summary.
-    output_tokens: u64,
+    output_tokens: Tokens,
 }
 
 /// The making of one summary: it says which model call it wants and is told the answer.
@@ -119,8 +119,8 @@ impl SummaryRun {
             prompt: prompt.map(|prompt| Prompt::custom(prompt, words)).transpose().or_raise(py)?,
             max_words: words,
             policy: policy.map_or(default.policy, |policy| policy.get().core()),
-            window_tokens: optional_whole(window_tokens, "window_tokens")?,
-            max_result_tokens: optional_whole(max_result_tokens, "max_result_tokens")?
+            window_tokens: optional_tokens(window_tokens, "window_tokens")?,
+            max_result_tokens: optional_tokens(max_result_tokens, "max_result_tokens")?
                 .unwrap_or(default.max_result_tokens),
         };
         let previous_data = previous_data.map(without_surrogates);
@@ -156,7 +156,7 @@ impl SummaryRun {
     /// Take that the model refused the call as too long, with the limit in tokens that it named.
     #[pyo3(signature = (limit_tokens=None))]
     fn refused(&mut self, limit_tokens: Any<'_, '_>) -> PyResult<()> {
-        let limit = optional_whole(limit_tokens, "limit_tokens")?;
+        let limit = optional_tokens(limit_tokens, "limit_tokens")?;
         if let Some(run) = &mut self.run {
             run.refused(limit);
         }
@@ -356,7 +356,7 @@ pub fn merge_structured(
         "newer",
     )?);
     let counter = TokenCounter::new(self::model(model)?.as_deref());
-    let merged = optional_whole(max_tokens, "max_tokens")?.map_or(merged.clone(), |max| merged.within(max, counter));
+    let merged = optional_tokens(max_tokens, "max_tokens")?.map_or(merged.clone(), |max| merged.within(max, counter));
     Ok(merged.to_json().to_string())
 }
 

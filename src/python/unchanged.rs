@@ -13,7 +13,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyNone, PyString};
 
 use crate::cache::CONVERSATIONS as SHARE;
 use crate::compress::{Bounds, Request};
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
 use super::lock::take_out;
 use super::view::{Strings, View};
@@ -28,7 +28,7 @@ static CONVERSATIONS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 /// A conversation that needed nothing.
 struct Known {
     /// The way of counting that the bounds come from.
-    counter: (u8, u32),
+    counter: (u8, Tokens),
     messages: Py<PyList>,
     /// What the copy takes, strings included.
     bytes: usize,
@@ -73,7 +73,7 @@ pub fn remember(messages: &Bound<'_, PyList>, view: &View<'_, '_>, counter: &Tok
 ///
 /// Comparing can run the caller's code, which may call in here: no lock is held over it, and what changed meanwhile is
 /// not taken.
-fn take(messages: &Bound<'_, PyList>, counter: (u8, u32)) -> Option<Known> {
+fn take(messages: &Bound<'_, PyList>, counter: (u8, Tokens)) -> Option<Known> {
     let py = messages.py();
     let lists: Vec<_> = {
         let conversations = CONVERSATIONS.lock_py_attached(py).ok()?;

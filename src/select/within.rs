@@ -8,23 +8,22 @@ use std::sync::{Arc, LazyLock};
 use crate::cache::{Allowance, SHORTENED};
 use crate::text::analysis::{Analysis, Form};
 use crate::text::elision::{self, Marks};
-use crate::text::estimate::float;
 use crate::text::excerpt;
 use crate::text::segments::Kind;
-use crate::tokens::{ContentMemory, Recount, TokenCounter};
+use crate::tokens::{ContentMemory, Recount, TokenCounter, Tokens};
 
 use super::scoring::{Author, Document, Scoring};
 use super::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 
 /// A large result is shortened anew in every call that it stands in.
-pub static MEMORY: LazyLock<ContentMemory<Option<(String, u64)>>> =
+pub static MEMORY: LazyLock<ContentMemory<Option<(String, Tokens)>>> =
     LazyLock::new(|| ContentMemory::new(Allowance::Share(&SHORTENED)));
 
 /// Returns `text` cut to at most `max_tokens`, and its tokens; `None` where that is too little for any of it.
 ///
 /// The origin of `marks` is named in the first of them. JSON comes out as JSON. O(n), remembered by content.
-pub fn within(text: &str, max_tokens: u64, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, u64)> {
-    let salt = max_tokens << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
+pub fn within(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
+    let salt = max_tokens.0 << 10 | (marks.language as u64) << 8 | u64::from(counter.family().id);
     let key = marks.origin.map(|origin| [text, "\0", origin].concat());
     let made = MEMORY.get_or_make(key.as_deref().unwrap_or(text), salt, || {
         let made = make(text, max_tokens, counter, marks);
@@ -45,8 +44,8 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
     if analysis.kind() != Some(Kind::Json) {
         return None;
     }
-    let share = |tokens: u64, chars: usize| tokens.saturating_mul(max_chars as u64) / chars.max(1) as u64;
-    let mut max_tokens = share(u64::from(counter.text(text)), text.chars().count());
+    let share = |tokens: Tokens, chars: usize| tokens * max_chars as u64 / chars.max(1) as u64;
+    let mut max_tokens = share(counter.text(text), text.chars().count());
     // Some parts have more characters a token than others: what comes out too long is cut further.
     while let Some((short, tokens)) = within(text, max_tokens, counter, marks) {
         let chars = short.chars().count();
@@ -58,11 +57,11 @@ pub fn json_within_chars(text: &str, max_chars: usize, counter: TokenCounter, ma
     Some(analysis.excerpt(text, &|_| false, marks))
 }
 
-fn make(text: &str, max_tokens: u64, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, u64)> {
+fn make(text: &str, max_tokens: Tokens, counter: TokenCounter, marks: Marks<'_>) -> Option<(String, Tokens)> {
     let analysis = Analysis::of(text, Form::Outlined);
     let by_content = chosen(text, &analysis, max_tokens, counter, marks);
     // Parts that are few and large may leave much of the room; then the start and the end say more.
-    let fills = by_content.as_ref().is_some_and(|(_, tokens)| tokens * 10 >= max_tokens * 8);
+    let fills = by_content.as_ref().is_some_and(|&(_, tokens)| tokens * 10 >= max_tokens * 8);
     if fills || analysis.kind() == Some(Kind::Json) {
         return by_content;
     }
@@ -77,10 +76,10 @@ fn make(text: &str, max_tokens: u64, counter: TokenCounter, marks: Marks<'_>) ->
 fn chosen(
     text: &str,
     analysis: &Arc<Analysis>,
-    max_tokens: u64,
+    max_tokens: Tokens,
     counter: TokenCounter,
     marks: Marks<'_>,
-) -> Option<(String, u64)> {
+) -> Option<(String, Tokens)> {
     let document = Document {
         message: 0,
         author: Author::Result,
@@ -90,19 +89,19 @@ fn chosen(
         analysis: Arc::clone(analysis),
     };
     let mut scoring = Scoring::new(vec![document], 1, None);
-    let mark = FIRST_MARK + marks.origin.map_or(0.0, |origin| float(u64::from(counter.text(origin))));
-    let full = float(u64::from(counter.text(text)));
+    let mark = FIRST_MARK + marks.origin.map_or(0.0, |origin| counter.text(origin).as_f32());
+    let full = counter.text(text).as_f32();
     let block = Block { document: Some(0), group: 0, full, shortest: 0.0, weight: 1.0, mark, is_bundle: false };
     let mut selector = Selector::new(&mut scoring, vec![Frame::default()], vec![block], 0.0);
-    selector.grow(float(max_tokens), |_| true);
+    selector.grow(max_tokens.as_f32(), |_| true);
     let (mut steps, mut recount) = (shrink_steps(), Recount::default());
     while selector.kept(0) != Kept::Nothing {
         let short = analysis.excerpt(text, &|part| selector.stays(0, part), marks);
-        let tokens = u64::from(counter.variant(&short, &mut recount));
+        let tokens = counter.variant(&short, &mut recount);
         if tokens <= max_tokens {
             return Some((short, tokens));
         }
-        selector.shrink(float(tokens - max_tokens) * steps.next().unwrap_or(1.0));
+        selector.shrink((tokens - max_tokens).as_f32() * steps.next().unwrap_or(1.0));
     }
     None
 }
@@ -130,9 +129,9 @@ mod tests {
     #[test]
     fn what_comes_out_is_within_the_tokens_and_uses_them() {
         for text in [log(), rows(), "One sentence of a long text. ".repeat(400)] {
-            for max_tokens in [60, 150, 700, 1_500] {
+            for max_tokens in [60, 150, 700, 1_500].map(Tokens) {
                 let (short, tokens) = within(&text, max_tokens, counter(), Marks::default()).unwrap();
-                assert_eq!(tokens, u64::from(counter().text(&short)));
+                assert_eq!(tokens, counter().text(&short));
                 assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 7, "{tokens} of {max_tokens}: {short}");
             }
         }
@@ -141,42 +140,42 @@ mod tests {
     #[test]
     fn the_same_text_comes_out_the_same() {
         let text = log();
-        let short = within(&text, 300, counter(), Marks::default());
-        assert_eq!(within(&text.clone(), 300, counter(), Marks::default()), short);
+        let short = within(&text, Tokens(300), counter(), Marks::default());
+        assert_eq!(within(&text.clone(), Tokens(300), counter(), Marks::default()), short);
         // What is remembered decides nothing.
         let analysis = Analysis::of(&text, Form::Outlined);
-        assert_eq!(chosen(&text, &analysis, 300, counter(), Marks::default()), short);
+        assert_eq!(chosen(&text, &analysis, Tokens(300), counter(), Marks::default()), short);
     }
 
     #[test]
     fn another_limit_model_or_origin_is_not_answered_from_memory() {
         let text = log();
         let short = |max_tokens, model, origin| {
-            within(&text, max_tokens, TokenCounter::new(model), Marks { origin, ..Marks::default() }).unwrap().0
+            within(&text, Tokens(max_tokens), TokenCounter::new(model), Marks { origin, ..Marks::default() }).unwrap().0
         };
         let first = short(300, None, None);
         assert_ne!(short(200, None, None), first);
         assert!(short(300, None, Some("results/a.txt")).contains("all of it: results/a.txt"));
         assert!(short(300, None, Some("results/b.txt")).contains("all of it: results/b.txt"));
-        let (glm, tokens) = within(&text, 300, TokenCounter::new(Some("glm-4.6")), Marks::default()).unwrap();
-        assert_eq!(tokens, u64::from(TokenCounter::new(Some("glm-4.6")).text(&glm)));
+        let (glm, tokens) = within(&text, Tokens(300), TokenCounter::new(Some("glm-4.6")), Marks::default()).unwrap();
+        assert_eq!(tokens, TokenCounter::new(Some("glm-4.6")).text(&glm));
     }
 
     #[test]
     fn a_log_keeps_its_ends_and_its_errors() {
-        let (short, _) = within(&log(), 200, counter(), Marks::default()).unwrap();
+        let (short, _) = within(&log(), Tokens(200), counter(), Marks::default()).unwrap();
         assert!(short.starts_with("$ ./serve --port 8080\n"), "{short}");
         assert!(short.ends_with("ERROR: out of memory at request 600\nExit code: 137\n"), "{short}");
     }
 
     #[test]
     fn json_stays_json() {
-        for max_tokens in [80, 200, 400] {
+        for max_tokens in [80, 200, 400].map(Tokens) {
             let (short, _) = within(&rows(), max_tokens, counter(), Marks::at(r"C:\results\a.txt")).unwrap();
             let rows: serde_json::Value = serde_json::from_str(&short).unwrap();
             assert!(rows.as_array().is_some_and(|rows| rows.len() > 1), "{short}");
         }
-        assert_eq!(within(&rows(), 5, counter(), Marks::default()), None, "too few tokens for any of it");
+        assert_eq!(within(&rows(), Tokens(5), counter(), Marks::default()), None, "too few tokens for any of it");
     }
 
     #[test]

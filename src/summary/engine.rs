@@ -8,7 +8,7 @@ use crate::message::{Message, Role};
 use crate::select::within::within;
 use crate::text::elision::Marks;
 use crate::text::language::Language;
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
 use super::transcript::{self, BYTES_PER_TOKEN, Item, Limit};
 use super::{Format, Policy, Prompt, Structured, cut, local};
@@ -34,9 +34,9 @@ pub struct Options {
     /// The knobs.
     pub policy: Policy,
     /// Tokens of the window of the model that is asked; `None` where it is not known.
-    pub window_tokens: Option<u64>,
+    pub window_tokens: Option<Tokens>,
     /// Tokens of a tool result that the model is shown, shortened by its content; 0 is no limit.
-    pub max_result_tokens: u64,
+    pub max_result_tokens: Tokens,
 }
 
 impl Default for Options {
@@ -53,7 +53,7 @@ impl Default for Options {
 }
 
 /// Tokens of a result that are worth reading for a summary of a few hundred.
-const MAX_RESULT_TOKENS: u64 = 1_000;
+const MAX_RESULT_TOKENS: Tokens = Tokens(1_000);
 
 /// Of a window what the conversation may have at first. Source: trpc-agent-go, safe prefix.
 const INPUT_PERCENT: u64 = 70;
@@ -62,18 +62,18 @@ const MIN_CHUNK_BYTES: usize = 2_048;
 
 /// Tokens of an answer for each that the summary should have, and the least: models that think need room for it.
 const ANSWER_FACTOR: u64 = 4;
-const MIN_ANSWER_TOKENS: u64 = 1_024;
+const MIN_ANSWER_TOKENS: Tokens = Tokens(1_024);
 /// Times its target that a summary may be long.
 const MAX_TEXT_FACTOR: u64 = 2;
 /// Share of the target, in percent, and least tokens for what the model dropped and what is added back.
 const ADDED_PERCENT: u64 = 40;
-const MIN_ADDED_TOKENS: u64 = 150;
+const MIN_ADDED_TOKENS: Tokens = Tokens(150);
 /// What stands between a model's text and what it dropped, by [`Language`].
 const ADDED: [&str; 4] = ["\n\n另有：\n", "\n\nその他：\n", "\n\n그 밖에:\n", "\n\nAlso said:\n"];
 /// Why no model wrote a summary of which every part was cut by force.
 const ALL_REFUSED: &str = "the model refused every call as too long: its text was cut by force";
 /// Tokens of a text that is cut by force. Source: document 003, `force_truncated_summary`.
-const MIN_FORCED_TOKENS: u64 = 128;
+const MIN_FORCED_TOKENS: Tokens = Tokens(128);
 /// Rounds of merging beyond the depth of halving. Source: document 003, `merge`.
 const MERGE_ROUNDS: u32 = 8;
 
@@ -83,7 +83,7 @@ pub struct Call {
     /// Roles and texts.
     pub messages: Vec<(&'static str, String)>,
     /// The longest answer.
-    pub max_tokens: u64,
+    pub max_tokens: Tokens,
     /// The temperature.
     pub temperature: f64,
     /// How often what it is about has been parted.
@@ -112,9 +112,9 @@ pub struct Draft {
     /// Calls of the model.
     pub calls: u32,
     /// Tokens of what was summarised.
-    pub input_tokens: u64,
+    pub input_tokens: Tokens,
     /// Tokens of the summary.
-    pub output_tokens: u64,
+    pub output_tokens: Tokens,
 }
 
 /// The summary of a part.
@@ -223,7 +223,7 @@ impl Run {
         self.answers += 1;
         self.tells_previous = false;
         let mut part = merges.unwrap_or(Part { text: String::new(), truncated: false, chunks: 1, max_depth: depth });
-        let max_tokens = self.target(depth).saturating_mul(MAX_TEXT_FACTOR);
+        let max_tokens = self.target(depth) * MAX_TEXT_FACTOR;
         text.clone_into(&mut part.text);
         // JSON is bounded by its fields.
         if self.options.format == Format::Text {
@@ -233,7 +233,7 @@ impl Run {
     }
 
     /// Takes that the model refused the call as too long, with the limit that it named.
-    pub fn refused(&mut self, limit_tokens: Option<u64>) {
+    pub fn refused(&mut self, limit_tokens: Option<Tokens>) {
         let policy = &self.options.policy;
         if !policy.bisect_enabled {
             self.failed("the conversation is too long for the model, and halving it is switched off");
@@ -288,7 +288,7 @@ impl Run {
             self.error = Some(ALL_REFUSED.to_owned());
         }
         Draft {
-            output_tokens: u64::from(self.counter.text(&text)),
+            output_tokens: self.counter.text(&text),
             text,
             data,
             by_model,
@@ -305,7 +305,7 @@ impl Run {
     /// Returns fields and text of a summary that a model wrote.
     fn written(&self, part: &Part, told: Structured) -> (Structured, String) {
         let target = self.options.policy.target_tokens;
-        let max_tokens = target.saturating_mul(MAX_TEXT_FACTOR);
+        let max_tokens = target * MAX_TEXT_FACTOR;
         if self.options.format == Format::Structured
             && let Some(read) = Structured::parse(&part.text)
         {
@@ -314,7 +314,7 @@ impl Run {
             return (data, text);
         }
         let data = told.within(max_tokens, self.counter);
-        let room = (target.saturating_mul(ADDED_PERCENT) / 100).max(MIN_ADDED_TOKENS);
+        let room = target.percent(ADDED_PERCENT).max(MIN_ADDED_TOKENS);
         let missing = data.missing_in(&part.text).within(room, self.counter);
         let added = if missing == Structured::default() {
             String::new()
@@ -361,7 +361,7 @@ impl Run {
         let previous = self.untold().filter(|_| ask.merges.is_none());
         Call {
             messages: self.prompt.messages(&transcript::joined(&ask.items, self.limit()), previous),
-            max_tokens: self.target(ask.depth).saturating_mul(ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
+            max_tokens: (self.target(ask.depth) * ANSWER_FACTOR).max(MIN_ANSWER_TOKENS),
             temperature: self.options.policy.temperature,
             depth: ask.depth,
         }
@@ -427,15 +427,15 @@ impl Run {
         part
     }
 
-    fn cut(&self, part: &mut Part, max_tokens: u64) {
+    fn cut(&self, part: &mut Part, max_tokens: Tokens) {
         let (text, is_cut) = self.within(&part.text, max_tokens);
         part.text = text;
         part.truncated |= is_cut;
     }
 
     /// Returns a text with at most `max_tokens`, and whether it was cut for that.
-    fn within(&self, text: &str, max_tokens: u64) -> (String, bool) {
-        if u64::from(self.counter.text(text)) <= max_tokens {
+    fn within(&self, text: &str, max_tokens: Tokens) -> (String, bool) {
+        if self.counter.text(text) <= max_tokens {
             return (text.to_owned(), false);
         }
         (within(text, max_tokens, self.counter, Marks::default()).map_or_else(String::new, |(text, _)| text), true)
@@ -445,18 +445,18 @@ impl Run {
         Limit { tokens: self.options.max_result_tokens, counter: self.counter }
     }
 
-    fn target(&self, depth: u32) -> u64 {
+    fn target(&self, depth: u32) -> Tokens {
         let policy = &self.options.policy;
         if depth == 0 { policy.target_tokens } else { policy.merge_target_tokens }
     }
 
     /// Returns the bytes of conversation that one call has room for; 0 for no limit.
-    fn room_bytes(&self, window_tokens: Option<u64>) -> usize {
-        let Some(window) = window_tokens.filter(|&window| window > 0) else { return 0 };
-        let answer = self.options.policy.target_tokens.saturating_mul(ANSWER_FACTOR);
+    fn room_bytes(&self, window_tokens: Option<Tokens>) -> usize {
+        let Some(window) = window_tokens.filter(|&window| window > Tokens::ZERO) else { return 0 };
+        let answer = self.options.policy.target_tokens * ANSWER_FACTOR;
         let answer = answer.max(MIN_ANSWER_TOKENS).min(window / 4);
-        let room = (window.saturating_mul(INPUT_PERCENT) / 100).saturating_sub(answer);
-        let room = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
+        let room = window.percent(INPUT_PERCENT) - answer;
+        let room = usize::try_from(room.0).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN);
         room.saturating_sub(self.prompt.bytes() + self.previous.text.len()).max(MIN_CHUNK_BYTES)
     }
 }

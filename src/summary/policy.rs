@@ -4,7 +4,7 @@
 use crate::error::MAX_WHOLE;
 use crate::error::{Error, Result};
 use crate::message::Message;
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
 use super::cut;
 use super::trigger::{Comparison, Observed, Trigger};
@@ -34,13 +34,13 @@ pub struct Policy {
     /// `SUMMARY_MESSAGE_LIMIT`: messages from which on a summary is due; 0 switches the limit off.
     pub message_limit: u64,
     /// `SUMMARY_MAX_CONTEXT_TOKENS`: tokens from which on a summary is due; 0 switches the limit off.
-    pub max_context_tokens: u64,
+    pub max_context_tokens: Tokens,
     /// `SUMMARY_KEEP_LAST_N`: messages at the end that stay as they are.
     pub keep_last: u64,
     /// `SUMMARY_TARGET_TOKENS`: tokens that a summary should have.
-    pub target_tokens: u64,
+    pub target_tokens: Tokens,
     /// `SUMMARY_MERGE_TARGET_TOKENS`: tokens of a summary made of two.
-    pub merge_target_tokens: u64,
+    pub merge_target_tokens: Tokens,
     /// `SUMMARY_TEMPERATURE`: handed to the model.
     pub temperature: f64,
     /// `SUMMARY_BISECT_ENABLED`: whether what is too long for the model is summarised in halves.
@@ -60,10 +60,10 @@ impl Default for Policy {
         Self {
             enabled: true,
             message_limit: 40,
-            max_context_tokens: 6_000,
+            max_context_tokens: Tokens(6_000),
             keep_last: 6,
-            target_tokens: 700,
-            merge_target_tokens: 700,
+            target_tokens: Tokens(700),
+            merge_target_tokens: Tokens(700),
             temperature: 0.2,
             bisect_enabled: true,
             bisect_max_depth: 6,
@@ -93,7 +93,8 @@ impl Policy {
             })
         };
         let default = Self::default();
-        let target_tokens = whole("SUMMARY_TARGET_TOKENS", default.target_tokens)?;
+        let tokens = |name: &str, default: Tokens| whole(name, default.0).map(Tokens);
+        let target_tokens = tokens("SUMMARY_TARGET_TOKENS", default.target_tokens)?;
         let temperature = text("SUMMARY_TEMPERATURE").map_or(Ok(default.temperature), |text| {
             let wrong = || Error::argument("SUMMARY_TEMPERATURE", format!("must be a number, got `{text}`"));
             text.trim().parse().map_err(|_| wrong())
@@ -102,10 +103,10 @@ impl Policy {
         Self {
             enabled: switch("SUMMARY_ENABLED") && switch("DYNAMIC_SUMMARY_ENABLED"),
             message_limit: whole("SUMMARY_MESSAGE_LIMIT", default.message_limit)?,
-            max_context_tokens: whole("SUMMARY_MAX_CONTEXT_TOKENS", default.max_context_tokens)?,
+            max_context_tokens: tokens("SUMMARY_MAX_CONTEXT_TOKENS", default.max_context_tokens)?,
             keep_last: whole("SUMMARY_KEEP_LAST_N", default.keep_last)?,
             target_tokens,
-            merge_target_tokens: whole("SUMMARY_MERGE_TARGET_TOKENS", target_tokens)?,
+            merge_target_tokens: tokens("SUMMARY_MERGE_TARGET_TOKENS", target_tokens)?,
             temperature,
             bisect_enabled: switch("SUMMARY_BISECT_ENABLED"),
             bisect_max_depth: u32::try_from(max_depth).unwrap_or(u32::MAX).max(1),
@@ -120,7 +121,7 @@ impl Policy {
     pub fn trigger(&self) -> Trigger {
         let messages = Trigger::Messages(Comparison::AtLeast, self.message_limit);
         let tokens = Trigger::Tokens(Comparison::AtLeast, self.max_context_tokens);
-        let checks = [(self.message_limit, messages), (self.max_context_tokens, tokens)];
+        let checks = [(self.message_limit, messages), (self.max_context_tokens.0, tokens)];
         Trigger::Any(checks.into_iter().filter(|(limit, _)| *limit > 0).map(|(_, check)| check).collect())
     }
 
@@ -161,8 +162,8 @@ impl Policy {
     /// [`MAX_WHOLE`].
     pub fn checked(self) -> Result<Self> {
         let positive = [
-            ("target_tokens", self.target_tokens),
-            ("merge_target_tokens", self.merge_target_tokens),
+            ("target_tokens", self.target_tokens.0),
+            ("merge_target_tokens", self.merge_target_tokens.0),
             ("bisect_max_depth", self.bisect_max_depth.into()),
             ("bisect_min_messages", self.bisect_min_messages),
         ];
@@ -171,7 +172,7 @@ impl Policy {
         }
         let others = [
             ("message_limit", self.message_limit),
-            ("max_context_tokens", self.max_context_tokens),
+            ("max_context_tokens", self.max_context_tokens.0),
             ("keep_last", self.keep_last),
             ("history_limit", self.history_limit),
         ];

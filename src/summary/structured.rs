@@ -6,7 +6,7 @@ use crate::text::json_string;
 use crate::text::language::Language;
 use crate::text::ledger::on_one_line;
 use crate::text::rules::normal;
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
 /// What a stretch of conversation comes to. Entries of a list stand oldest first.
 ///
@@ -210,25 +210,25 @@ impl Structured {
     /// Returns this summary with at most `max_tokens` as text: the oldest entries of the lists that take most room go, rules
     /// last, and the last of them is cut.
     #[must_use]
-    pub fn within(mut self, max_tokens: u64, counter: TokenCounter) -> Self {
-        let cost = |entry: &str| u64::from(counter.text(entry)) + 2;
-        while u64::from(counter.text(&self.to_string())) > max_tokens {
-            let mut over = u64::from(counter.text(&self.to_string())) - max_tokens;
-            let mut sizes: Vec<u64> = Vec::with_capacity(LISTS.len());
+    pub fn within(mut self, max_tokens: Tokens, counter: TokenCounter) -> Self {
+        let cost = |entry: &str| counter.text(entry) + Tokens(2);
+        while counter.text(&self.to_string()) > max_tokens {
+            let mut over = counter.text(&self.to_string()) - max_tokens;
+            let mut sizes: Vec<Tokens> = Vec::with_capacity(LISTS.len());
             for list in &LISTS {
                 sizes.push((list.get)(&mut self).iter().map(|entry| cost(entry)).sum());
             }
             let mut dropped = false;
-            while over > 0 {
+            while over > Tokens::ZERO {
                 let weighted = |at: &usize| sizes[*at] * 16 / LISTS[*at].worth;
                 // Rules go when nothing else is left.
-                let largest = (1..LISTS.len()).filter(|&at| sizes[at] > 0).max_by_key(weighted);
+                let largest = (1..LISTS.len()).filter(|&at| sizes[at] > Tokens::ZERO).max_by_key(weighted);
                 let Some(at) = largest else { break };
                 let list = (LISTS[at].get)(&mut self);
                 let entry = if LISTS[at].name == "names" { list.pop() } else { Some(list.remove(0)) };
-                let freed = entry.map_or(0, |entry| cost(&entry));
-                sizes[at] = if list.is_empty() { 0 } else { sizes[at].saturating_sub(freed).max(1) };
-                over = over.saturating_sub(freed);
+                let freed = entry.map_or(Tokens::ZERO, |entry| cost(&entry));
+                sizes[at] = if list.is_empty() { Tokens::ZERO } else { (sizes[at] - freed).max(Tokens(1)) };
+                over -= freed;
                 dropped = true;
             }
             if dropped {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::message::{Content, Media, Message, Part, Text, ToolCall};
 use crate::select::within::within;
 use crate::text::elision::Marks;
-use crate::tokens::TokenCounter;
+use crate::tokens::{TokenCounter, Tokens};
 
 use super::cut::is_result;
 
@@ -32,15 +32,15 @@ pub const BYTES_PER_TOKEN: usize = 3;
 /// How long results and arguments are read, in tokens; 0 is no limit.
 #[derive(Debug, Clone, Copy)]
 pub struct Limit {
-    pub tokens: u64,
+    pub tokens: Tokens,
     pub counter: TokenCounter,
 }
 
 impl Limit {
     /// Returns the bytes that are surely within it.
     fn bytes(self) -> usize {
-        let tokens = if self.tokens == 0 { u64::MAX } else { self.tokens };
-        usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
+        let tokens = if self.tokens == Tokens::ZERO { Tokens::MAX } else { self.tokens };
+        usize::try_from(tokens.0).unwrap_or(usize::MAX).saturating_mul(BYTES_PER_TOKEN)
     }
 }
 
@@ -75,7 +75,7 @@ impl Item {
         for range in &self.long {
             shortened.push_str(&self.text[at..range.start]);
             let long = &self.text[range.clone()];
-            let is_short = u64::from(limit.counter.text(long)) <= limit.tokens;
+            let is_short = limit.counter.text(long) <= limit.tokens;
             match within(long, limit.tokens, limit.counter, Marks::default()).filter(|_| !is_short) {
                 Some((text, _)) => shortened.push_str(&text),
                 None => shortened.push_str(long),
@@ -230,7 +230,7 @@ mod tests {
         Item { stays_behind: true, ..text(item) }
     }
 
-    fn limit(tokens: u64) -> Limit {
+    fn limit(tokens: Tokens) -> Limit {
         Limit { tokens, counter: TokenCounter::new(None) }
     }
 
@@ -244,23 +244,23 @@ mod tests {
             Message { tool_call_id: id, ..Message::new(Role::Tool, "a.txt") },
             Message::empty(Role::Assistant),
         ];
-        let items = items(&view, limit(0));
+        let items = items(&view, limit(Tokens::ZERO));
         let texts: Vec<&str> = items.iter().map(|item| item.text.as_str()).collect();
         let called = "assistant: Sure.\nassistant called exec with {\"command\":\"ls\"}";
         assert_eq!(texts, ["user: list it", called, "exec returned: a.txt", ""]);
         assert_eq!(items.iter().map(|item| item.stays_behind).collect::<Vec<_>>(), [false, false, true, false]);
-        assert_eq!(joined(&items, limit(0)), format!("user: list it\n{called}\nexec returned: a.txt"));
+        assert_eq!(joined(&items, limit(Tokens::ZERO)), format!("user: list it\n{called}\nexec returned: a.txt"));
     }
 
     #[test]
     fn a_long_result_is_shortened_by_its_content() {
         let log = format!("{}ERROR: disk full\n{}", "all is well\n".repeat(900), "done\n".repeat(900));
         let view = [Message { name: Some("exec".into()), ..Message::new(Role::Tool, &log) }];
-        let items = items(&view, limit(200));
-        let shown = joined(&items, limit(200));
+        let items = items(&view, limit(Tokens(200)));
+        let shown = joined(&items, limit(Tokens(200)));
         assert!(shown.contains("ERROR: disk full") && shown.len() < 2_000, "{shown}");
         assert_eq!(
-            bytes(&items, limit(200)),
+            bytes(&items, limit(Tokens(200))),
             "exec returned: ".len() + 600 + BREAK.len(),
             "known before it is shortened"
         );
@@ -271,9 +271,9 @@ mod tests {
         let items =
             vec![text(&"a".repeat(90)), text("call"), result(&"b".repeat(30)), text(&"字".repeat(200)), text("end")];
         for max_bytes in [60, 100, 128, 1_000] {
-            let chunks = chunks(items.clone(), max_bytes, limit(0));
+            let chunks = chunks(items.clone(), max_bytes, limit(Tokens::ZERO));
             assert!(
-                chunks.iter().all(|chunk| bytes(chunk, limit(0)) <= max_bytes && !chunk[0].stays_behind),
+                chunks.iter().all(|chunk| bytes(chunk, limit(Tokens::ZERO)) <= max_bytes && !chunk[0].stays_behind),
                 "{chunks:?}"
             );
             let all: String = chunks.iter().flatten().map(|item| item.text.replace(CONTINUED, "")).collect();
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_call_and_its_results_are_in_one_chunk() {
         let items = vec![text(&"a".repeat(70)), text("call"), result(&"b".repeat(30)), result("c")];
-        let chunks = chunks(items, 80, limit(0));
+        let chunks = chunks(items, 80, limit(Tokens::ZERO));
         assert_eq!(chunks.iter().map(Vec::len).collect::<Vec<_>>(), [1, 3]);
     }
 }

@@ -2,13 +2,15 @@
 
 use std::ops::Not;
 
+use crate::tokens::Tokens;
+
 /// What a trigger looks at: the messages that no summary covers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Observed {
     /// How many there are.
     pub messages: u64,
     /// Their tokens, each message counted once.
-    pub tokens: u64,
+    pub tokens: Tokens,
     /// Seconds between the newest message and the one before it: how long nobody said anything. Seconds since the newest
     /// message where nothing follows it.
     pub idle_seconds: f64,
@@ -38,7 +40,7 @@ pub enum Trigger {
     /// The number of messages.
     Messages(Comparison, u64),
     /// The tokens.
-    Tokens(Comparison, u64),
+    Tokens(Comparison, Tokens),
     /// The seconds of silence.
     Idle(Comparison, f64),
     /// One of these fires; none of none.

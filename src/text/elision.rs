@@ -5,6 +5,8 @@
 
 use memchr::memmem;
 
+use crate::tokens::Tokens;
+
 use super::language::Language;
 
 /// How the marks in a text are written.
@@ -296,9 +298,9 @@ pub fn json_gap_body(source: &str) -> Option<&str> {
 
 /// Returns what stands for a whole text: `what` names it, such as `read_file src/a.py result`, and `origin` is where it
 /// can be read.
-pub fn whole(what: &str, tokens: u64, Marks { language, origin }: Marks<'_>) -> String {
+pub fn whole(what: &str, tokens: Tokens, Marks { language, origin }: Marks<'_>) -> String {
     let (before, origin) = origin.map_or(("", ""), |origin| (all_of_it(language), origin));
-    format!("[{what}{}{}{TOKENS}{before}{origin}]", words(language, WHOLE[0], WHOLE[1]), grouped(tokens))
+    format!("[{what}{}{}{TOKENS}{before}{origin}]", words(language, WHOLE[0], WHOLE[1]), grouped(tokens.0))
 }
 
 const WHOLE: [&str; 2] = [" left out: ", "已省略："];
@@ -406,12 +408,13 @@ mod tests {
         assert_eq!(read_json_gap(r#""\u2026": "3 of 12 keys left out""#), Some((3, 12)));
         assert_eq!(read_json_gap(r#""…2": "3 of 12 keys left out""#), Some((3, 12)));
         assert_eq!(read_json_gap(r#""…2": "3 of them""#), None);
-        assert_eq!(whole("exec result", 5400, Marks::default()), "[exec result left out: 5,400 tokens]");
-        let named = whole("read_file a.py result", 9, Marks::at(".nanobot-context/results/0123456789abcdef.txt"));
+        assert_eq!(whole("exec result", Tokens(5400), Marks::default()), "[exec result left out: 5,400 tokens]");
+        let named =
+            whole("read_file a.py result", Tokens(9), Marks::at(".nanobot-context/results/0123456789abcdef.txt"));
         let expected =
             "[read_file a.py result left out: 9 tokens; all of it: .nanobot-context/results/0123456789abcdef.txt]";
         assert_eq!(named, expected);
-        assert!(is_whole(&whole("exec result", 5400, Marks::default())) && is_whole(&named));
+        assert!(is_whole(&whole("exec result", Tokens(5400), Marks::default())) && is_whole(&named));
         assert!(!is_whole("[exec result left out: many tokens]") && !is_whole(&format!("{named} and more")));
         assert!(can_name("~/a b/results") && !can_name("a ...]/results"));
         assert!(can_show("app/[id]/page.tsx") && can_show("工作 1.txt"));
@@ -444,7 +447,7 @@ mod tests {
         assert_eq!(json_gap(1046, 1060, Elements::Rows, at), "共 1,060 行，已省略 1,046 行；全文见：a.txt");
         assert_eq!(read_json_gap(r#""… 共 1,060 行，已省略 1,046 行 …""#), Some((1046, 1060)));
         assert_eq!(read_json_gap(r#""…2": "共 12 个键，已省略 3 个键""#), Some((3, 12)));
-        let named = whole(&result_of("read_file", Some("a.py"), language), 9, at);
+        let named = whole(&result_of("read_file", Some("a.py"), language), Tokens(9), at);
         assert_eq!(named, "[read_file a.py 的结果已省略：9 tokens；全文见：a.txt]");
         assert!(is_whole(&named) && !is_whole(&format!("{named} 还有")) && !is_whole("[结果已省略：很多 tokens]"));
         assert!(!can_name("a；全文见：b"));

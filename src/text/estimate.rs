@@ -1,11 +1,5 @@
 //! Tokens and counts as the selector adds them up: estimates, which are checked by counting.
 
-/// Returns tokens.
-#[allow(clippy::cast_precision_loss)] // tokens of a request are far below 2^24, and the sum is checked by counting
-pub fn float(tokens: u64) -> f32 {
-    tokens as f32
-}
-
 /// Returns a number of things.
 #[allow(clippy::cast_precision_loss)] // far below 2^24, and nothing hangs on the last digit
 pub fn count(n: usize) -> f32 {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::tokens::{TokenCounter, Way, cut_by_content, prefix_within, suffix_within};
+use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content, prefix_within, suffix_within};
 use crate::tools::LOCATOR_KEYS;
 
 use super::elision;
@@ -111,15 +111,25 @@ fn join(text: &str, head_end: usize, tail_start: usize, language: Language) -> S
 ///
 /// Returns the tokens of what comes out, too; `None` when `max_tokens` is too small to keep anything beside the mark.
 /// Counts O(`max_tokens`), not O(n); the lines and characters that the mark names cost O(n). The cut is cached by content.
-pub fn to_tokens(text: &str, max_tokens: u64, counter: TokenCounter, language: Language) -> Option<(String, u64)> {
+pub fn to_tokens(
+    text: &str,
+    max_tokens: Tokens,
+    counter: TokenCounter,
+    language: Language,
+) -> Option<(String, Tokens)> {
     let find = || {
-        let cut = find_cut(text, usize::try_from(max_tokens).unwrap_or(usize::MAX), counter, language);
+        let cut = find_cut(text, usize_of(max_tokens), counter, language);
         cut.map_or([0; 3], |(head_end, tail_start, tokens)| [head_end as u64, tail_start as u64, tokens as u64])
     };
     let way = if language == Language::Chinese { Way::CutInChinese } else { Way::Cut };
-    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens, counter.key(way), find);
+    let [head_end, tail_start, tokens] = cut_by_content(text, max_tokens.0, counter.key(way), find);
     let (head_end, tail_start) = (usize::try_from(head_end).ok()?, usize::try_from(tail_start).ok()?);
-    (tokens > 0).then(|| (join(text, head_end, tail_start, language), tokens))
+    (tokens > 0).then(|| (join(text, head_end, tail_start, language), Tokens(tokens)))
+}
+
+/// Returns a count as vocabularies give it.
+fn usize_of(tokens: Tokens) -> usize {
+    usize::try_from(tokens.0).unwrap_or(usize::MAX)
 }
 
 /// Returns the end of the head, the start of the tail, and the tokens that they and the mark have together.
@@ -136,7 +146,7 @@ fn find_cut(text: &str, max_tokens: usize, counter: TokenCounter, language: Lang
         let tail_start = head_end + suffix_within(&text[head_end..], body / 3, vocabulary);
         let (head_end, tail_start) = at_lines(text, head_end, tail_start);
         let tokens = if head_end < tail_start {
-            counter.text(&join(text, head_end, tail_start, language)) as usize
+            usize_of(counter.text(&join(text, head_end, tail_start, language)))
         } else {
             usize::MAX
         };
@@ -277,14 +287,14 @@ mod tests {
         for model in [None, Some("gpt-4"), Some("claude-opus-4-5"), Some("deepseek-chat")] {
             let counter = TokenCounter::new(model);
             for text in [&lines, &dense, &chinese] {
-                for max_tokens in [60, 200, 1000, 9000] {
+                for max_tokens in [60, 200, 1000, 9000].map(Tokens) {
                     let (short, tokens) = to_tokens(text, max_tokens, counter, Language::Other).unwrap();
-                    assert_eq!(tokens, u64::from(counter.text(&short)));
+                    assert_eq!(tokens, counter.text(&short));
                     assert!(tokens <= max_tokens && tokens * 10 >= max_tokens * 6, "{model:?} {tokens} {max_tokens}");
                     assert!(short.contains("left out"));
                 }
             }
-            assert_eq!(to_tokens(&lines, 10, counter, Language::Other), None);
+            assert_eq!(to_tokens(&lines, Tokens(10), counter, Language::Other), None);
         }
     }
 

@@ -6,6 +6,7 @@
 mod cache;
 mod characters;
 mod class;
+mod count;
 mod cut;
 mod family;
 mod media;
@@ -23,6 +24,7 @@ use crate::message::{Field, Media, Message, Text};
 pub(crate) use cache::{BuildMixedHasher, ContentMemory, caches, content_seed, cut_by_content};
 pub use cache::{IdentityCache, Key, Way};
 pub use class::{Class, Script};
+pub use count::{Count, Source, Tokens};
 pub use cut::{prefix_within, segments, suffix_within};
 pub use family::{Family, SAFETY_FACTOR};
 pub use pieces::counted_bytes;
@@ -31,41 +33,25 @@ pub use vocabulary::{Encoding, Vocabulary};
 
 // Framing of chat messages: OpenAI cookbook, "How to count tokens with tiktoken", `num_tokens_from_messages`.
 /// Tokens of framing of a message.
-const MESSAGE: u64 = 3;
+const MESSAGE: Tokens = Tokens(3);
+/// Tokens of a role: its name is one in every vocabulary here.
+const ROLE: Tokens = Tokens(1);
 /// Tokens of framing of a `name`.
-const NAME: u64 = 1;
+const NAME: Tokens = Tokens(1);
 /// Tokens of the start of the reply, once a request.
-pub const REPLY: u64 = 3;
+pub const REPLY: Tokens = Tokens(3);
 /// Tokens of framing of a tool call.
 ///
 /// The cookbook has no figure. OpenAI's Harmony format spends `<|start|>`, `<|channel|>`, `commentary`, `to=functions.`,
 /// `<|constrain|>`, `json`, `<|message|>` and `<|call|>` on one.
-const CALL: u64 = 8;
-
-/// Where a count comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// The model's own vocabulary.
-    Exact,
-    /// Another vocabulary's count times a measured factor and [`SAFETY_FACTOR`].
-    Estimated,
-}
-
-/// A number of tokens, and where it comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count {
-    /// The tokens.
-    pub tokens: u64,
-    /// How they were found.
-    pub source: Source,
-}
+const CALL: Tokens = Tokens(8);
 
 /// Counts tokens as one model's provider does.
 #[derive(Debug, Clone, Copy)]
 pub struct TokenCounter {
     family: &'static Family,
     /// Of each message, beside what is counted of it.
-    overhead_tokens: u32,
+    overhead_tokens: Tokens,
 }
 
 impl TokenCounter {
@@ -73,17 +59,17 @@ impl TokenCounter {
     ///
     /// Costs nothing: a vocabulary is loaded by the first count that needs it.
     pub fn new(model: Option<&str>) -> Self {
-        Self { family: Family::of(model), overhead_tokens: 0 }
+        Self { family: Family::of(model), overhead_tokens: Tokens::ZERO }
     }
 
     /// Returns the counter for a provider that takes so many tokens more for each message.
     #[must_use]
-    pub fn with_overhead(self, overhead_tokens: u32) -> Self {
+    pub fn with_overhead(self, overhead_tokens: Tokens) -> Self {
         Self { overhead_tokens, ..self }
     }
 
     /// Returns what tells this way of counting from others.
-    pub fn id(&self) -> (u8, u32) {
+    pub fn id(&self) -> (u8, Tokens) {
         (self.family.id, self.overhead_tokens)
     }
 
@@ -105,7 +91,11 @@ impl TokenCounter {
     /// Returns the tokens of `text`, cached by content; O(n) in its bytes.
     ///
     /// Text that spells a special token (`<|endoftext|>`) counts as ordinary text.
-    pub fn text(&self, text: &str) -> u32 {
+    pub fn text(&self, text: &str) -> Tokens {
+        self.cached(text).into()
+    }
+
+    fn cached(&self, text: &str) -> u32 {
         if text.is_empty() {
             return 0;
         }
@@ -117,13 +107,14 @@ impl TokenCounter {
     }
 
     /// As [`Self::text`], for one of several variants of a text: what `recount` knows is not counted again.
-    pub fn variant(&self, text: &str, recount: &mut Recount) -> u32 {
+    pub fn variant(&self, text: &str, recount: &mut Recount) -> Tokens {
         if !self.family.encoding.adds_up() {
             return self.text(text);
         }
         cache::by_content(text, self.key(Way::Text), || {
             scaled(recount.count(text, self.vocabulary()), self.family.factor(text))
         })
+        .into()
     }
 
     /// Returns how many tokens of the bare vocabulary count as `tokens`, for a text such as `like`; rounded down.
@@ -138,53 +129,56 @@ impl TokenCounter {
     }
 
     /// Returns the tokens of a text of a message, which remembers them.
-    pub fn known(&self, text: &Text<'_>, media: Option<Media>) -> u32 {
-        text.facts().tokens.unwrap_or_else(|| {
+    pub fn known(&self, text: &Text<'_>, media: Option<Media>) -> Tokens {
+        let tokens = text.facts().tokens.unwrap_or_else(|| {
             let tokens = match media {
-                None => self.text(text.as_str()),
+                None => self.cached(text.as_str()),
                 Some(media) => media::count(media, text.as_str(), self.family),
             };
             text.set_tokens(tokens);
             tokens
-        })
+        });
+        tokens.into()
     }
 
     /// Returns the tokens of a message's framing and role: what is left when every text is empty.
-    pub fn framing(&self, message: &Message<'_>) -> u64 {
-        // every role's name is one token in every vocabulary here
-        let name = if message.name.is_some() { NAME } else { 0 };
+    pub fn framing(&self, message: &Message<'_>) -> Tokens {
+        let name = if message.name.is_some() { NAME } else { Tokens::ZERO };
         let calls = message.tool_calls.len() as u64 + u64::from(message.field(Field::FunctionName).is_some());
-        MESSAGE + 1 + name + CALL * calls + u64::from(self.overhead_tokens)
+        MESSAGE + ROLE + name + CALL * calls + self.overhead_tokens
     }
 
     /// Returns the tokens of one message, framing included.
-    pub fn message(&self, message: &Message<'_>) -> u64 {
+    pub fn message(&self, message: &Message<'_>) -> Tokens {
         let mut tokens = self.framing(message);
-        message.each_text(|text, media| tokens += u64::from(self.known(text, media)));
+        message.each_text(|text, media| tokens += self.known(text, media));
         tokens
     }
 
     /// Returns the tokens of a request: messages, framing, tool schemas (JSON text) and the start of the reply.
     pub fn prompt(&self, messages: &[Message<'_>], tools: Option<&str>) -> Count {
-        let messages: u64 = messages.iter().map(|message| self.message(message)).sum();
-        let tokens = messages + REPLY + tools.map_or(0, |tools| self.tools(tools));
+        let messages: Tokens = messages.iter().map(|message| self.message(message)).sum();
+        let tokens = messages + REPLY + tools.map_or(Tokens::ZERO, |tools| self.tools(tools));
         Count { tokens, source: self.source() }
     }
 
     /// Returns whether a request has at most `max_tokens`; see [`Self::prompt`].
     ///
     /// Reads no text where bounds show it, and no further than to where it is decided.
-    pub fn prompt_fits(&self, messages: &[Message<'_>], tools: Option<&str>, max_tokens: u64) -> bool {
+    pub fn prompt_fits(&self, messages: &[Message<'_>], tools: Option<&str>, max_tokens: Tokens) -> bool {
         let bound = self.messages_bound(messages);
-        let within = |overhead: u64| bound.is_some_and(|bound| bound + overhead <= max_tokens);
-        if within(REPLY + tools.map_or(0, |tools| self.tools_bound(tools))) {
+        let within = |overhead: Tokens| bound.is_some_and(|bound| bound + overhead <= max_tokens);
+        if within(REPLY + tools.map_or(Tokens::ZERO, |tools| self.tools_bound(tools))) {
             return true;
         }
-        let overhead = REPLY + tools.map_or(0, |tools| self.tools(tools));
-        let Some(mut left) = max_tokens.checked_sub(overhead) else { return false };
+        let overhead = REPLY + tools.map_or(Tokens::ZERO, |tools| self.tools(tools));
+        if overhead > max_tokens {
+            return false;
+        }
         if within(overhead) {
             return true;
         }
+        let mut left = max_tokens - overhead;
         for message in messages {
             let mut needed = Some(self.framing(message));
             message.each_text(|text, media| {
@@ -193,11 +187,11 @@ impl TokenCounter {
                         (None, None) => self.text_within(text.as_str(), left - needed)?,
                         _ => self.known(text, media),
                     };
-                    Some(needed + u64::from(tokens))
+                    Some(needed + tokens)
                 });
             });
-            match needed.and_then(|needed| left.checked_sub(needed)) {
-                Some(rest) => left = rest,
+            match needed.filter(|needed| *needed <= left) {
+                Some(needed) => left -= needed,
                 None => return false,
             }
         }
@@ -205,36 +199,36 @@ impl TokenCounter {
     }
 
     /// Returns a bound that no count of a request exceeds, without reading any text of its messages; `None` where there is none.
-    pub fn prompt_bound(&self, messages: &[Message<'_>], tools: Option<&str>) -> Option<u64> {
+    pub fn prompt_bound(&self, messages: &[Message<'_>], tools: Option<&str>) -> Option<Tokens> {
         let messages = self.messages_bound(messages);
-        messages.map(|messages| messages + REPLY + tools.map_or(0, |tools| self.tools_bound(tools)))
+        messages.map(|messages| messages + REPLY + tools.map_or(Tokens::ZERO, |tools| self.tools_bound(tools)))
     }
 
-    fn messages_bound(&self, messages: &[Message<'_>]) -> Option<u64> {
+    fn messages_bound(&self, messages: &[Message<'_>]) -> Option<Tokens> {
         messages.iter().map(|message| self.upper_bound(message)).sum()
     }
 
     /// Returns the tokens of `text`, or `None` as soon as they are more than `max_tokens`.
-    fn text_within(&self, text: &str, max_tokens: u64) -> Option<u32> {
+    fn text_within(&self, text: &str, max_tokens: Tokens) -> Option<Tokens> {
         /// Bytes between two looks at the limit.
         const STEP_BYTES: usize = 4096;
         let factor = self.family.factor(text);
         let mut raw = 0;
         for segment in segments(text, STEP_BYTES) {
             raw += self.vocabulary().count(segment);
-            if u64::from(scaled(raw, factor)) > max_tokens {
+            if Tokens::from(scaled(raw, factor)) > max_tokens {
                 return None;
             }
         }
-        Some(scaled(raw, factor))
+        Some(scaled(raw, factor).into())
     }
 
     /// Returns a bound that no count of `message` exceeds, without reading any text of it; `None` where there is none.
-    pub fn upper_bound(&self, message: &Message<'_>) -> Option<u64> {
+    pub fn upper_bound(&self, message: &Message<'_>) -> Option<Tokens> {
         let mut bound = Some(self.framing(message));
         message.each_text(|text, media| {
             let tokens = match (text.facts().tokens, media) {
-                (Some(tokens), _) => Some(u64::from(tokens)),
+                (Some(tokens), _) => Some(tokens.into()),
                 (None, None) => Some(self.text_bound(text.as_str())),
                 (None, Some(_)) => None,
             };
@@ -243,8 +237,8 @@ impl TokenCounter {
         bound
     }
 
-    fn text_bound(&self, text: &str) -> u64 {
-        u64::from(scaled(text.len(), Some(self.family.tokens_per_byte())))
+    fn text_bound(&self, text: &str) -> Tokens {
+        scaled(text.len(), Some(self.family.tokens_per_byte())).into()
     }
 }
 
@@ -288,8 +282,8 @@ mod tests {
             messages.push(Message::new(Role::User, pivot));
             messages
         };
-        assert_eq!(TokenCounter::new(Some("gpt-4o")).prompt(&example(), None).tokens, 124);
-        assert_eq!(TokenCounter::new(Some("gpt-4")).prompt(&example(), None).tokens, 129);
+        assert_eq!(TokenCounter::new(Some("gpt-4o")).prompt(&example(), None).tokens, Tokens(124));
+        assert_eq!(TokenCounter::new(Some("gpt-4")).prompt(&example(), None).tokens, Tokens(129));
     }
 
     #[test]
@@ -297,7 +291,7 @@ mod tests {
         let text = "The quick brown fox explains importers to everybody who wants to listen. ".repeat(20);
         let raw = TokenCounter::new(Some("gpt-4o")).text(&text);
         let claude = TokenCounter::new(Some("claude-opus-4-5")).text(&text);
-        assert!(f64::from(claude) > f64::from(raw) * 1.13);
+        assert!(claude > raw.share(1.13));
         assert_eq!(TokenCounter::new(Some("claude-opus-4-5")).source(), Source::Estimated);
     }
 
@@ -308,7 +302,8 @@ mod tests {
             let counter = TokenCounter::new(Some(model));
             let messages = || [Message::new(Role::System, "be exact"), Message::new(Role::User, &long)];
             let tokens = counter.prompt(&messages(), Some("[]")).tokens;
-            for (max_tokens, fits) in [(0, false), (20, false), (tokens - 1, false), (tokens, true), (u64::MAX, true)] {
+            let limits = [(Tokens::ZERO, false), (Tokens(20), false), (tokens - Tokens(1), false)];
+            for (max_tokens, fits) in limits.into_iter().chain([(tokens, true), (Tokens::MAX, true)]) {
                 assert_eq!(counter.prompt_fits(&messages(), Some("[]"), max_tokens), fits, "{model} {max_tokens}");
             }
         }

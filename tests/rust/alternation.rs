@@ -2,6 +2,7 @@
 //! anything else.
 
 use nanobot_context::compress::{self, Output, Request};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Role, TokenCounter, conversation};
 
 use crate::owned::{Owned, apply, messages_in, paragraphs, view};
@@ -75,14 +76,14 @@ fn roles_alternate_where_they_did() {
     for (number, messages) in conversations().iter().enumerate() {
         assert_eq!(refused(messages), None);
         for model in [None, Some("gpt-4o"), Some("gemma-3-27b"), Some("claude-sonnet-4-5")] {
-            let request = Request::new(model, None, 0);
-            let all = TokenCounter::new(model).prompt(&view(messages), None).tokens;
+            let request = Request::new(model, None, Tokens::ZERO);
+            let all = TokenCounter::new(model).prompt(&view(messages), None).tokens.0;
             for percent in [6, 10, 17, 25, 40, 60, 80, 95] {
-                let plan = compress::fit(&view(messages), &request, all * percent / 100).unwrap();
+                let plan = compress::fit(&view(messages), &request, Tokens(all * percent / 100)).unwrap();
                 let short = apply(messages, &plan);
                 assert_eq!(refused(&short), None, "conversation {number}, {model:?}, {percent} %");
-                let tokens = TokenCounter::new(model).prompt(&view(&short), None).tokens;
-                assert!(tokens <= all * percent / 100 && plan.receipt.tokens_after == Some(tokens));
+                let tokens = TokenCounter::new(model).prompt(&view(&short), None).tokens.0;
+                assert!(tokens <= all * percent / 100 && plan.receipt.tokens_after == Some(Tokens(tokens)));
             }
         }
     }
@@ -91,10 +92,10 @@ fn roles_alternate_where_they_did() {
 #[test]
 fn steps_of_a_long_conversation_alternate_too() {
     for messages in conversations() {
-        let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+        let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens.0;
         for end in (2..=messages.len()).filter(|&end| end == messages.len() || messages[end].role == Role::Assistant) {
             let sent = &messages[..end];
-            let plan = compress::compress(&view(sent), &Request::new(None, None, all / 4)).unwrap();
+            let plan = compress::compress(&view(sent), &Request::new(None, None, Tokens(all / 4))).unwrap();
             let short = plan.map_or_else(|| sent.to_vec(), |plan| apply(sent, &plan));
             assert_eq!(refused(&short), None, "{end} messages");
         }
@@ -107,12 +108,13 @@ fn messages_of_the_user_that_become_one_keep_their_words_and_the_last_is_left_al
     let answers = |turn: usize| Owned::new(Role::Assistant, Kind::Prose.text(2_000, turn as u64));
     let mut messages: Vec<Owned> = (0..40).flat_map(|turn| [asks(turn), answers(turn)]).collect();
     messages.push(Owned::new(Role::User, "And now?"));
-    let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
-    let plan = compress::fit(&view(&messages), &Request::new(None, None, 0), all * 30 / 100).unwrap();
+    let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens.0;
+    let plan =
+        compress::fit(&view(&messages), &Request::new(None, None, Tokens::ZERO), Tokens(all * 30 / 100)).unwrap();
     let short = apply(&messages, &plan);
     assert_eq!(short.last(), messages.last());
     let notes: usize = paragraphs(&short).filter_map(messages_in).sum();
-    let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == 0).count();
+    let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == Tokens::ZERO).count();
     assert_eq!(notes, gone, "every message that is gone is counted");
     assert!(short.len() < messages.len() - gone, "{} of {} - {gone}", short.len(), messages.len());
 }
@@ -121,9 +123,11 @@ fn messages_of_the_user_that_become_one_keep_their_words_and_the_last_is_left_al
 fn no_note_stands_beside_calls() {
     // Clients take the text away that stands there.
     for messages in conversations() {
-        let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+        let all = TokenCounter::new(None).prompt(&view(&messages), None).tokens.0;
         for percent in [6, 10, 17, 25, 40, 60, 80, 95] {
-            let plan = compress::fit(&view(&messages), &Request::new(None, None, 0), all * percent / 100).unwrap();
+            let plan =
+                compress::fit(&view(&messages), &Request::new(None, None, Tokens::ZERO), Tokens(all * percent / 100))
+                    .unwrap();
             let short = apply(&messages, &plan);
             let beside = short.iter().filter(|message| !message.calls.is_empty()).flat_map(Owned::texts);
             assert_eq!(beside.collect::<Vec<_>>(), Vec::<&str>::new(), "{percent} %");
@@ -134,14 +138,16 @@ fn no_note_stands_beside_calls() {
 #[test]
 fn what_was_fitted_and_is_fitted_again_says_all_that_is_gone() {
     for (number, messages) in conversations().iter().enumerate() {
-        let all = TokenCounter::new(None).prompt(&view(messages), None).tokens;
+        let all = TokenCounter::new(None).prompt(&view(messages), None).tokens.0;
         let mut list = messages.clone();
         // Messages of the user that became one are one from then on.
         let mut merged = 0;
         for percent in [60, 40, 25, 17, 10] {
-            let plan = compress::fit(&view(&list), &Request::new(None, None, 0), all * percent / 100).unwrap();
+            let plan =
+                compress::fit(&view(&list), &Request::new(None, None, Tokens::ZERO), Tokens(all * percent / 100))
+                    .unwrap();
             let short = apply(&list, &plan);
-            let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == 0).count();
+            let gone = plan.receipt.cuts.iter().filter(|cut| cut.tokens_after == Tokens::ZERO).count();
             let new = plan.outputs.iter().filter(|output| matches!(output, Output::New(_))).count();
             merged += list.len() - gone - (short.len() - new);
             list = short;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use nanobot_context::compress::{self, Archive, Plan, Request, names_in};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Message, Role};
 
 use crate::fitted::tokens;
@@ -16,8 +17,8 @@ fn archive() -> Archive {
 }
 
 fn fit(messages: &[Owned], archive: Option<Archive>, max_tokens: u64) -> Plan {
-    let request = Request { archive, ..Request::new(None, None, 0) };
-    compress::fit(&view(messages), &request, max_tokens).unwrap()
+    let request = Request { archive, ..Request::new(None, None, Tokens::ZERO) };
+    compress::fit(&view(messages), &request, Tokens(max_tokens)).unwrap()
 }
 
 fn text(message: &Owned) -> &str {

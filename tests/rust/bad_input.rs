@@ -2,24 +2,25 @@
 
 use nanobot_context::budget::check_ratio;
 use nanobot_context::compress::{self, Limits, Output, Request};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Error, Message, Role, TokenCounter, history};
 
 use crate::owned::{Owned, apply, view};
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request::new(None, None, window_tokens)
+    Request::new(None, None, Tokens(window_tokens))
 }
 
 #[test]
 fn no_messages_are_no_work_and_no_window_is_an_overflow() {
     assert_eq!(compress::compress(&[], &request(1000)).unwrap(), None);
     assert_eq!(compress::emergency(&[], &request(1000)).unwrap().outputs, []);
-    assert_eq!(history::select(&[], 100, &TokenCounter::new(None)), Vec::<usize>::new());
+    assert_eq!(history::select(&[], Tokens(100), &TokenCounter::new(None)), Vec::<usize>::new());
     for window_tokens in [0, 1, 2] {
         let Err(Error::Overflow { floor }) = compress::compress(&[], &request(window_tokens)) else {
             panic!("the start of the reply alone is larger")
         };
-        assert_eq!(floor.needed_tokens, 3);
+        assert_eq!(floor.needed_tokens, Tokens(3));
     }
 }
 
@@ -29,7 +30,7 @@ fn the_largest_window_is_no_overflow_of_arithmetic() {
     for window_tokens in [u64::MAX, u64::MAX / 2, 1 << 53] {
         assert_eq!(compress::compress(&messages, &request(window_tokens)).unwrap(), None);
     }
-    let all_for_the_answer = Request { max_output_tokens: Some(u64::MAX), ..request(100_000) };
+    let all_for_the_answer = Request { max_output_tokens: Some(Tokens::MAX), ..request(100_000) };
     assert!(matches!(compress::compress(&messages, &all_for_the_answer), Err(Error::Overflow { .. })));
 }
 
@@ -64,7 +65,7 @@ fn limits_of_0_and_1_leave_the_promises_standing() {
                 max_user_message_chars: chars,
                 max_assistant_message_chars: chars,
                 emergency_ratio: 1.0 - ratio / 2.0,
-                message_overhead_tokens: 7,
+                message_overhead_tokens: Tokens(7),
                 pinned: ["*".to_owned()].into(),
             };
             let request = Request { limits, ..request(30_000) };
@@ -83,10 +84,10 @@ fn tool_schemas_that_are_no_schemas_cost_their_text() {
     let cases = ["", "null", "{}", "[null]", "[1, \"a\"]", "[{\"function\": 3}]", "{\"a\": ", deep.as_str()];
     for schemas in cases {
         let tokens = TokenCounter::new(None).tools(schemas);
-        assert!(tokens > 0 || schemas.is_empty(), "{schemas:.40} costs nothing");
+        assert!(tokens > Tokens::ZERO || schemas.is_empty(), "{schemas:.40} costs nothing");
     }
     let of_schema = r#"[{"name": "f", "parameters": {"properties": {"a": 3, "b": {"enum": [], "type": ["x"]}}}}]"#;
-    assert!(TokenCounter::new(None).tools(of_schema) > 10);
+    assert!(TokenCounter::new(None).tools(of_schema) > Tokens(10));
 }
 
 #[test]

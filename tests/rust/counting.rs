@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use nanobot_context::tokens::{Encoding, Source, prefix_within, segments, suffix_within};
+use nanobot_context::tokens::{Encoding, Source, Tokens, prefix_within, segments, suffix_within};
 use nanobot_context::{Message, Role, Text, TokenCounter, ToolCall};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -142,14 +142,14 @@ fn the_tables_have_every_token_of_their_vocabularies() {
 fn every_family_counts_something_within_its_bound() {
     for model in FAMILIES {
         let counter = TokenCounter::new(Some(model));
-        assert_eq!(counter.text(""), 0);
+        assert_eq!(counter.text(""), Tokens::ZERO);
         for kind in KINDS {
             let text = kind.text(500, 3);
             let tokens = counter.text(&text);
             let bound = counter.upper_bound(&Message::new(Role::User, &text)).unwrap();
-            assert!(tokens > 0 && u64::from(tokens) <= bound, "{model} {kind:?}: {tokens} of {bound}");
+            assert!(tokens > Tokens::ZERO && tokens <= bound, "{model} {kind:?}: {tokens} of {bound}");
             if counter.source() == Source::Exact {
-                assert!(tokens as usize <= text.len(), "{model} {kind:?}");
+                assert!(tokens.0 <= text.len() as u64, "{model} {kind:?}");
             }
         }
     }
@@ -192,11 +192,11 @@ proptest! {
     fn a_prompt_is_the_sum_of_its_parts(texts in proptest::collection::vec(texts(), 0..4), model in select(&MODELS[..])) {
         let counter = TokenCounter::new(model);
         let messages: Vec<Message<'_>> = texts.iter().map(|text| Message::new(Role::User, text)).collect();
-        let sum: u64 = messages.iter().map(|message| counter.message(message)).sum();
+        let sum: Tokens = messages.iter().map(|message| counter.message(message)).sum();
         let tokens = counter.prompt(&messages, Some(TOOLS)).tokens;
         prop_assert_eq!(tokens, sum + nanobot_context::tokens::REPLY + counter.tools(TOOLS));
         for (text, message) in texts.iter().zip(&messages) {
-            prop_assert_eq!(counter.message(message), counter.framing(message) + u64::from(counter.text(text)));
+            prop_assert_eq!(counter.message(message), counter.framing(message) + counter.text(text));
         }
     }
 
@@ -222,6 +222,6 @@ proptest! {
 fn text_that_spells_a_special_token_is_text() {
     let text = Kind::SpecialTokens.text(60, 1);
     for model in FAMILIES {
-        assert!(TokenCounter::new(Some(model)).text(&text) >= 12, "{model}: {text}");
+        assert!(TokenCounter::new(Some(model)).text(&text) >= Tokens(12), "{model}: {text}");
     }
 }

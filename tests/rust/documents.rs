@@ -2,6 +2,7 @@
 
 use nanobot_context::compress::{self, Output, Plan, Reason, Request};
 use nanobot_context::message::Media;
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{
     Content, Error, Field, Message, Part, Role, TRIM_LINES, TokenCounter, conversation, history, trim_tool_result,
     window,
@@ -11,7 +12,7 @@ use crate::owned::{Owned, Says, apply, view};
 use crate::texts::Kind;
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request::new(None, None, window_tokens)
+    Request::new(None, None, Tokens(window_tokens))
 }
 
 /// One turn: a user's wish and `rounds` calls with a result of `bytes` bytes each.
@@ -26,7 +27,7 @@ fn turn(rounds: usize, bytes: usize) -> Vec<Owned> {
 }
 
 fn tokens(messages: &[Owned]) -> u64 {
-    TokenCounter::new(None).prompt(&view(messages), None).tokens
+    TokenCounter::new(None).prompt(&view(messages), None).tokens.0
 }
 
 fn edited(plan: &Plan) -> Vec<usize> {
@@ -36,9 +37,9 @@ fn edited(plan: &Plan) -> Vec<usize> {
 
 #[test]
 fn windows_are_those_of_the_plan() {
-    assert_eq!(window::get_context_window("anthropic/claude-opus-4-5", None), 200_000);
-    assert_eq!(window::get_context_window("unknown-model", None), 128_000);
-    assert_eq!(window::get_context_window("x", Some(0)), 0);
+    assert_eq!(window::get_context_window("anthropic/claude-opus-4-5", None), Tokens(200_000));
+    assert_eq!(window::get_context_window("unknown-model", None), Tokens(128_000));
+    assert_eq!(window::get_context_window("x", Some(Tokens::ZERO)), Tokens::ZERO);
 }
 
 #[test]
@@ -74,14 +75,14 @@ fn old_reasoning_goes_above_2000_characters_and_that_of_the_last_round_stays() {
     let user = || Owned::new(Role::User, "go");
     let messages = [user(), think(2_000), user(), think(20_001), user(), think(5_000)];
     let view = view(&messages);
-    let request = |window_tokens| Request::new(Some("gpt-4o"), None, window_tokens);
+    let request = |window_tokens| Request::new(Some("gpt-4o"), None, Tokens(window_tokens));
     let plan = compress::compress(&view, &request(tokens(&messages))).unwrap().unwrap();
     assert_eq!(edited(&plan), [3]);
     assert_eq!(apply(&messages, &plan)[3].field(Field::ReasoningContent), None);
     // What fits is not cut.
     assert_eq!(compress::compress(&view, &request(tokens(&messages) * 2)).unwrap(), None);
     // A provider that nobody named may want to see that there was some.
-    let unnamed = Request::new(None, None, tokens(&messages));
+    let unnamed = Request::new(None, None, Tokens(tokens(&messages)));
     let out = apply(&messages, &compress::compress(&view, &unnamed).unwrap().unwrap());
     assert!(out[3].field(Field::ReasoningContent).unwrap().starts_with("[reasoning left out: "));
 }
@@ -101,7 +102,7 @@ fn results_are_cut_only_until_they_are_within_their_share_of_the_window() {
     let out = apply(&messages, &plan);
     let results = out.iter().filter(|message| message.role == Role::Tool);
     let counter = TokenCounter::new(None);
-    let left: u64 = results.map(|message| u64::from(counter.text(message.texts()[0]))).sum();
+    let left: u64 = results.map(|message| counter.text(message.texts()[0]).0).sum();
     assert!(left <= window_tokens * 30 / 100 && left >= window_tokens * 26 / 100, "{left} of {window_tokens}");
     // The newest results are those of the last round, and stay.
     messages.pop();
@@ -136,7 +137,7 @@ fn a_single_result_has_at_most_three_tenths_of_the_window() {
     let plan = compress::compress(&view, &request(20_000)).unwrap().unwrap();
     let out = apply(&messages, &plan);
     let left = TokenCounter::new(None).text(out[3].texts()[0]);
-    assert!((5_400..=6_000).contains(&left), "{left}");
+    assert!((5_400..=6_000).contains(&left.0), "{left}");
     // What fits is not cut, however much of the window it fills.
     let all = tokens(&messages);
     assert!(all * 10 > 40_000 * 6);
@@ -261,7 +262,7 @@ fn lists_of_parts_are_counted_part_by_part() {
     let image = Part::Media(Media::Image { low_detail: true }, "https://example.com/a.png".into());
     let content = Content::Parts(vec![Part::Text(text.into()), image]);
     let message = Message { content, ..Message::empty(Role::User) };
-    assert_eq!(counter.message(&message), counter.framing(&message) + u64::from(counter.text(text)) + 85);
+    assert_eq!(counter.message(&message), counter.framing(&message) + counter.text(text) + Tokens(85));
 }
 
 #[test]
@@ -280,10 +281,10 @@ fn history_is_whole_rounds_within_its_tokens() {
     }
     let counter = TokenCounter::new(None);
     let view = view(&messages);
-    let picked = history::select(&view, 4_000, &counter);
+    let picked = history::select(&view, Tokens(4_000), &counter);
     assert!(!picked.is_empty() && picked.len().is_multiple_of(2));
     assert_eq!(view[picked[0]].role, Role::User);
     assert_eq!(picked.last(), Some(&(messages.len() - 1)));
-    let tokens: u64 = picked.iter().map(|&index| counter.message(&view[index])).sum();
+    let tokens: u64 = picked.iter().map(|&index| counter.message(&view[index]).0).sum();
     assert!((3_000..=4_000).contains(&tokens));
 }

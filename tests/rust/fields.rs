@@ -2,6 +2,7 @@
 
 use nanobot_context::compress::{self, Plan, Request};
 use nanobot_context::message::Media;
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Field, Message, Role, Text, TokenCounter};
 
 use crate::owned::{Owned, apply, view};
@@ -41,13 +42,13 @@ fn conversation(field: Field) -> Vec<Owned> {
 
 fn fit(messages: &[Owned], budget_tokens: u64) -> (Plan, Vec<Owned>) {
     let view = view(messages);
-    let plan = compress::fit(&view, &Request::new(Some("gpt-4o"), None, 0), budget_tokens).unwrap();
+    let plan = compress::fit(&view, &Request::new(Some("gpt-4o"), None, Tokens::ZERO), Tokens(budget_tokens)).unwrap();
     let out = apply(messages, &plan);
     (plan, out)
 }
 
 fn tokens(messages: &[Owned]) -> u64 {
-    TokenCounter::new(Some("gpt-4o")).prompt(&view(messages), None).tokens
+    TokenCounter::new(Some("gpt-4o")).prompt(&view(messages), None).tokens.0
 }
 
 #[test]
@@ -58,10 +59,10 @@ fn every_field_is_counted() {
         let fields = vec![(field, Text::new("some words of a field"))];
         let framing = if field == Field::FunctionName { 8 } else { 0 };
         let with = counter.message(&Message { fields, ..Message::new(Role::Assistant, "a") });
-        assert_eq!(with, bare + framing + u64::from(counter.text("some words of a field")), "{field:?}");
+        assert_eq!(with, bare + Tokens(framing) + counter.text("some words of a field"), "{field:?}");
     }
     let fields = vec![(Field::Audio(Some(Media::Audio)), Text::new("AAAA"))];
-    assert_eq!(counter.message(&Message { fields, ..Message::new(Role::Assistant, "a") }), bare + 10);
+    assert_eq!(counter.message(&Message { fields, ..Message::new(Role::Assistant, "a") }), bare + Tokens(10));
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn no_field_takes_a_request_over_its_budget() {
         for budget_tokens in [60, 300, 2_000, 6_000] {
             let (plan, out) = fit(&messages, budget_tokens);
             assert!(tokens(&out) <= budget_tokens, "{field:?} {budget_tokens}");
-            assert_eq!(plan.receipt.tokens_after, Some(tokens(&out)), "{field:?}");
+            assert_eq!(plan.receipt.tokens_after, Some(Tokens(tokens(&out))), "{field:?}");
         }
     }
 }
@@ -99,7 +100,7 @@ fn signatures_of_the_last_round_stay_with_their_calls() {
                 assert_eq!(message.field(field), Some(&*long()), "{field:?} {budget_tokens}");
             }
         }
-        let request = Request::new(Some("gpt-4o"), None, 100_000);
+        let request = Request::new(Some("gpt-4o"), None, Tokens(100_000));
         let plan = compress::emergency(&view(&messages), &request).unwrap();
         let out = apply(&messages, &plan);
         assert_eq!(
@@ -114,7 +115,7 @@ fn old_reasoning_goes_by_either_of_its_names() {
     let think = |field| Owned::new(Role::Assistant, "ok").with(field, "thinks ".repeat(2_001));
     let user = || Owned::new(Role::User, "go");
     let messages = [user(), think(Field::Reasoning), think(Field::ReasoningContent), user(), think(Field::Reasoning)];
-    let request = Request::new(Some("gpt-4o"), None, 6_000);
+    let request = Request::new(Some("gpt-4o"), None, Tokens(6_000));
     let plan = compress::compress(&view(&messages), &request).unwrap().unwrap();
     let out = apply(&messages, &plan);
     assert_eq!(out.iter().map(|message| message.fields.len()).collect::<Vec<_>>(), [0, 0, 0, 0, 1]);

@@ -2,6 +2,7 @@
 
 use nanobot_context::budget::Request;
 use nanobot_context::compress::{self, evaluation};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Role, TokenCounter};
 
 use crate::owned::{Owned, apply, view};
@@ -25,7 +26,7 @@ pub fn lines(count: usize, line: impl Fn(usize) -> String) -> String {
 }
 
 pub fn tokens(messages: &[Owned]) -> u64 {
-    TokenCounter::new(None).prompt(&view(messages), None).tokens
+    TokenCounter::new(None).prompt(&view(messages), None).tokens.0
 }
 
 pub fn percent_of(messages: &[Owned], percent: u64) -> u64 {
@@ -33,18 +34,18 @@ pub fn percent_of(messages: &[Owned], percent: u64) -> u64 {
 }
 
 pub fn fit_by(messages: &[Owned], request: &Request<'_>, max_tokens: u64) -> Vec<Owned> {
-    apply(messages, &compress::fit(&view(messages), request, max_tokens).unwrap())
+    apply(messages, &compress::fit(&view(messages), request, Tokens(max_tokens)).unwrap())
 }
 
 /// Returns what is left within `percent` of the tokens.
 pub fn fit(messages: &[Owned], percent: u64) -> Vec<Owned> {
-    fit_by(messages, &Request::new(None, None, 0), percent_of(messages, percent))
+    fit_by(messages, &Request::new(None, None, Tokens::ZERO), percent_of(messages, percent))
 }
 
 /// As [`fit`], without a mechanism.
 pub fn fit_without(mechanism: &str, messages: &[Owned], percent: u64) -> Vec<Owned> {
-    let (request, max_tokens) = (Request::new(None, None, 0), percent_of(messages, percent));
-    apply(messages, &evaluation::fit_without(&view(messages), &request, max_tokens, [mechanism]).unwrap())
+    let (request, max_tokens) = (Request::new(None, None, Tokens::ZERO), percent_of(messages, percent));
+    apply(messages, &evaluation::fit_without(&view(messages), &request, Tokens(max_tokens), [mechanism]).unwrap())
 }
 
 /// Returns all that is said, the calls left out.

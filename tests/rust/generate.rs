@@ -2,6 +2,7 @@
 
 use nanobot_context::compress::{Archive, Limits, Request};
 use nanobot_context::message::Media;
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Field, Role};
 use proptest::collection::vec;
 use proptest::option;
@@ -62,7 +63,7 @@ impl Case {
         let archive = (self.thousandths % 2 == 1).then(|| Archive::new(".nanobot-context/results").unwrap());
         let pinned: &[String] = if self.pins_files() { &["*".to_owned()] } else { &[] };
         let limits = Limits { pinned: pinned.into(), ..Limits::default() };
-        Request { archive, limits, ..Request::new(self.model, self.tools, window_tokens) }
+        Request { archive, limits, ..Request::new(self.model, self.tools, Tokens(window_tokens)) }
     }
 
     /// Returns whether all files are pinned.
@@ -78,7 +79,7 @@ impl Case {
 
     /// Returns the tokens of the messages as they came.
     pub fn tokens(&self) -> u64 {
-        self.request(0).counter().prompt(&crate::owned::view(&self.messages), self.tools).tokens
+        self.request(0).counter().prompt(&crate::owned::view(&self.messages), self.tools).tokens.0
     }
 
     /// Returns a budget that follows the size of the messages, so that much, a little or nothing must go.

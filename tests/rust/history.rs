@@ -2,6 +2,7 @@
 
 use nanobot_context::history::select;
 use nanobot_context::tokens::REPLY;
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Message, Role, TokenCounter};
 
 use crate::views::{call, result};
@@ -22,13 +23,13 @@ fn whole_rounds_within_the_budget_and_no_orphans() {
         result("b", "ok"),
         Message::new(Role::Assistant, "ok"),
     ];
-    assert_eq!(select(&view, u64::MAX, &counter), [2, 3, 4, 5, 6, 8, 10]);
-    assert_eq!(select(&view, 0, &counter), Vec::<usize>::new());
-    assert_eq!(select(&[], 100, &counter), Vec::<usize>::new());
+    assert_eq!(select(&view, Tokens::MAX, &counter), [2, 3, 4, 5, 6, 8, 10]);
+    assert_eq!(select(&view, Tokens::ZERO, &counter), Vec::<usize>::new());
+    assert_eq!(select(&[], Tokens(100), &counter), Vec::<usize>::new());
     for max_tokens in 0..120 {
-        let picked = select(&view, max_tokens, &counter);
-        let tokens: u64 = picked.iter().map(|&i| counter.message(&view[i])).sum();
-        assert!(picked.is_empty() || tokens + REPLY <= max_tokens);
+        let picked = select(&view, Tokens(max_tokens), &counter);
+        let tokens: u64 = picked.iter().map(|&i| counter.message(&view[i]).0).sum();
+        assert!(picked.is_empty() || tokens + REPLY.0 <= max_tokens);
         assert!(picked.first().is_none_or(|&i| view[i].role == Role::User));
     }
 }

@@ -3,6 +3,7 @@
 use nanobot_context::Role;
 use nanobot_context::compress::Request;
 use nanobot_context::conversation::{is_note, last_user_index};
+use nanobot_context::tokens::Tokens;
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::owned::{Owned, paragraphs, view};
@@ -111,7 +112,7 @@ fn fitting_again_changes_nothing() {
         let once = fit(&messages, percent);
         assert!(ledger(&once).is_some());
         for budget in [percent_of(&messages, percent), tokens(&once)] {
-            assert_eq!(fit_by(&once, &Request::new(None, None, 0), budget), once);
+            assert_eq!(fit_by(&once, &Request::new(None, None, Tokens::ZERO), budget), once);
         }
     }
 }
@@ -150,7 +151,7 @@ fn what_a_chinese_conversation_has_lost_is_said_in_chinese() {
             assert!(!said.contains(words), "{words}: {said}");
         }
         assert!(said.contains("其中出现的名称：") || said.contains("其中做过的操作："), "{said}");
-        let again = fit_by(&short, &Request::new(None, None, 0), tokens(&short));
+        let again = fit_by(&short, &Request::new(None, None, Tokens::ZERO), tokens(&short));
         assert_eq!(text(&again), said, "a second time changes nothing");
         assert!(!text(&fit(&english, percent)).contains("已省略"));
     }

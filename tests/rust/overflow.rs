@@ -2,9 +2,18 @@
 
 use nanobot_context::overflow::OverflowKind::{Input, Messages, OutputCap, RateCeiling, Reasoning, RequestBytes};
 use nanobot_context::overflow::{ErrorView, Overflow, OverflowKind, detect_overflow};
+use nanobot_context::tokens::Tokens;
 
 fn failed(status: u16, text: &str) -> ErrorView<'_> {
     ErrorView { text, status: Some(status), ..ErrorView::default() }
+}
+
+fn limit(overflow: &Overflow) -> Option<u64> {
+    overflow.limit_tokens.map(|tokens| tokens.0)
+}
+
+fn used(overflow: &Overflow) -> Option<u64> {
+    overflow.used_tokens.map(|tokens| tokens.0)
 }
 
 /// A line of overflow.tsv.
@@ -53,7 +62,7 @@ fn wrapped(text: &str) -> [String; 5] {
 fn every_providers_overflow_is_found_with_its_numbers_however_it_is_wrapped() {
     for form in forms("input") {
         let expected = Some((Input, form.limit_tokens, form.used_tokens));
-        let said = |found: Option<Overflow>| found.map(|found| (found.kind, found.limit_tokens, found.used_tokens));
+        let said = |found: Option<Overflow>| found.map(|found| (found.kind, limit(&found), used(&found)));
         for text in wrapped(form.said) {
             assert_eq!(said(detect_overflow(&failed(form.status, &text))), expected, "{text}");
             let found = detect_overflow(&ErrorView { text: &text, ..ErrorView::default() });
@@ -73,7 +82,7 @@ fn what_was_used_is_the_prompts_alone_where_the_error_says_so() {
         ("you requested 14989 tokens.", false),
     ] {
         let found = detect_overflow(&failed(400, &format!("{head}{text}"))).unwrap();
-        assert_eq!((found.used_tokens, found.used_is_prompt), (Some(14_989), is_prompt), "{text}");
+        assert_eq!((used(&found), found.used_is_prompt), (Some(14_989), is_prompt), "{text}");
     }
 }
 
@@ -81,14 +90,17 @@ fn what_was_used_is_the_prompts_alone_where_the_error_says_so() {
 fn an_output_that_is_too_large_only_lowers_max_tokens() {
     for form in forms("output_cap") {
         let found = detect_overflow(&failed(form.status, form.said)).unwrap();
-        assert_eq!((found.kind, found.output_tokens), (OutputCap, form.output_tokens), "{}", form.said);
+        assert_eq!((found.kind, found.output_tokens), (OutputCap, form.output_tokens.map(Tokens)), "{}", form.said);
     }
     let window = "max_tokens: 32768 > context_window: 200000 - input_tokens: 250000 = available_tokens: -50000";
     assert_eq!(kind(400, window), Some(Input));
     let window = "max_tokens: 32768 > context_window: 200000 - input_tokens: 190000 = available_tokens: 10000";
     assert_eq!(
         detect_overflow(&ErrorView { error_type: Some("ContextWindowExceededError"), ..failed(400, window) }),
-        Some(Overflow { output_tokens: Some(10_000), ..Overflow::new(OutputCap, Some(200_000), Some(190_000)) })
+        Some(Overflow {
+            output_tokens: Some(Tokens(10_000)),
+            ..Overflow::new(OutputCap, Some(Tokens(200_000)), Some(Tokens(190_000)))
+        })
     );
 }
 
@@ -134,7 +146,7 @@ fn a_request_above_the_rate_will_never_pass_and_an_ordinary_rate_limit_will() {
         "Request too large for gpt-4o in organization org-1 on tokens per min (TPM): Limit 30000, Requested 41000.";
     for text in wrapped(ceiling) {
         let found = detect_overflow(&failed(429, &text));
-        assert_eq!(found, Some(Overflow::new(RateCeiling, Some(30_000), Some(41_000))), "{text}");
+        assert_eq!(found, Some(Overflow::new(RateCeiling, Some(Tokens(30_000)), Some(Tokens(41_000)))), "{text}");
     }
     assert_eq!(
         kind(429, "Rate limit reached on tokens per min (TPM): Limit 10000, Used 0, Requested 12000."),
@@ -277,7 +289,8 @@ fn a_sum_that_is_too_large_is_blamed_on_its_larger_part() {
             input + output
         );
         let error = ErrorView { code: Some("context_length_exceeded"), ..failed(400, &text) };
-        detect_overflow(&error).map(|overflow| (overflow.kind, overflow.used_tokens, overflow.output_tokens))
+        detect_overflow(&error)
+            .map(|overflow| (overflow.kind, used(&overflow), overflow.output_tokens.map(|tokens| tokens.0)))
     };
     assert_eq!(sum(64, 8_192), Some((OutputCap, Some(64), Some(8_128))));
     assert_eq!(sum(4_096, 4_097), Some((OutputCap, Some(4_096), Some(4_096))));
@@ -290,7 +303,7 @@ fn of_a_long_text_both_ends_are_read_and_an_echoed_prompt_is_not() {
     let padding = "lorem ipsum ".repeat(10_000);
     let overflow = "prompt is too long: 213462 tokens > 200000 maximum";
     for text in [format!("{overflow}. {padding}"), format!("{padding}. {overflow}")] {
-        assert_eq!(detect_overflow(&failed(400, &text)).and_then(|overflow| overflow.limit_tokens), Some(200_000));
+        assert_eq!(detect_overflow(&failed(400, &text)).and_then(|overflow| limit(&overflow)), Some(200_000));
     }
     assert_eq!(kind(400, &format!("{padding}. {overflow}. {padding}")), None);
     let echo =
@@ -303,11 +316,7 @@ fn json_in_strings_is_read_eight_deep() {
     let mut text = "prompt is too long: 213462 tokens > 200000 maximum".to_owned();
     for depth in 1..=8 {
         text = format!(r#"{{"error":{{"message":"{}"}}}}"#, text.replace('\\', r"\\").replace('"', "\\\""));
-        assert_eq!(
-            detect_overflow(&failed(502, &text)).and_then(|overflow| overflow.used_tokens),
-            Some(213_462),
-            "{depth}"
-        );
+        assert_eq!(detect_overflow(&failed(502, &text)).and_then(|overflow| used(&overflow)), Some(213_462), "{depth}");
     }
     let nested = r#"{"base_resp":{"status_code":1039,"status_msg":"token limit"}}"#;
     assert_eq!(kind(200, nested), Some(Input));
@@ -317,8 +326,7 @@ fn json_in_strings_is_read_eight_deep() {
 
 #[test]
 fn implausible_numbers_are_left_out() {
-    let found =
-        |text| detect_overflow(&failed(400, text)).map(|overflow| (overflow.limit_tokens, overflow.used_tokens));
+    let found = |text| detect_overflow(&failed(400, text)).map(|overflow| (limit(&overflow), used(&overflow)));
     assert_eq!(found("prompt is too long: 99999999999999999999999 tokens > 255 maximum"), Some((None, None)));
     assert_eq!(found("prompt is too long: 10000001 tokens > 255 maximum"), Some((None, None)));
     assert_eq!(found("prompt is too long: 10000000 tokens > 1024 maximum"), Some((Some(1_024), Some(10_000_000))));
@@ -326,8 +334,7 @@ fn implausible_numbers_are_left_out() {
 
 #[test]
 fn a_window_below_1024_is_read_where_it_is_named() {
-    let found =
-        |text| detect_overflow(&failed(400, text)).map(|overflow| (overflow.limit_tokens, overflow.used_tokens));
+    let found = |text| detect_overflow(&failed(400, text)).map(|overflow| (limit(&overflow), used(&overflow)));
     let small = Some((Some(512), Some(6_772)));
     assert_eq!(
         found("request (6772 tokens) exceeds the available context size (512 tokens), try increasing it"),

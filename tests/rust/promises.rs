@@ -4,13 +4,14 @@
 //! one; JSON arguments that nest deeper than a parser goes (`worst_case.rs` has those).
 
 use nanobot_context::compress::{self, Output, Plan, Reason, Request};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Error, Result, Role, conversation};
 use proptest::prelude::*;
 
 use crate::generate::{Case, cases, config, plain_cases, tight_cases};
 use crate::owned::{Owned, Says, apply, assert_paired, is_json, messages_in, paragraphs, view};
 
-const REPLY: u64 = nanobot_context::tokens::REPLY;
+const REPLY: u64 = nanobot_context::tokens::REPLY.0;
 
 /// The ways to a shorter request.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,8 +27,8 @@ const WAYS: [Way; 4] = [Way::Compress, Way::Emergency, Way::Reduce, Way::Fit];
 impl Way {
     fn budget_tokens(self, request: &Request<'_>, case: &Case) -> u64 {
         match self {
-            Self::Compress => request.budget_tokens(),
-            Self::Emergency => request.emergency_tokens(),
+            Self::Compress => request.budget_tokens().0,
+            Self::Emergency => request.emergency_tokens().0,
             Self::Reduce | Self::Fit => case.budget_tokens(),
         }
     }
@@ -41,8 +42,8 @@ impl Way {
                 plan.unwrap_or_else(all)
             }),
             Self::Emergency => compress::emergency(&view, request),
-            Self::Reduce => compress::reduce(&view, request, budget_tokens),
-            Self::Fit => compress::fit(&view, request, budget_tokens),
+            Self::Reduce => compress::reduce(&view, request, Tokens(budget_tokens)),
+            Self::Fit => compress::fit(&view, request, Tokens(budget_tokens)),
         }
     }
 }
@@ -58,7 +59,7 @@ struct Done {
 
 impl Done {
     fn tokens(&self) -> u64 {
-        self.request.counter().prompt(&view(&self.messages), self.request.tools).tokens
+        self.request.counter().prompt(&view(&self.messages), self.request.tools).tokens.0
     }
 }
 
@@ -137,12 +138,12 @@ proptest! {
         for done in done(&case) {
             let tokens = done.tokens();
             prop_assert!(tokens <= done.budget_tokens, "{:?}: {tokens} of {}", done.way, done.budget_tokens);
-            prop_assert!(done.plan.receipt.tokens_after.is_none_or(|after| after == tokens), "{:?}", done.way);
+            prop_assert!(done.plan.receipt.tokens_after.is_none_or(|after| after == Tokens(tokens)), "{:?}", done.way);
             if done.way == Way::Emergency {
-                prop_assert!(tokens * 100 < done.request.window_tokens * 60);
+                prop_assert!(tokens * 100 < done.request.window_tokens.0 * 60);
             }
             if let Some(before) = done.plan.receipt.tokens_before {
-                prop_assert_eq!(before, case.tokens());
+                prop_assert_eq!(before.0, case.tokens());
             }
         }
     }
@@ -152,10 +153,10 @@ proptest! {
         let request = case.request(case.window_tokens());
         let counter = request.counter();
         let messages = view(&case.messages);
-        let tools = request.tools.map_or(0, |tools| counter.tools(tools));
+        let tools = request.tools.map_or(0, |tools| counter.tools(tools).0);
         let system = messages.iter().filter(|message| message.role == Role::System);
-        let system: u64 = system.map(|message| counter.message(message)).sum();
-        let last = last_user(&case.messages).map_or(0, |index| counter.message(&messages[index]));
+        let system: u64 = system.map(|message| counter.message(message).0).sum();
+        let last = last_user(&case.messages).map_or(0, |index| counter.message(&messages[index]).0);
         let needed = REPLY + tools + system + last;
         for way in WAYS {
             let budget_tokens = way.budget_tokens(&request, &case);
@@ -163,8 +164,8 @@ proptest! {
                 Ok(_) => prop_assert!(needed <= budget_tokens, "{way:?}: {needed} in {budget_tokens}"),
                 Err(Error::Overflow { floor }) => {
                     prop_assert!(needed > budget_tokens, "{way:?}: {needed} in {budget_tokens}");
-                    prop_assert_eq!((floor.needed_tokens, floor.limit_tokens), (needed, budget_tokens));
-                    prop_assert_eq!(floor.parts.iter().map(|(_, tokens)| tokens).sum::<u64>(), needed);
+                    prop_assert_eq!((floor.needed_tokens.0, floor.limit_tokens.0), (needed, budget_tokens));
+                    prop_assert_eq!(floor.parts.iter().map(|(_, tokens)| tokens.0).sum::<u64>(), needed);
                     prop_assert_eq!(floor.model.as_deref(), case.model);
                 }
                 Err(other) => prop_assert!(false, "{way:?}: {other}"),
@@ -243,7 +244,7 @@ proptest! {
         for done in done(&case) {
             let (way, tokens) = (done.way, done.tokens());
             prop_assert!(tokens <= done.budget_tokens, "{way:?}: {tokens} of {}", done.budget_tokens);
-            prop_assert!(done.plan.receipt.tokens_after.is_none_or(|after| after == tokens), "{way:?}");
+            prop_assert!(done.plan.receipt.tokens_after.is_none_or(|after| after == Tokens(tokens)), "{way:?}");
             for cut in done.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Budget) {
                 prop_assert!(cut.tokens_after < cut.tokens_before, "{way:?}: {cut:?}");
             }
@@ -259,7 +260,8 @@ proptest! {
 
 /// Asserts that where messages are missing notes say how many, unless the budget has no room for them.
 fn assert_notes(case: &Case, done: &Done) {
-    let gone = done.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Budget && cut.tokens_after == 0);
+    let gone =
+        done.plan.receipt.cuts.iter().filter(|cut| cut.reason == Reason::Budget && cut.tokens_after == Tokens::ZERO);
     let gone: Vec<_> = gone.filter(|cut| !kept(&done.plan).any(|(index, _)| index == cut.index)).collect();
     let notes: Vec<&str> = paragraphs(&done.messages).filter(|text| messages_in(text).is_some()).collect();
     if gone.is_empty() || done.budget_tokens - done.tokens() < 80 {
@@ -307,11 +309,11 @@ proptest! {
         let newest = conversation::groups(input.iter().map(|m| m.role)).into_iter().rfind(|group| group.role != Role::System);
         let newest = newest.filter(|group| group.start > last).map_or(input.len(), |group| group.start);
         let is_fixed = |index: usize| input[index].role == Role::System || index == last;
-        let tokens = |indexes: &mut dyn Iterator<Item = usize>| indexes.filter(|i| !is_fixed(*i)).map(|i| counter.message(&input[i])).sum::<u64>();
+        let tokens = |indexes: &mut dyn Iterator<Item = usize>| indexes.filter(|i| !is_fixed(*i)).map(|i| counter.message(&input[i]).0).sum::<u64>();
         let fixed = case.tokens() - tokens(&mut (0..input.len()));
         let room = done.budget_tokens - fixed;
         let last_now = last_user(&done.messages).unwrap();
-        let older_now: u64 = output[..last_now].iter().filter(|m| m.role != Role::System).map(|m| counter.message(m)).sum();
+        let older_now: u64 = output[..last_now].iter().filter(|m| m.role != Role::System).map(|m| counter.message(m).0).sum();
         // A call that ran is never invisible: a list of those before the newest comes first, as do the user's rules.
         let called = |range: std::ops::Range<usize>| input[range].iter().map(|m| m.tool_calls.len() as u64).sum::<u64>();
         let listed = if called(last + 1..input.len()) == 0 { 0 } else { 300 + 60 * called(last + 1..newest) };
@@ -338,13 +340,13 @@ proptest! {
         let Some(last) = cuts.map(|cut| cut.index).max() else { return Ok(()) };
         let counter = done.request.counter();
         // Below some forty tokens no mark fits beside a text.
-        let single = (done.request.window_tokens * 3 / 10).max(40);
+        let single = (done.request.window_tokens.0 * 3 / 10).max(40);
         for (output, message) in done.plan.outputs.iter().zip(&done.messages) {
             let (Output::Keep(index) | Output::Edit(index, _)) = output else { continue };
             if *index > last || message.role != Role::Tool {
                 continue;
             }
-            let tokens: u64 = message.texts().into_iter().map(|text| u64::from(counter.text(text))).sum();
+            let tokens: u64 = message.texts().into_iter().map(|text| counter.text(text).0).sum();
             prop_assert!(tokens <= single, "{tokens} of {single}");
         }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use nanobot_context::Role;
 use nanobot_context::compress::{self, Archive, Request, evaluation};
+use nanobot_context::tokens::Tokens;
 
 use crate::fitted::{conversation, fit, fit_by, fit_without, lines, percent_of, said, text, tokens};
 use crate::generate::rule_within;
@@ -287,7 +288,7 @@ fn rules_stay_whatever_a_newest_result_takes() {
     // The newest result takes nearly all; then there is more and more room beside it.
     let newest = tokens(&messages[messages.len() - 3..]);
     for max_tokens in (newest + 500..newest + 6_000).step_by(20) {
-        let short = text(&fit_by(&messages, &Request::new(None, None, 0), max_tokens));
+        let short = text(&fit_by(&messages, &Request::new(None, None, Tokens::ZERO), max_tokens));
         let lost: Vec<&str> = RULES.into_iter().filter(|rule| !short.contains(rule)).collect();
         assert!(lost.is_empty(), "{lost:?} at {max_tokens}");
     }
@@ -428,7 +429,7 @@ fn notes_give_way_before_the_newest_call_does() {
     let whole = [&messages[..1], &messages[question..]].concat();
     for slack in 0..40 {
         let budget_tokens = tokens(&whole) + slack;
-        let short = fit_by(&messages, &Request::new(None, None, 0), budget_tokens);
+        let short = fit_by(&messages, &Request::new(None, None, Tokens::ZERO), budget_tokens);
         assert!(tokens(&short) <= budget_tokens);
         assert!(short.ends_with(&newest), "with {slack} tokens more than it takes");
     }
@@ -443,7 +444,7 @@ fn rules_deep_in_json_stay_within_the_budget() {
         let mut messages = conversation(&[("exec", "{}", "done")], "And now?");
         messages.insert(1, user);
         for budget_tokens in (300..2_000).step_by(100) {
-            let short = fit_by(&messages, &Request::new(None, None, 0), budget_tokens);
+            let short = fit_by(&messages, &Request::new(None, None, Tokens::ZERO), budget_tokens);
             assert!(tokens(&short) <= budget_tokens, "{} of {budget_tokens}", tokens(&short));
         }
     }
@@ -532,8 +533,8 @@ fn every_mechanism_changes_what_stays_where_it_has_a_say() {
         assert_ne!(short, fit_without(mechanism, &messages, percent), "{mechanism}");
         assert!(tokens(&fit_without(mechanism, &messages, percent)) <= percent_of(&messages, percent), "{mechanism}");
     }
-    let (messages, request) = (mixed(), Request::new(None, None, 0));
-    assert!(evaluation::fit_without(&view(&messages), &request, 9_000, ["learned", "luck"]).is_err());
+    let (messages, request) = (mixed(), Request::new(None, None, Tokens::ZERO));
+    assert!(evaluation::fit_without(&view(&messages), &request, Tokens(9_000), ["learned", "luck"]).is_err());
 }
 
 #[test]
@@ -543,14 +544,15 @@ fn what_is_remembered_of_a_fit_decides_nothing() {
     other[3] = Owned::result("call_0", "exec", log().replace("db-17", "db-18"));
     let archive = |directory: &str| Archive::new(directory).unwrap();
     for messages in [&messages, &other] {
-        let plan = |request: &Request<'_>, max_tokens| compress::fit(&view(messages), request, max_tokens).unwrap();
+        let plan =
+            |request: &Request<'_>, max_tokens| compress::fit(&view(messages), request, Tokens(max_tokens)).unwrap();
         // Which names an archive may give tells requests apart, also where it makes no difference.
         let afresh = |request: &Request<'static>, archive: Archive, names: &[&str]| {
             let only: BTreeSet<String> = names.iter().map(|&name| name.to_owned()).collect();
             Request { archive: Some(archive.only(only)), ..request.clone() }
         };
         for (model, percent) in [(None, 20), (None, 21), (Some("glm-4.6"), 20)] {
-            let (request, max_tokens) = (Request::new(model, None, 0), percent_of(messages, percent));
+            let (request, max_tokens) = (Request::new(model, None, Tokens::ZERO), percent_of(messages, percent));
             let first = plan(&request, max_tokens);
             assert_eq!(plan(&request, max_tokens), first);
             assert_eq!(plan(&afresh(&request, archive("results"), &[]), max_tokens), first, "{model:?} {percent}");

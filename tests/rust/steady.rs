@@ -1,6 +1,7 @@
 //! Promise 6: a message once shortened keeps its bytes, and the same history gives the same bytes again.
 
 use nanobot_context::compress::{self, CompactionCache, Plan, Request};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Error, Role, TokenCounter};
 use proptest::prelude::*;
 
@@ -9,11 +10,11 @@ use crate::owned::{Owned, apply, view};
 use crate::texts::Kind;
 
 fn request(window_tokens: u64) -> Request<'static> {
-    Request::new(None, None, window_tokens)
+    Request::new(None, None, Tokens(window_tokens))
 }
 
 fn tokens(messages: &[Owned]) -> u64 {
-    TokenCounter::new(None).prompt(&view(messages), None).tokens
+    TokenCounter::new(None).prompt(&view(messages), None).tokens.0
 }
 
 /// Turns of `rounds` calls each, with results of 400 to 3,000 bytes.
@@ -66,8 +67,8 @@ proptest! {
         let Ok(Some(plan)) = compress::compress(&view(&case.messages), &request) else { return Ok(()) };
         let Plan { outputs, receipt, .. } = &plan;
         let out = apply(&case.messages, &plan);
-        let count = request.counter().prompt(&view(&out), request.tools).tokens;
-        prop_assert_eq!(receipt.tokens_after, Some(count));
+        let count = request.counter().prompt(&view(&out), request.tools).tokens.0;
+        prop_assert_eq!(receipt.tokens_after, Some(Tokens(count)));
         let input = view(&case.messages);
         let seen: Vec<String> = outputs.iter().map(|output| format!("{:?}", output.message(&input))).collect();
         prop_assert_eq!(seen.len(), out.len());
@@ -83,7 +84,7 @@ fn requests_grow_at_their_end_between_rare_large_steps() {
     for (turns, rounds) in [(1, 150), (12, 12), (150, 1)] {
         let messages = conversation(turns, rounds);
         let window_tokens = tokens(&messages) / 3;
-        let budget = request(window_tokens).budget_tokens();
+        let budget = request(window_tokens).budget_tokens().0;
         let steady = CompactionCache::default();
         let (mut previous, mut steps): (Vec<Owned>, Vec<u64>) = (Vec::new(), Vec::new());
         let all = requests(&messages);
@@ -114,7 +115,7 @@ fn a_step_leaves_less_the_more_each_request_adds() {
         }
         let window_tokens = tokens(&messages) * 100 / 86;
         let out = sent(&CompactionCache::default(), &messages, window_tokens);
-        tokens(&out) * 100 / request(window_tokens).budget_tokens()
+        tokens(&out) * 100 / request(window_tokens).budget_tokens().0
     };
     let shares = [left(400, 500), left(100, 2_000), left(40, 5_000), left(20, 10_000)];
     assert!(shares.windows(2).all(|pair| pair[0] >= pair[1]), "{shares:?}");
@@ -124,7 +125,7 @@ fn a_step_leaves_less_the_more_each_request_adds() {
 #[test]
 fn a_step_fills_its_target() {
     let messages = conversation(1, 150);
-    let (floor, budget) = (tokens(&messages[..2]), request(tokens(&messages) / 3).budget_tokens());
+    let (floor, budget) = (tokens(&messages[..2]), request(tokens(&messages) / 3).budget_tokens().0);
     let out = |at: usize| sent(&CompactionCache::default(), &messages[..at], tokens(&messages) / 3);
     let cut = requests(&messages).into_iter().map(|at| (at, out(at))).find(|(at, out)| *out != messages[..*at]);
     let left = tokens(&cut.unwrap().1);
@@ -138,7 +139,7 @@ fn a_step_fills_its_target() {
 fn a_clock_in_the_system_prompt_moves_nothing() {
     let messages = conversation(3, 30);
     let window_tokens = tokens(&messages) / 2;
-    let (running, budget) = (CompactionCache::default(), request(window_tokens).budget_tokens());
+    let (running, budget) = (CompactionCache::default(), request(window_tokens).budget_tokens().0);
     let mut changed = 0;
     for at in requests(&messages) {
         let before = sent(&running, &messages[..at], window_tokens);
@@ -200,7 +201,7 @@ fn a_lower_window_after_a_refusal_gives_a_smaller_request() {
     let steady = CompactionCache::default();
     let refused = tokens(&sent(&steady, &messages, window_tokens));
     let lower = refused * 9 / 10;
-    assert!(tokens(&sent(&steady, &messages, lower)) <= request(lower).budget_tokens());
+    assert!(tokens(&sent(&steady, &messages, lower)) <= request(lower).budget_tokens().0);
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn a_large_message_of_the_user_does_not_make_every_request_a_step() {
 fn a_step_that_was_remembered_hides_no_overflow() {
     let messages = [Owned::new(Role::Assistant, "The build is green.")];
     let compress = |steady: &CompactionCache, budget_tokens: u64| {
-        let request = Request { max_output_tokens: Some(100 - budget_tokens), ..request(100) };
+        let request = Request { max_output_tokens: Some(Tokens(100 - budget_tokens)), ..request(100) };
         steady.compress(&view(&messages), &request).map(|plan| plan.is_some_and(|plan| plan.outputs.is_empty()))
     };
     let steady = CompactionCache::default();

@@ -3,6 +3,7 @@
 use std::thread;
 
 use nanobot_context::compress::{self, Limits, Plan, Request};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Role, TokenCounter};
 
 use crate::owned::{Owned, view};
@@ -26,9 +27,9 @@ fn work(seed: u64) -> Vec<(u64, Plan)> {
     let models = [None, Some("gpt-4"), Some("claude-opus-4-5")];
     let done = models.into_iter().map(|model| {
         let view = view(&messages);
-        let tokens = TokenCounter::new(model).prompt(&view, None).tokens;
+        let tokens = TokenCounter::new(model).prompt(&view, None).tokens.0;
         let limits = Limits::default();
-        let request = Request { limits, ..Request::new(model, None, tokens / 2) };
+        let request = Request { limits, ..Request::new(model, None, Tokens(tokens / 2)) };
         (tokens, compress::compress(&view, &request).unwrap().unwrap())
     });
     done.collect()

@@ -1,5 +1,6 @@
 //! Model names and their windows.
 
+use nanobot_context::tokens::Tokens;
 use nanobot_context::window::{
     DEFAULT_CONTEXT_WINDOW, DEFAULT_OUTPUT_LIMIT, context_window, get_context_window, get_output_limit, output_limit,
 };
@@ -11,10 +12,14 @@ const TABLE: &str = include_str!("../../src/window_table.tsv");
 /// Longer names are not looked at.
 const MAX_NAME_BYTES: usize = 256;
 
+fn window_of(name: &str) -> Option<u64> {
+    context_window(name).map(|tokens| tokens.0)
+}
+
 #[track_caller]
 fn assert_windows(expected: &[(&str, Option<u64>)]) {
     for &(name, window) in expected {
-        assert_eq!(context_window(name), window, "`{name}`");
+        assert_eq!(context_window(name), window.map(Tokens), "`{name}`");
     }
 }
 
@@ -46,7 +51,7 @@ fn every_name_of_the_table_finds_its_own_entry_however_it_is_spelled() {
         let columns: Vec<&str> = line.split('\t').collect();
         let window = columns[1].parse().ok();
         assert_windows(&[(columns[0], window), (&columns[0].to_uppercase(), window)]);
-        assert_eq!(output_limit(columns[0]), columns[2].parse().ok(), "`{}`", columns[0]);
+        assert_eq!(output_limit(columns[0]), columns[2].parse().ok().map(Tokens), "`{}`", columns[0]);
     }
 }
 
@@ -60,7 +65,7 @@ fn a_gateways_prefix_and_the_letters_case_do_not_matter() {
         ("openrouter/anthropic/claude-opus-4.5", Some(200_000)),
         ("litellm_proxy/anthropic/claude-opus-4-5", Some(200_000)),
         ("a/b/c/d/claude-opus-4-5", Some(200_000)),
-        ("hosted_vllm/openai/gpt-oss-120b", context_window("gpt-oss-120b")),
+        ("hosted_vllm/openai/gpt-oss-120b", window_of("gpt-oss-120b")),
         ("models/gemini-2.5-pro", Some(1_048_576)),
         ("deepseek/deepseek-chat", Some(131_072)),
     ]);
@@ -93,8 +98,8 @@ fn editions_are_the_model_they_are_editions_of() {
         ("gemini-2.5-pro-001", Some(1_048_576)),
         ("gpt-4-0613", Some(8_192)),
         ("claude-3-opus", Some(200_000)),
-        ("gpt-oss:20b", context_window("gpt-oss-20b")),
-        ("gpt-oss:120b:cloud", context_window("gpt-oss-120b")),
+        ("gpt-oss:20b", window_of("gpt-oss-20b")),
+        ("gpt-oss:120b:cloud", window_of("gpt-oss-120b")),
     ]);
 }
 
@@ -162,7 +167,7 @@ fn no_proper_prefix_of_a_name_finds_a_window_above_the_default_by_accident() {
     for name in ["gemini-2.5-pro", "gpt-4.1", "claude-opus-4-6", "kimi-k3", "grok-4.5"] {
         for end in 0..name.len() {
             let window = get_context_window(&name[..end], None);
-            assert!(window <= 200_000, "`{}`: {window}", &name[..end]);
+            assert!(window <= Tokens(200_000), "`{}`: {window}", &name[..end]);
         }
     }
 }
@@ -226,17 +231,17 @@ fn no_name_made_of_pieces_of_names_panics() {
 
 #[test]
 fn an_override_is_honoured_zero_included() {
-    assert_eq!(get_context_window("claude-opus-4-5", Some(0)), 0);
-    assert_eq!(get_context_window("claude-opus-4-5", Some(u64::MAX)), u64::MAX);
-    assert_eq!(get_context_window("claude-opus-4-5", None), 200_000);
+    assert_eq!(get_context_window("claude-opus-4-5", Some(Tokens::ZERO)), Tokens::ZERO);
+    assert_eq!(get_context_window("claude-opus-4-5", Some(Tokens::MAX)), Tokens::MAX);
+    assert_eq!(get_context_window("claude-opus-4-5", None), Tokens(200_000));
     assert_eq!(get_context_window("my-own-model", None), DEFAULT_CONTEXT_WINDOW);
-    assert_eq!(DEFAULT_CONTEXT_WINDOW, 128_000);
+    assert_eq!(DEFAULT_CONTEXT_WINDOW, Tokens(128_000));
 }
 
 #[test]
 fn an_output_limit_that_is_not_published_is_the_default() {
-    assert_eq!(get_output_limit("claude-opus-4-5"), 64_000);
-    assert_eq!(get_output_limit("openai/gpt-4o"), 16_384);
+    assert_eq!(get_output_limit("claude-opus-4-5"), Tokens(64_000));
+    assert_eq!(get_output_limit("openai/gpt-4o"), Tokens(16_384));
     assert_eq!(get_output_limit("my-own-model"), DEFAULT_OUTPUT_LIMIT);
     assert_eq!(output_limit("seed-1.6"), None);
     assert_eq!(get_output_limit("seed-1.6"), DEFAULT_OUTPUT_LIMIT);

@@ -4,6 +4,7 @@
 
 use nanobot_context::compress::{self, Output, Plan, Request};
 use nanobot_context::conversation::safe_cut_point;
+use nanobot_context::tokens::Tokens;
 use nanobot_context::tokens::counted_bytes;
 use nanobot_context::{Role, TokenCounter, history};
 
@@ -16,7 +17,7 @@ const MEGABYTE: usize = 1 << 20;
 const MODELS: [Option<&str>; 4] = [None, Some("gpt-4"), Some("deepseek-chat"), Some("claude-opus-4-7")];
 
 fn request(model: Option<&'static str>, window_tokens: u64) -> Request<'static> {
-    Request::new(model, None, window_tokens)
+    Request::new(model, None, Tokens(window_tokens))
 }
 
 /// Compresses to the window, and returns what came out and its tokens, which are within the budget.
@@ -25,8 +26,8 @@ fn compressed(messages: &[Owned], request: &Request<'_>) -> (Vec<Owned>, Plan) {
     let all = || Plan { outputs: (0..messages.len()).map(Output::Keep).collect(), ..Plan::default() };
     let plan = compress::compress(&view, request).unwrap().unwrap_or_else(all);
     let out = apply(messages, &plan);
-    let tokens = request.counter().prompt(&crate::owned::view(&out), None).tokens;
-    assert!(tokens <= request.budget_tokens());
+    let tokens = request.counter().prompt(&crate::owned::view(&out), None).tokens.0;
+    assert!(Tokens(tokens) <= request.budget_tokens());
     (out, plan)
 }
 
@@ -89,9 +90,9 @@ fn a_megabyte_of_distinct_names_and_of_chosen_keys() {
                 Owned::new(Role::User, "and?"),
             ],
         ] {
-            let tokens = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+            let tokens = TokenCounter::new(None).prompt(&view(&messages), None).tokens.0;
             for max_tokens in [2_000, tokens / 2] {
-                let plan = compress::fit(&view(&messages), &request(None, 0), max_tokens).unwrap();
+                let plan = compress::fit(&view(&messages), &request(None, 0), Tokens(max_tokens)).unwrap();
                 let out = apply(&messages, &plan);
                 assert!(!compress::lost(&view(&messages), &view(&out)).is_empty());
             }
@@ -114,8 +115,8 @@ fn a_fit_counts_each_byte_about_twice() {
             ];
             for (model, share) in [(None, 2), (Some("claude-opus-4-7"), 3)] {
                 let before = counted_bytes();
-                let tokens = TokenCounter::new(model).prompt(&view(&messages), None).tokens;
-                compress::fit(&view(&messages), &request(model, 0), tokens / share).unwrap();
+                let tokens = TokenCounter::new(model).prompt(&view(&messages), None).tokens.0;
+                compress::fit(&view(&messages), &request(model, 0), Tokens(tokens / share)).unwrap();
                 let counted = counted_bytes() - before;
                 assert!(counted < text.len() as u64 * 9 / 4, "{counted} of {}: {text:.40}", text.len());
             }
@@ -134,7 +135,7 @@ fn calls_without_room_are_counted_once_each() {
             messages.push(Owned::result(&id, "exec", format!("done {round}")));
         }
         let before = counted_bytes();
-        compress::fit(&view(&messages), &request(None, 0), 2_000).unwrap();
+        compress::fit(&view(&messages), &request(None, 0), Tokens(2_000)).unwrap();
         (counted_bytes() - before) / rounds as u64
     };
     let (few, many) = (counted(500), counted(4_000));
@@ -236,7 +237,7 @@ fn a_hundred_thousand_messages() {
     }
     let counter = TokenCounter::new(None);
     let view = view(&messages);
-    assert_eq!(history::select(&view, u64::MAX, &counter).len(), 100_000);
+    assert_eq!(history::select(&view, Tokens::MAX, &counter).len(), 100_000);
 }
 
 #[test]
@@ -266,11 +267,11 @@ fn one_message_with_twenty_thousand_calls() {
     let broken = |call: Call| Call { name: None, arguments: Some("{\"path\": ".to_owned()), ..call };
     let broken = opening(calls.into_iter().map(broken).collect());
     for messages in [sound, reversed, open, same_ids, broken] {
-        let total = TokenCounter::new(None).prompt(&view(&messages), None).tokens;
+        let total = TokenCounter::new(None).prompt(&view(&messages), None).tokens.0;
         for window_tokens in [total / 2, 10_000] {
             compressed(&messages, &request(None, window_tokens));
         }
-        history::select(&view(&messages), u64::MAX, &TokenCounter::new(None));
+        history::select(&view(&messages), Tokens::MAX, &TokenCounter::new(None));
     }
 }
 

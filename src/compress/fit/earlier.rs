@@ -38,7 +38,7 @@ impl Earlier {
             if rest.is_empty() || is_notes(&rest) {
                 draft.entries[entry].dropped = Some(Reason::Joined);
             } else {
-                let tokens = u64::from(draft.counter.text(&rest));
+                let tokens = draft.counter.text(&rest);
                 draft.set(entry, piece, rest, tokens, Reason::Joined);
             }
         }

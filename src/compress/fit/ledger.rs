@@ -5,7 +5,6 @@ mod names;
 
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
-use crate::text::estimate::float;
 use crate::text::language::Language;
 use crate::text::ledger;
 
@@ -192,12 +191,12 @@ impl Fit<'_, '_, '_> {
         self.listed = listed.clone();
         self.write_ledger(selector);
         let frame = if self.left_out.ledger.is_none() { LEDGER_FRAME } else { 0.0 };
-        let room = float(self.budget_tokens.saturating_sub(self.tokens())) - frame;
+        let room = (self.budget_tokens - self.tokens()).as_f32() - frame;
         self.list_calls(selector, &mut listed, tokens, room);
         self.listed = listed;
         self.write_ledger(selector);
         let mut listed = std::mem::take(&mut self.listed);
-        listed.left = listed.left.min(float(self.budget_tokens.saturating_sub(self.tokens())));
+        listed.left = listed.left.min((self.budget_tokens - self.tokens()).as_f32());
         let names = listed.names.clone();
         self.list_all_names(selector, &mut listed);
         self.listed = listed;

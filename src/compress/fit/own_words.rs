@@ -7,7 +7,7 @@ use crate::conversation::{Group, is_note};
 use crate::message::Role;
 use crate::select::scoring::Document;
 use crate::select::selector::{Block, Selector};
-use crate::text::estimate::float;
+use crate::text::estimate::count;
 use crate::text::rules::{Claim, normal};
 
 use super::{FRAMING, Fit};
@@ -201,8 +201,8 @@ impl Fit<'_, '_, '_> {
                 }
                 (block, first..last)
             });
-            let of_piece = float(self.draft.entries[entry].pieces[piece].tokens);
-            let tokens = of_piece * float(sentence.len() as u64) / float(text.len().max(1) as u64);
+            let of_piece = self.draft.entries[entry].pieces[piece].tokens.as_f32();
+            let tokens = of_piece * count(sentence.len()) / count(text.len().max(1));
             pins.push(Pin { claim, group, parts, normal: whole, unlabelled, tokens });
         }
         pins

@@ -10,13 +10,14 @@ use super::Fit;
 use crate::compress::candidates::Candidate;
 use crate::compress::draft::Slot;
 use crate::compress::plan::Reason;
+use crate::tokens::Tokens;
 
 impl Fit<'_, '_, '_> {
     /// Gives what is left beside `used` to texts that were cut, the newest first; returns their candidates.
-    pub(super) fn top_up(&mut self, selector: &Selector<'_>, mut used: u64) -> Vec<usize> {
+    pub(super) fn top_up(&mut self, selector: &Selector<'_>, mut used: Tokens) -> Vec<usize> {
         let mut more = Vec::new();
         for (block, candidate) in self.candidates.iter().enumerate().rev() {
-            let left = self.budget_tokens.saturating_sub(used);
+            let left = self.budget_tokens - used;
             if left * 32 <= self.budget_tokens {
                 break;
             }
@@ -49,7 +50,13 @@ impl Fit<'_, '_, '_> {
 
     /// Returns the text of a block within `may_have` tokens, `left` more than now: the parts that were chosen and some of what is
     /// between them, or else, of what the user did not say, its ends.
-    fn with_more(&self, block: usize, may_have: u64, left: u64, selector: &Selector<'_>) -> Option<(String, u64)> {
+    fn with_more(
+        &self,
+        block: usize,
+        may_have: Tokens,
+        left: Tokens,
+        selector: &Selector<'_>,
+    ) -> Option<(String, Tokens)> {
         let Candidate { entry, piece, .. } = self.candidates[block];
         let origin = self.origins.path(self.draft, entry, piece);
         let marks = self.draft.marks(origin.as_deref());
@@ -69,10 +76,10 @@ impl Fit<'_, '_, '_> {
         &self,
         block: usize,
         analysis: &Analysis,
-        left: u64,
+        left: Tokens,
         marks: Marks<'_>,
         selector: &Selector<'_>,
-    ) -> Option<(String, u64)> {
+    ) -> Option<(String, Tokens)> {
         let source = self.before(block);
         let mut starts = vec![0];
         for part in &analysis.parts {

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::summary;
+use crate::tokens::Tokens;
 
 use super::super::arguments::optional_whole;
 use super::super::errors::OrRaise;
@@ -23,13 +24,13 @@ pub struct SummaryPolicy {
     /// Messages from which on a summary is due; 0 switches the limit off.
     message_limit: u64,
     /// Tokens from which on a summary is due; 0 switches the limit off.
-    max_context_tokens: u64,
+    max_context_tokens: Tokens,
     /// Messages at the end that stay as they are.
     keep_last: u64,
     /// Tokens that a summary should have.
-    target_tokens: u64,
+    target_tokens: Tokens,
     /// Tokens of a summary made of two; the target's where it is not named.
-    merge_target_tokens: u64,
+    merge_target_tokens: Tokens,
     /// Handed to the model.
     temperature: f64,
     /// Whether what is too long for the model is summarised in halves.
@@ -134,15 +135,16 @@ impl SummaryPolicy {
     ) -> PyResult<Self> {
         let default = summary::Policy::default();
         let number = |value, name: &str, default| Ok::<_, PyErr>(optional_whole(value, name)?.unwrap_or(default));
-        let target_tokens = number(target_tokens, "target_tokens", default.target_tokens)?;
+        let tokens = |value, name: &str, default: Tokens| number(value, name, default.0).map(Tokens);
+        let target_tokens = tokens(target_tokens, "target_tokens", default.target_tokens)?;
         let depth = number(bisect_max_depth, "bisect_max_depth", default.bisect_max_depth.into())?;
         let policy = summary::Policy {
             enabled,
             message_limit: number(message_limit, "message_limit", default.message_limit)?,
-            max_context_tokens: number(max_context_tokens, "max_context_tokens", default.max_context_tokens)?,
+            max_context_tokens: tokens(max_context_tokens, "max_context_tokens", default.max_context_tokens)?,
             keep_last: number(keep_last, "keep_last", default.keep_last)?,
             target_tokens,
-            merge_target_tokens: number(merge_target_tokens, "merge_target_tokens", target_tokens)?,
+            merge_target_tokens: tokens(merge_target_tokens, "merge_target_tokens", target_tokens)?,
             temperature: temperature.unwrap_or(default.temperature),
             bisect_enabled,
             bisect_max_depth: u32::try_from(depth).unwrap_or(u32::MAX),

@@ -7,7 +7,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::summary::{self, Comparison, Observed};
 use crate::{Error, Result};
 
-use super::super::arguments::{optional_whole, whole};
+use super::super::arguments::{optional_tokens, optional_whole, whole};
 use super::super::errors::OrRaise;
 use super::super::receipt::Reduced;
 use super::Any;
@@ -50,7 +50,7 @@ impl Trigger {
     #[staticmethod]
     #[pyo3(signature = (*, gt=None, ge=None))]
     fn tokens(py: Python<'_>, gt: Any<'_, '_>, ge: Any<'_, '_>) -> PyResult<Self> {
-        let (gt, ge) = (optional_whole(gt, "gt")?, optional_whole(ge, "ge")?);
+        let (gt, ge) = (optional_tokens(gt, "gt")?, optional_tokens(ge, "ge")?);
         compared(py, "tokens", gt, ge).map(|(comparison, limit)| Self(summary::Trigger::Tokens(comparison, limit)))
     }
 
@@ -130,7 +130,7 @@ impl Trigger {
         tokens: Any<'_, '_>,
         idle_seconds: f64,
     ) -> PyResult<Option<&'static str>> {
-        let tokens = optional_whole(tokens, "tokens")?.unwrap_or_default();
+        let tokens = optional_tokens(tokens, "tokens")?.unwrap_or_default();
         Ok(self.0.fires(&Observed { messages: whole(messages, "messages")?, tokens, idle_seconds }))
     }
 

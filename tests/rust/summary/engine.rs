@@ -1,6 +1,7 @@
 //! How a run goes with models that refuse, fail, and say nothing or too much.
 
 use nanobot_context::summary::{Draft, Format, Options, Policy, Previous, Run, Structured};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Message, Role, TokenCounter};
 
 use crate::views::call;
@@ -23,7 +24,7 @@ impl<'m> Model<'m> {
         while let Some(call) = run.next_call() {
             let text = call.messages.last().map(|(_, text)| text.clone()).unwrap_or_default();
             if text.len() > self.window_bytes {
-                run.refused(self.limit_tokens);
+                run.refused(self.limit_tokens.map(Tokens));
             } else {
                 run.answered(&(self.answer)(&text));
                 self.prompts.push(text);
@@ -59,13 +60,13 @@ fn what_fits_is_summarised_in_one_call() {
 #[test]
 fn a_target_without_bounds_keeps_what_the_model_wrote() {
     let policy = Policy {
-        target_tokens: u64::MAX,
-        merge_target_tokens: u64::MAX / 2 + 1,
+        target_tokens: Tokens::MAX,
+        merge_target_tokens: Tokens(u64::MAX / 2 + 1),
         bisect_max_depth: u32::MAX,
         ..Policy::default()
     };
     let texts = texts(8, 500);
-    for (window_bytes, window_tokens) in [(2_500, None), (usize::MAX, None), (usize::MAX, Some(u64::MAX))] {
+    for (window_bytes, window_tokens) in [(2_500, None), (usize::MAX, None), (usize::MAX, Some(Tokens::MAX))] {
         let options = Options { window_tokens, policy: policy.clone(), ..Options::default() };
         let draft = Model::new(window_bytes, &short).summarise(&talk(&texts), None, options);
         assert!(draft.by_model && !draft.truncated && draft.text.starts_with("short"), "{draft:?}");
@@ -133,7 +134,7 @@ fn a_known_window_parts_the_conversation_before_anything_is_refused_and_every_me
     for (count, bytes) in [(60, 300), (7, 9_000), (1, 40_000), (3, 1)] {
         let texts = texts(count, bytes);
         let mut model = Model::new(usize::MAX, &short);
-        let options = Options { window_tokens: Some(4_000), ..Options::default() };
+        let options = Options { window_tokens: Some(Tokens(4_000)), ..Options::default() };
         let draft = model.summarise(&talk(&texts), None, options);
         let all = model.prompts.join("");
         assert!((0..count).all(|at| all.contains(&format!("message-{at} "))));
@@ -224,7 +225,7 @@ fn an_answer_that_is_no_summary_is_cut() {
     let view = [Message::new(Role::User, "hello")];
     let long = |_: &str| "All is well and nothing happens. ".repeat(2_000);
     let draft = Model::new(usize::MAX, &long).summarise(&view, None, Options::default());
-    assert!(draft.truncated && draft.output_tokens <= 2 * 700 + 200, "{}", draft.output_tokens);
+    assert!(draft.truncated && draft.output_tokens <= Tokens(2 * 700 + 200), "{}", draft.output_tokens);
 }
 
 #[test]
@@ -333,7 +334,11 @@ fn a_summary_is_asked_for_in_the_language_of_the_user() {
 fn chinese_is_cut_between_characters() {
     let view = [Message::new(Role::User, "请帮我写一个导入程序，订单在数据库里。")];
     for target_tokens in 1..60 {
-        let policy = Policy { target_tokens, merge_target_tokens: target_tokens, ..Policy::default() };
+        let policy = Policy {
+            target_tokens: Tokens(target_tokens),
+            merge_target_tokens: Tokens(target_tokens),
+            ..Policy::default()
+        };
         let answer = |_: &str| "这是一个很长的摘要，包含很多内容。".repeat(40);
         let draft = Model::new(usize::MAX, &answer).summarise(&view, None, Options { policy, ..Options::default() });
         assert!(draft.truncated);

@@ -2,6 +2,7 @@
 
 use nanobot_context::error::Result;
 use nanobot_context::summary::{Cause, Comparison, Policy, Trigger};
+use nanobot_context::tokens::Tokens;
 use nanobot_context::{Message, Role, TokenCounter};
 
 fn from(pairs: &[(&str, &str)]) -> Result<Policy> {
@@ -32,10 +33,10 @@ fn every_name_of_document_003_is_read() {
     let expected = Policy {
         enabled: false,
         message_limit: 10,
-        max_context_tokens: 0,
+        max_context_tokens: Tokens::ZERO,
         keep_last: 2,
-        target_tokens: 300,
-        merge_target_tokens: 300,
+        target_tokens: Tokens(300),
+        merge_target_tokens: Tokens(300),
         temperature: 0.0,
         bisect_enabled: false,
         bisect_max_depth: 1,
@@ -44,7 +45,7 @@ fn every_name_of_document_003_is_read() {
         history_limit: 7,
     };
     assert_eq!(policy.unwrap(), expected);
-    assert_eq!(from(&[("SUMMARY_MERGE_TARGET_TOKENS", "50")]).unwrap().merge_target_tokens, 50);
+    assert_eq!(from(&[("SUMMARY_MERGE_TARGET_TOKENS", "50")]).unwrap().merge_target_tokens, Tokens(50));
 }
 
 #[test]
@@ -62,9 +63,9 @@ fn a_summary_is_due_as_document_003_says() {
     let off = Policy { enabled: false, retry_on_overflow: false, ..Policy::default() };
     assert_eq!(due(&off, &view, 0, Cause::Proactive), None);
     assert_eq!(due(&off, &view, 0, Cause::OverflowRetry), None);
-    let by_tokens = Policy { message_limit: 0, max_context_tokens: 100, keep_last: 0, ..Policy::default() };
+    let by_tokens = Policy { message_limit: 0, max_context_tokens: Tokens(100), keep_last: 0, ..Policy::default() };
     assert_eq!(due(&by_tokens, &view, 0, Cause::Proactive), Some((40, "token_limit")));
-    let never = Policy { message_limit: 0, max_context_tokens: 0, ..Policy::default() };
+    let never = Policy { message_limit: 0, max_context_tokens: Tokens::ZERO, ..Policy::default() };
     assert_eq!(due(&never, &view, 0, Cause::Proactive), None);
     let idle = Trigger::Idle(Comparison::Above, 300.0);
     assert_eq!(policy.due(&view, 0, Cause::Proactive, Some(&idle), 301.0, counter), Some((34, "idle")));

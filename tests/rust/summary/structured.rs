@@ -2,6 +2,7 @@
 
 use nanobot_context::TokenCounter;
 use nanobot_context::summary::Structured;
+use nanobot_context::tokens::Tokens;
 use serde_json::json;
 
 fn list(entries: &[&str]) -> Vec<String> {
@@ -87,8 +88,8 @@ fn a_summary_does_not_grow_by_merging() {
             context: "word ".repeat(round),
             ..decisions(&[&format!("decision {round} {}", "x".repeat(round))])
         };
-        all = all.merged(newer).within(400, counter);
-        assert!(counter.text(&all.to_string()) <= 400);
+        all = all.merged(newer).within(Tokens(400), counter);
+        assert!(counter.text(&all.to_string()) <= Tokens(400));
         assert!(all.constraints.contains(&format!("Never touch file {round}.")), "rules go last, the oldest first");
     }
 }

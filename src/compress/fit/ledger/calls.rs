@@ -6,7 +6,6 @@ use crate::compress::protection::Tier;
 use crate::message::Text;
 use crate::select::selector::Selector;
 use crate::select::{Mechanism, is_on};
-use crate::text::estimate::float;
 use crate::text::ledger;
 
 /// Share of a little room that a list of calls may have, and of what a room has beyond that: of those of the last round, and of
@@ -88,7 +87,7 @@ impl Fit<'_, '_, '_> {
 
     /// Returns the tokens that a line takes in a ledger.
     pub fn line_tokens(&self, line: &str) -> f32 {
-        float(u64::from(self.draft.counter.text(line))) + 2.0
+        self.draft.counter.text(line).as_f32() + 2.0
     }
 
     /// Lists the calls of the last round, and those before that changed something: what was done is never invisible. The newest,

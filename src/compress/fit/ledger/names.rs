@@ -11,7 +11,6 @@ use crate::select::scoring::{Author, LostName};
 use crate::select::selector::{Kept, Selector};
 use crate::text::analysis::Analysis;
 use crate::text::envelope;
-use crate::text::estimate::float;
 use crate::text::ledger;
 use crate::text::names::{is_measure, names};
 use crate::text::segments::Kind;
@@ -32,7 +31,7 @@ impl Fit<'_, '_, '_> {
             if listed.left - least < MIN_NAME {
                 break;
             }
-            let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
+            let tokens = self.draft.counter.text(name).as_f32() + 1.0;
             if listed.left - tokens >= least && !selector.is_text_covered(name) {
                 listed.left -= tokens;
                 selector.cover_text(name);
@@ -93,7 +92,7 @@ impl Fit<'_, '_, '_> {
                 if is_known {
                     continue;
                 }
-                let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
+                let tokens = self.draft.counter.text(name).as_f32() + 1.0;
                 if tokens <= listed.left {
                     listed.left -= tokens;
                     selector.cover_text(name);
@@ -137,7 +136,7 @@ impl Fit<'_, '_, '_> {
                 false if is_measure(name) => continue,
                 false => name,
             };
-            let tokens = float(u64::from(self.draft.counter.text(name))) + 1.0;
+            let tokens = self.draft.counter.text(name).as_f32() + 1.0;
             if tokens > listed.left {
                 too_long += 1;
             } else if !selector.is_covered(mention) {
