@@ -8,7 +8,6 @@ use crate::text::excerpt;
 use crate::text::language::Language;
 use crate::text::ledger;
 use crate::tokens::{TokenCounter, Tokens, Way, cut_by_content};
-use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Piece, Slot};
 use super::origins::Origins;
@@ -199,9 +198,9 @@ pub fn placeholder(
         (_, Role::Tool | Role::Function) => {
             let name = message.and_then(|message| message.name.as_ref()).map_or("tool", Text::as_str);
             let name = if elision::can_show(name) { name } else { "tool" };
-            let path = draft.entries[entry].effect.is_of_file().then(|| draft.argument(entry, PATH_KEYS)).flatten();
+            let path = draft.entries[entry].effect.is_of_file().then(|| draft.path(entry)).flatten();
             let path = path.filter(|path| path.len() <= MAX_PATH_BYTES && elision::can_show(path));
-            elision::result_of(name, path.as_deref(), draft.language())
+            elision::result_of(name, path, draft.language())
         }
         _ => if is_chinese { "消息" } else { "message" }.to_owned(),
     };

@@ -7,7 +7,7 @@ use crate::message::{Content, Field, Media, Message, Part, Role, Text, ToolCall}
 use crate::text::elision::{self, Marks};
 use crate::text::language::Language;
 use crate::tokens::{REPLY, Recount, TokenCounter, Tokens};
-use crate::tools::Effect;
+use crate::tools::{Effect, PATH_KEYS};
 
 use super::pins::Pins;
 use super::plan::{CallEdit, NewMessage, Reason};
@@ -69,6 +69,8 @@ pub struct Entry {
     pub answers: Option<(usize, usize)>,
     /// For a result, what the call did that it answers; what its tool's name says where it answers none.
     pub effect: Effect,
+    /// See [`Draft::path`]. A result with many parts is asked once for each.
+    pub path: OnceCell<Option<String>>,
     /// Whether it stays whole where there is room: see [`super::pins`].
     pub is_pinned: bool,
 }
@@ -97,8 +99,7 @@ pub struct Draft<'v, 'a> {
     pub kept_from: usize,
     /// Tokens of tool schemas and of the start of the reply.
     pub overhead_tokens: Tokens,
-    /// The entry that was last asked for an argument of its call, and all of them: a result may have many parts.
-    parsed: RefCell<(Option<usize>, serde_json::Value)>,
+    /// Tokens of the request as it came in.
     pub before: Tokens,
     /// What variants of texts were counted.
     recount: RefCell<Recount>,
@@ -118,7 +119,6 @@ impl<'v, 'a> Draft<'v, 'a> {
             entries,
             kept_from: view.len(),
             overhead_tokens,
-            parsed: RefCell::default(),
             before,
             recount: RefCell::default(),
             language: OnceCell::new(),
@@ -172,13 +172,6 @@ impl<'v, 'a> Draft<'v, 'a> {
         self.counter.message(&Message::new(role, text))
     }
 
-    /// Returns the field in which a message of the assistant's must say something, where the provider may want thoughts back with
-    /// each of them: the one that the conversation has them in.
-    pub fn wanted_reasoning(&self) -> Option<Field> {
-        let mut given = self.view.iter().flat_map(Message::reasoning).map(|(field, _)| field);
-        if self.counter.family().wants_reasoning { given.next() } else { None }
-    }
-
     /// Returns the message that an entry comes from.
     pub fn message(&self, entry: usize) -> Option<&'v Message<'a>> {
         self.entries[entry].index().map(|index| &self.view[index])
@@ -190,14 +183,14 @@ impl<'v, 'a> Draft<'v, 'a> {
         Some(&self.view[index].tool_calls[position])
     }
 
-    /// Returns the first of the arguments `keys` that the call of a result has, where it is a string.
-    pub fn argument(&self, entry: usize, keys: &[&str]) -> Option<String> {
-        let mut parsed = self.parsed.borrow_mut();
-        if parsed.0 != Some(entry) {
+    /// Returns the path that the call of a result names, as it is spelled there.
+    pub fn path(&self, entry: usize) -> Option<&str> {
+        let parse = || {
             let arguments = self.call(entry)?.arguments.as_ref()?.as_str();
-            *parsed = (Some(entry), serde_json::from_str(arguments).unwrap_or_default());
-        }
-        keys.iter().find_map(|key| parsed.1.get(key)?.as_str()).map(str::to_owned)
+            let arguments: serde_json::Value = serde_json::from_str(arguments).ok()?;
+            PATH_KEYS.iter().find_map(|key| arguments.get(key)?.as_str()).map(str::to_owned)
+        };
+        self.entries[entry].path.get_or_init(parse).as_deref()
     }
 
     /// Returns the text that stands in a piece now.
@@ -271,6 +264,7 @@ pub fn entry(index: usize, message: &Message<'_>, counter: &TokenCounter) -> Ent
         calls: Vec::new(),
         tool_call_id: None,
         answers: None,
+        path: OnceCell::new(),
         effect: message.name.as_ref().map_or(Effect::Unknown, |name| Effect::of(name.as_str())),
         is_pinned: false,
     }

@@ -103,7 +103,7 @@ impl<'l> Notes<'l> {
         if gaps.notes.is_empty() && left_out.ledger.is_some() {
             gaps.place_ledger();
         }
-        Self { left_out, notes: gaps.notes, merged: gaps.merged, reasoning: draft.wanted_reasoning() }
+        Self { left_out, notes: gaps.notes, merged: gaps.merged, reasoning: wanted_reasoning(draft) }
     }
 
     /// Returns the tokens of the request with its notes: estimated where texts are joined, unless they stay apart.
@@ -225,6 +225,13 @@ impl Note {
     fn text(&self, language: Language) -> Option<String> {
         (self.messages > 0).then(|| elision::note(self.messages, self.is_scattered, language))
     }
+}
+
+/// Returns the field in which every message of the assistant must have thoughts, where the provider requires them: the one that
+/// the conversation has them in.
+fn wanted_reasoning(draft: &Draft<'_, '_>) -> Option<Field> {
+    let mut given = draft.view.iter().flat_map(Message::reasoning).map(|(field, _)| field);
+    if draft.counter.family().wants_reasoning { given.next() } else { None }
 }
 
 /// Returns the tokens and the text of an entry's string content as it is now.

@@ -7,7 +7,6 @@ use crate::archive::{Archive, Archived, SUFFIX, name, text_at};
 use crate::message::Role;
 use crate::select::within::within;
 use crate::tokens::Tokens;
-use crate::tools::PATH_KEYS;
 
 use super::draft::{Draft, Origin, Slot};
 
@@ -102,5 +101,5 @@ fn find(draft: &Draft<'_, '_>, archive: &Archive, entry: usize, piece: usize) ->
 fn read_from(draft: &Draft<'_, '_>, entry: usize, archive: &Archive) -> Option<String> {
     // Most calls are told by that, without being parsed.
     draft.call(entry)?.arguments.as_ref().filter(|arguments| arguments.as_str().contains(SUFFIX))?;
-    archive.name_in(&draft.argument(entry, PATH_KEYS)?).map(str::to_owned)
+    archive.name_in(draft.path(entry)?).map(str::to_owned)
 }

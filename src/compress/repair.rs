@@ -1,5 +1,6 @@
 //! Repair of calls and results: every call is answered exactly once, directly behind its message.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use crate::message::{Message, Role, Text, ToolCall};
@@ -242,6 +243,7 @@ impl<'m> Calls<'m> {
                 tool_call_id: None,
                 answers: None,
                 effect: Effect::of(call.name),
+                path: OnceCell::new(),
                 is_pinned: false,
             }
         })
