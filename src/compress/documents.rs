@@ -1,8 +1,10 @@
 //! A draft as the selector sees it: its texts, and the groups and blocks of those that may go.
 
+use std::iter::Peekable;
 use std::ops::Range;
+use std::{slice, vec};
 
-use crate::conversation::is_notes;
+use crate::conversation::{Group, is_notes};
 use crate::message::{Field, Role};
 use crate::select::scoring::{Author, Document};
 use crate::select::selector::{Block, FIRST_MARK, Frame};
@@ -75,99 +77,140 @@ pub struct Place {
 impl Documents {
     /// Takes every text of the draft apart; O(n) in those that are new.
     pub fn of(draft: &Draft<'_, '_>, protection: &Protection, candidates: &[Candidate]) -> Self {
-        let mut this = Self::default();
-        let messages = draft.entries.len();
-        let newest = protection.tier(Tier::Newest).next().map_or(messages, |(_, group)| group.start);
-        let mut candidates = candidates.iter().peekable();
-        let Users { said, holds_usually } = Users::of(draft, protection);
-        let mut said = said.into_iter();
-        let mut cuts_of = Vec::new();
+        let mut reading = Reading::new(draft, protection, candidates);
         for (position, group) in protection.groups.iter().enumerate() {
-            let tier = protection.tiers[position];
-            let mut frame = Frame {
-                tokens: 0.0,
-                line_tokens: 0.0,
-                may_go: tier.is_some(),
-                documents: Vec::new(),
-                is_talk: Protection::is_talk(draft, *group),
-                age: count(messages - group.start),
-            };
-            let mut typed = 0.0;
-            for index in group.start..group.end {
-                let entry = &draft.entries[index];
-                if entry.dropped.is_some() {
-                    continue;
-                }
-                frame.tokens += entry.fixed_tokens.as_f32();
-                let asks = asks(index, entry.role, protection, newest);
-                for (i, piece) in entry.pieces.iter().enumerate() {
-                    let candidate = candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (index, i));
-                    frame.tokens += candidate.map_or(piece.tokens, |candidate| candidate.floor).as_f32();
-                    let text = draft.text(index, i);
-                    let author = author(piece, entry);
-                    let is_said = is_said(tier, author, text);
-                    let Said { claims, typed_bytes } = if is_said { said.next() } else { None }.unwrap_or_default();
-                    typed += piece.tokens.as_f32() * count(typed_bytes) / count(text.len().max(1));
-                    let block = candidate.map(|_| this.blocks.len());
-                    let place = Place { entry: index, piece: i, block };
-                    let least = if holds_usually { Claim::Fact } else { Claim::Brief };
-                    let cuts = cuts(text, holding(&claims, least).cloned());
-                    this.claims.extend(claims.into_iter().map(|(claim, sentence)| Stated {
-                        claim,
-                        group: position,
-                        entry: index,
-                        piece: i,
-                        block,
-                        sentence,
-                    }));
-                    let document = author.map(|author| {
-                        let form = form(author, piece.tokens, candidate, !cuts.is_empty());
-                        let is_near =
-                            matches!(author, Author::User | Author::Assistant | Author::Call) || index >= newest;
-                        this.documents.push(Document {
-                            message: index,
-                            author,
-                            effect: effect(draft, index, piece),
-                            stays: tier.is_none() || tier == Some(Tier::Newest),
-                            asks: if is_near { asks } else { 0.0 },
-                            analysis: Analysis::cut_at(text, form, if form == Form::Stated { &cuts } else { &[] }),
-                        });
-                        this.places.push(place);
-                        cuts_of.push(if form == Form::Stated { cuts } else { Vec::new() });
-                        (this.documents.len() - 1, form)
-                    });
-                    match candidate {
-                        None => frame.documents.extend(document.map(|(document, _)| document)),
-                        Some(candidate) => {
-                            this.blocks.push(Block {
-                                document: document.map(|(document, _)| document),
-                                group: position,
-                                full: candidate.full.as_f32(),
-                                shortest: candidate.floor.as_f32(),
-                                weight: candidate.weight,
-                                mark: FIRST_MARK,
-                                is_bundle: entry.role == Role::User
-                                    && piece.tokens <= WHOLE_TOKENS
-                                    && document.is_some_and(|(_, form)| matches!(form, Form::Outlined | Form::Stated)),
-                            });
-                        }
-                    }
-                }
-            }
-            this.frames.push(frame);
-            this.typed.push(typed);
+            reading.add_group(position, *group);
         }
+        let Reading { mut documents, cuts_of, .. } = reading;
         if let Some(question) = protection.last_user.filter(|_| is_on(Mechanism::Relevance)) {
-            this.find_asked_for(draft, question, &cuts_of);
+            documents.find_asked_for(draft, question, &cuts_of);
         }
-        this
+        documents
+    }
+}
+
+/// The documents of the groups so far.
+struct Reading<'r, 'v, 'a> {
+    draft: &'r Draft<'v, 'a>,
+    protection: &'r Protection,
+    /// The first entry of the newest group.
+    newest: usize,
+    /// Those that are still to come, as [`Users::said`].
+    candidates: Peekable<slice::Iter<'r, Candidate>>,
+    said: Peekable<vec::IntoIter<(Place, Said)>>,
+    /// The least claim for which a text is cut around its sentence.
+    least: Claim,
+    documents: Documents,
+    /// By document: where it is cut.
+    cuts_of: Vec<Vec<usize>>,
+}
+
+impl<'r, 'v, 'a> Reading<'r, 'v, 'a> {
+    fn new(draft: &'r Draft<'v, 'a>, protection: &'r Protection, candidates: &'r [Candidate]) -> Self {
+        let Users { said, holds_usually } = Users::of(draft, protection);
+        Self {
+            draft,
+            protection,
+            newest: protection.tier(Tier::Newest).next().map_or(draft.entries.len(), |(_, group)| group.start),
+            candidates: candidates.iter().peekable(),
+            said: said.into_iter().peekable(),
+            least: if holds_usually { Claim::Fact } else { Claim::Brief },
+            documents: Documents::default(),
+            cuts_of: Vec::new(),
+        }
+    }
+
+    fn add_group(&mut self, position: usize, group: Group) {
+        self.documents.frames.push(Frame {
+            tokens: 0.0,
+            line_tokens: 0.0,
+            may_go: self.protection.tiers[position].is_some(),
+            documents: Vec::new(),
+            is_talk: Protection::is_talk(self.draft, group),
+            age: count(self.draft.entries.len() - group.start),
+        });
+        self.documents.typed.push(0.0);
+        let entries = &self.draft.entries;
+        for entry in (group.start..group.end).filter(|&entry| entries[entry].dropped.is_none()) {
+            self.documents.frames[position].tokens += entries[entry].fixed_tokens.as_f32();
+            for piece in 0..entries[entry].pieces.len() {
+                self.add_piece(position, entry, piece);
+            }
+        }
+    }
+
+    fn add_piece(&mut self, group: usize, entry: usize, piece: usize) {
+        let candidate = self.candidates.next_if(|candidate| (candidate.entry, candidate.piece) == (entry, piece));
+        let place = Place { entry, piece, block: candidate.map(|_| self.documents.blocks.len()) };
+        let cuts = self.add_claims(group, place);
+        let document = self.add_document(group, place, candidate, cuts);
+        let tokens = self.draft.entries[entry].pieces[piece].tokens;
+        let frame = &mut self.documents.frames[group];
+        frame.tokens += candidate.map_or(tokens, |candidate| candidate.floor).as_f32();
+        let Some(candidate) = candidate else {
+            frame.documents.extend(document.map(|(document, _)| document));
+            return;
+        };
+        self.documents.blocks.push(Block {
+            document: document.map(|(document, _)| document),
+            group,
+            full: candidate.full.as_f32(),
+            shortest: candidate.floor.as_f32(),
+            weight: candidate.weight,
+            mark: FIRST_MARK,
+            is_bundle: self.draft.entries[entry].role == Role::User
+                && tokens <= WHOLE_TOKENS
+                && document.is_some_and(|(_, form)| matches!(form, Form::Outlined | Form::Stated)),
+        });
+    }
+
+    /// Adds what the user claims in a text; returns where it is to be cut for that.
+    fn add_claims(&mut self, group: usize, place: Place) -> Vec<usize> {
+        let Place { entry, piece, block } = place;
+        let is_here = |(at, _): &(Place, Said)| (at.entry, at.piece) == (entry, piece);
+        let Some((_, Said { claims, typed_bytes })) = self.said.next_if(is_here) else { return Vec::new() };
+        let text = self.draft.text(entry, piece);
+        let tokens = self.draft.entries[entry].pieces[piece].tokens.as_f32();
+        self.documents.typed[group] += tokens * count(typed_bytes) / count(text.len().max(1));
+        let cuts = cuts(text, holding(&claims, self.least).cloned());
+        let stated = |(claim, sentence)| Stated { claim, group, entry, piece, block, sentence };
+        self.documents.claims.extend(claims.into_iter().map(stated));
+        cuts
+    }
+
+    /// Adds the document of a piece, where it has one; returns its index and form.
+    fn add_document(
+        &mut self,
+        group: usize,
+        place: Place,
+        candidate: Option<&Candidate>,
+        cuts: Vec<usize>,
+    ) -> Option<(usize, Form)> {
+        let Place { entry: index, piece, .. } = place;
+        let (entry, tier) = (&self.draft.entries[index], self.protection.tiers[group]);
+        let piece = &entry.pieces[piece];
+        let author = author(piece, entry)?;
+        let form = form(author, piece.tokens, candidate, !cuts.is_empty());
+        let cuts = if form == Form::Stated { cuts } else { Vec::new() };
+        let is_near = matches!(author, Author::User | Author::Assistant | Author::Call) || index >= self.newest;
+        self.documents.documents.push(Document {
+            message: index,
+            author,
+            effect: effect(self.draft, index, piece),
+            stays: tier.is_none() || tier == Some(Tier::Newest),
+            asks: if is_near { asks(index, entry.role, self.protection, self.newest) } else { 0.0 },
+            analysis: Analysis::cut_at(self.draft.text(index, place.piece), form, &cuts),
+        });
+        self.documents.places.push(place);
+        self.cuts_of.push(cuts);
+        Some((self.documents.documents.len() - 1, form))
     }
 }
 
 /// What the user says in all of a conversation that may go.
 struct Users {
-    /// By text, in order.
-    said: Vec<Said>,
+    /// By text, in order. No block is known yet.
+    said: Vec<(Place, Said)>,
     /// The user says much, and often what holds from then on: as in a talk among several, where such a sentence is no rule.
     holds_usually: bool,
 }
@@ -176,17 +219,17 @@ impl Users {
     fn of(draft: &Draft<'_, '_>, protection: &Protection) -> Self {
         let (mut texts, mut all, mut typed, mut held) = (Vec::new(), 0, 0, 0);
         for (group, tier) in protection.groups.iter().zip(&protection.tiers) {
-            for index in (group.start..group.end).filter(|&index| draft.entries[index].dropped.is_none()) {
-                let entry = &draft.entries[index];
-                for (i, piece) in entry.pieces.iter().enumerate() {
-                    let text = draft.text(index, i);
-                    all += text.len();
-                    if is_said(*tier, author(piece, entry), text) {
-                        let said = said(text);
-                        typed += said.typed_bytes;
-                        held += holding(&said.claims, Claim::Brief).map(ExactSizeIterator::len).sum::<usize>();
-                        texts.push(said);
-                    }
+            let kept = (group.start..group.end).filter(|&entry| draft.entries[entry].dropped.is_none());
+            for (entry, piece) in kept.flat_map(|entry| (0..draft.entries[entry].pieces.len()).map(move |i| (entry, i)))
+            {
+                let text = draft.text(entry, piece);
+                all += text.len();
+                let of = &draft.entries[entry];
+                if is_said(*tier, author(&of.pieces[piece], of), text) {
+                    let said = said(text);
+                    typed += said.typed_bytes;
+                    held += holding(&said.claims, Claim::Brief).map(ExactSizeIterator::len).sum::<usize>();
+                    texts.push((Place { entry, piece, block: None }, said));
                 }
             }
         }

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use crate::budget::Request;
 use crate::conversation::Group;
 use crate::error::{Error, Floor, Result};
-use crate::select::scoring::Scoring;
-use crate::select::selector::{FIRST_MARK, Kept, Selector, shrink_steps};
+use crate::select::scoring::{Document, Scoring};
+use crate::select::selector::{Block, FIRST_MARK, Frame, Kept, Selector, shrink_steps};
 use crate::select::{Mechanism, is_on};
 use crate::text::analysis::Analysis;
 use crate::text::rules::Claim;
@@ -31,6 +31,7 @@ use super::protection::{Protection, Tier};
 use super::superseded::superseded;
 use earlier::Earlier;
 use ledger::{LEDGER_FRAME, Listed};
+use own_words::Pin;
 
 /// Cuts the draft until it has at most `budget_tokens`; returns what is said of what was left out.
 ///
@@ -138,95 +139,84 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         let Documents { documents, places, mut frames, blocks, claims, typed, asked_for } =
             Documents::of(self.draft, self.protection, &self.candidates);
         self.places = places;
-        self.before = self
-            .candidates
-            .iter()
-            .zip(&blocks)
-            .map(|(candidate, block)| {
-                let piece = &self.draft.entries[candidate.entry].pieces[candidate.piece];
-                let analysis = block.document.map(|document| Arc::clone(&documents[document].analysis));
-                Before { text: piece.text.clone(), tokens: piece.tokens, reason: piece.reason, analysis }
-            })
-            .collect();
+        self.before = self.texts_before(&blocks, &documents);
         let pins = self.pins(&blocks, &documents, claims);
         let mut scoring = Scoring::new(documents, self.draft.entries.len(), self.protection.last_user);
+        let stated = self.pinned_tokens(&pins, |claim| claim >= Claim::Fact || claim == Claim::Brief);
+        self.list_lines(self.pinned_tokens(&pins, |claim| claim == Claim::Rule));
+        self.reserve_lines(&mut frames);
         let note = self.draft.note_tokens().as_f32();
-        let few = self.few_tokens();
-        let tokens_of = |is_one: &dyn Fn(Claim) -> bool| -> f32 {
-            let those = pins.iter().filter(|pin| is_one(pin.claim));
-            those.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum::<f32>().min(few)
-        };
-        let rules = tokens_of(&|claim| claim == Claim::Rule);
-        let stated = tokens_of(&|claim| claim >= Claim::Fact || claim == Claim::Brief);
-        self.list_lines(rules);
-        for line in &self.listed.lines {
-            match line.group {
-                Some(group) => frames[group].line_tokens += line.tokens,
-                None => self.room -= line.tokens,
-            }
-        }
         let mut selector = Selector::new(&mut scoring, frames, blocks, note);
+
         self.take_pinned(&mut selector);
         self.protect_newest(&mut selector, stated);
         if is_on(Mechanism::Pinning) {
             self.take_own_words(&mut selector, &pins, &typed, &asked_for);
         }
         self.protect(&mut selector);
-        let ledger = self.ledger_tokens(self.room - self.rest() * (1.0 - SURE) - selector.used());
+
+        let ledger_tokens = self.ledger_tokens(self.room - self.room_beside_newest() * (1.0 - SURE) - selector.used());
+        self.fill(&mut selector, ledger_tokens);
+        self.enforce_budget(&mut selector);
+        let used = self.enforce_counted_budget(&mut selector);
+        self.top_up_counted(&selector, used);
+        self.left_out
+    }
+
+    /// Returns every candidate's text as it is before the fit.
+    fn texts_before(&self, blocks: &[Block], documents: &[Document]) -> Vec<Before> {
+        let before = |(candidate, block): (&Candidate, &Block)| {
+            let piece = &self.draft.entries[candidate.entry].pieces[candidate.piece];
+            let analysis = block.document.map(|document| Arc::clone(&documents[document].analysis));
+            Before { text: piece.text.clone(), tokens: piece.tokens, reason: piece.reason, analysis }
+        };
+        self.candidates.iter().zip(blocks).map(before).collect()
+    }
+
+    /// Returns the tokens that what the user claims needs, alone in its message; at most those that it may always have.
+    fn pinned_tokens(&self, pins: &[Pin], is_one: impl Fn(Claim) -> bool) -> f32 {
+        let those = pins.iter().filter(|pin| is_one(pin.claim));
+        those.map(|pin| pin.tokens + FRAMING + 2.0 * FIRST_MARK).sum::<f32>().min(self.few_tokens())
+    }
+
+    /// Charges the lines of calls to the groups that they stand for, and those of earlier ledgers to the room.
+    fn reserve_lines(&mut self, frames: &mut [Frame]) {
+        for line in &self.listed.lines {
+            match line.group {
+                Some(group) => frames[group].line_tokens += line.tokens,
+                None => self.room -= line.tokens,
+            }
+        }
+    }
+
+    /// Selects what is worth most for its tokens, and lists what that leaves out in at most `ledger_tokens`. The selection is
+    /// counted, and goes on into what its estimates had wasted.
+    fn fill(&mut self, selector: &mut Selector<'_>, ledger_tokens: f32) {
         // What is left out is known from estimates already; counting comes last, for it costs most.
-        selector.grow_all((self.room - ledger).max(selector.used()));
+        selector.grow_all((self.room - ledger_tokens).max(selector.used()));
         let mut room = self.room;
-        if ledger > 0.0 {
-            self.list(&mut selector, ledger);
-            room -= ledger - self.listed.left;
+        if ledger_tokens > 0.0 {
+            self.list(selector, ledger_tokens);
+            room -= ledger_tokens - self.listed.left;
         }
         for _ in 0..ROUNDS {
             selector.grow_all(room);
-            let used = self.shrink(&mut selector);
+            let used = self.shrink(selector, self.budget_tokens);
             let left = (self.budget_tokens - used).as_f32();
             if left * 64.0 <= self.room {
                 break;
             }
-            // What was taken turned out smaller than it looked.
             room = selector.used() + left;
         }
-        if ledger > 0.0 {
-            self.list_again(&mut selector, ledger);
+        if ledger_tokens > 0.0 {
+            self.list_again(selector, ledger_tokens);
         }
-        self.hold(&mut selector);
-        // Joined texts were estimated by their parts.
-        let (budget_tokens, mut counted) = (self.budget_tokens, self.counted());
-        for _ in 0..ROUNDS {
-            let over = counted - budget_tokens;
-            if over == Tokens::ZERO {
-                break;
-            }
-            self.budget_tokens -= over;
-            self.ease(&mut selector);
-            counted = self.counted();
-        }
-        self.budget_tokens = budget_tokens;
-        if counted > budget_tokens {
-            self.left_out.notes_apart = true;
-            self.hold(&mut selector);
-            counted = self.counted();
-        }
-        let more = self.top_up(&selector, counted);
-        if !more.is_empty() {
-            self.forget_names(&more, &selector);
-            if self.counted() > budget_tokens {
-                for block in more {
-                    self.write(block, &selector);
-                }
-            }
-        }
-        self.left_out
     }
 
-    /// Holds the budget, whatever was settled: that was estimated, too. What [`Self::ease`] gives up goes first, then notes, then
-    /// what was settled, and the oldest calls at the end.
-    fn hold(&mut self, selector: &mut Selector<'_>) {
-        if self.ease(selector) {
+    /// Enforces the budget, by the estimates of joined texts. What [`Self::give_up_unsettled`] takes goes first, then notes,
+    /// then what is settled, for that was estimated, too, and at last the oldest calls.
+    fn enforce_budget(&mut self, selector: &mut Selector<'_>) {
+        if self.give_up_unsettled(selector, self.budget_tokens) {
             return;
         }
         if self.draft.tokens() + self.left_out.ledger_tokens(self.draft) <= self.budget_tokens {
@@ -234,12 +224,48 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             return;
         }
         selector.unsettle();
-        let used = self.shrink(selector);
+        let used = self.shrink(selector, self.budget_tokens);
         selector.grow_all(selector.used() + (self.budget_tokens - used).as_f32());
-        self.shrink(selector);
+        self.shrink(selector, self.budget_tokens);
         while self.tokens() > self.budget_tokens && self.left_out.ledger.is_some() {
             self.give_up_lines(selector, (self.tokens() - self.budget_tokens).as_f32());
             self.write_ledger(selector);
+        }
+    }
+
+    /// Enforces the budget with joined texts counted; returns the tokens of the request. The target is lowered by what the
+    /// estimates are off, and where that is not enough nothing is joined.
+    fn enforce_counted_budget(&mut self, selector: &mut Selector<'_>) -> Tokens {
+        let mut target = self.budget_tokens;
+        let mut counted = self.counted(target);
+        for _ in 0..ROUNDS {
+            let over = counted - self.budget_tokens;
+            if over == Tokens::ZERO {
+                break;
+            }
+            target -= over;
+            self.give_up_unsettled(selector, target);
+            counted = self.counted(target);
+        }
+        if counted > self.budget_tokens {
+            self.left_out.notes_apart = true;
+            self.enforce_budget(selector);
+            counted = self.counted(self.budget_tokens);
+        }
+        counted
+    }
+
+    /// Gives what is left beside `used` to texts that were cut; takes it back where that is over the budget when counted.
+    fn top_up_counted(&mut self, selector: &Selector<'_>, used: Tokens) {
+        let more = self.top_up(selector, used);
+        if more.is_empty() {
+            return;
+        }
+        self.forget_names(&more, selector);
+        if self.counted(self.budget_tokens) > self.budget_tokens {
+            for block in more {
+                self.write(block, selector);
+            }
         }
     }
 
@@ -261,16 +287,16 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         selector.settle();
     }
 
-    /// Gives up names, what was looked at in earlier rounds, and what was not settled, as far as it takes for the budget; returns
-    /// whether that is enough.
-    fn ease(&mut self, selector: &mut Selector<'_>) -> bool {
+    /// Gives up names, then what was looked at in earlier rounds, then what is not settled, until the request has at most
+    /// `max_tokens`; returns whether that is enough.
+    fn give_up_unsettled(&mut self, selector: &mut Selector<'_>, max_tokens: Tokens) -> bool {
         loop {
-            let over = self.tokens() - self.budget_tokens;
+            let over = self.tokens() - max_tokens;
             if over == Tokens::ZERO {
                 return true;
             }
             if !self.listed.give_up(over.as_f32()) {
-                return self.shrink(selector) <= self.budget_tokens;
+                return self.shrink(selector, max_tokens) <= max_tokens;
             }
             self.write_ledger(selector);
         }
@@ -281,7 +307,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
     fn protect_newest(&self, selector: &mut Selector<'_>, rules: f32) {
         let lines = self.lines_tokens(Tier::LastRound) + self.lines_tokens(Tier::Older);
         let said = if lines > 0.0 { lines + LEDGER_FRAME + 2.0 * self.draft.note_tokens().as_f32() } else { 0.0 };
-        let is_sure = said + rules == 0.0 || self.rest() < self.room;
+        let is_sure = said + rules == 0.0 || self.room_beside_newest() < self.room;
         if is_sure && self.tier_tokens(Tier::Newest) + said + rules <= self.room {
             self.protection.tier(Tier::Newest).for_each(|(position, _)| selector.take_whole(position));
             selector.settle();
@@ -298,7 +324,7 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
             }
             // What stays needs no line.
             let used = selector.used() - self.lines_tokens(tier);
-            let rest = if tier == Tier::Newest { self.room } else { self.rest() };
+            let rest = if tier == Tier::Newest { self.room } else { self.room_beside_newest() };
             let share = (rest * 0.75).max(rest - others).min(self.room - used);
             if self.tier_tokens(tier) <= share {
                 self.protection.tier(tier).for_each(|(position, _)| selector.take_whole(position));
@@ -308,15 +334,15 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         }
     }
 
-    /// Settles what is taken where it surely fits: only that may not be given up, for tokens are estimated here.
-    fn settle_sure(&self, selector: &mut Selector<'_>) {
+    /// Settles the selection where its estimate is surely within the room: what is settled is given up last.
+    fn settle_if_sure(&self, selector: &mut Selector<'_>) {
         if selector.used() <= self.room * SURE {
             selector.settle();
         }
     }
 
-    /// Returns the room that the newest group leaves, where it surely fits.
-    fn rest(&self) -> f32 {
+    /// Returns the room that the newest group leaves where it surely fits, else all of it.
+    fn room_beside_newest(&self) -> f32 {
         let newest = self.tier_tokens(Tier::Newest);
         if newest <= self.room * SURE { self.room - newest } else { self.room }
     }
@@ -330,19 +356,19 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         kept.map(Entry::tokens).sum::<Tokens>().as_f32()
     }
 
-    /// Writes what was chosen into the draft, less what must be given up for the budget, and is not settled; returns the
-    /// tokens of the request.
-    fn shrink(&mut self, selector: &mut Selector<'_>) -> Tokens {
+    /// Writes the selection into the draft, less what is not settled and must go for `max_tokens`; returns the tokens of the
+    /// request.
+    fn shrink(&mut self, selector: &mut Selector<'_>, max_tokens: Tokens) -> Tokens {
         let mut used = self.apply(selector);
         let mut steps = shrink_steps();
-        while used > self.budget_tokens && !selector.is_settled() {
-            selector.shrink((used - self.budget_tokens).as_f32() * steps.next().unwrap_or(1.0));
+        while used > max_tokens && !selector.is_settled() {
+            selector.shrink((used - max_tokens).as_f32() * steps.next().unwrap_or(1.0));
             used = self.apply(selector);
         }
         used
     }
 
-    /// Writes what was chosen into the draft, where it has changed; returns the tokens of the request.
+    /// Writes what has changed of the selection into the draft; returns the tokens of the request.
     fn apply(&mut self, selector: &mut Selector<'_>) -> Tokens {
         for position in selector.changed() {
             let group = self.protection.groups[position];
@@ -367,9 +393,9 @@ impl<'f, 'v, 'a> Fit<'f, 'v, 'a> {
         Notes::of(self.draft, &self.left_out).tokens(self.draft)
     }
 
-    /// Returns the same, joined texts counted.
-    fn counted(&self) -> Tokens {
-        Notes::of(self.draft, &self.left_out).carry_out(self.draft, self.budget_tokens).1
+    /// Returns the same with joined texts counted. Notes that stay apart have a place that fit `max_tokens`.
+    fn counted(&self, max_tokens: Tokens) -> Tokens {
+        Notes::of(self.draft, &self.left_out).carry_out(self.draft, max_tokens).1
     }
 
     fn write(&mut self, block: usize, selector: &Selector<'_>) {
@@ -412,11 +438,11 @@ const PINNED_SHARE: f32 = 0.7;
 /// Tokens of a message beside its text, about.
 const FRAMING: f32 = 8.0;
 
-/// Share of the room up to which what is estimated to fit surely does.
+/// An estimate up to this share of the room surely fits: estimates are off by less.
 const SURE: f32 = 0.9;
 
-/// Times that a selection is checked by counting, and goes on where its estimates were too high. Short messages of the user cost
-/// half of what they seem to where they become one: four rounds leave a sixteenth of the room.
+/// Most rounds of counting a selection and correcting it. Short messages of the user cost half of their estimate where they are
+/// joined to one: four rounds leave a sixteenth of the room.
 const ROUNDS: usize = 6;
 
 /// The largest tools that an error names.

@@ -120,7 +120,7 @@ impl Listed {
 impl Fit<'_, '_, '_> {
     /// Returns the tokens that the ledger may have beside what is protected, which leaves `free` tokens.
     pub(super) fn ledger_tokens(&self, free: f32) -> f32 {
-        let rest = self.rest();
+        let rest = self.room_beside_newest();
         let (tokens, calls) = ((rest * LEDGER_SHARE).min(MAX_LEDGER), (rest * CALLS_SHARE).min(MAX_CALLS).min(free));
         let has_calls = || {
             let mut entries = self.protection.tier(Tier::Older).flat_map(|(_, group)| group.start..group.end);

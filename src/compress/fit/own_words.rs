@@ -59,6 +59,65 @@ impl Pin {
     }
 }
 
+/// How much of a conversation the user says.
+struct Talk {
+    /// Tokens that the user typed, about.
+    said: f32,
+    says_little: bool,
+    /// Share of the room for all that the user says, and how many requests have it.
+    own_share: f32,
+    most_requests: usize,
+}
+
+/// Up to where in the room the sentences of each claim are taken.
+struct ClaimLimits<'l> {
+    pins: &'l [Pin],
+    talk: &'l Talk,
+    /// Tokens that are used before, and all that may be.
+    start: f32,
+    room: f32,
+    /// However little the user says, so many tokens are kept of what holds from then on; and fewest in a talk in which much holds.
+    few: f32,
+    fewest: f32,
+    /// Tokens of the claims so far.
+    claimed: f32,
+}
+
+impl<'l> ClaimLimits<'l> {
+    fn new(pins: &'l [Pin], talk: &'l Talk, (start, room): (f32, f32), few_tokens: f32) -> Self {
+        let most_for_few = (room - start) * MOST_FOR_FEW;
+        let (few, fewest) = (start + few_tokens.min(most_for_few), start + FEWEST.min(most_for_few));
+        Self { pins, talk, start, room, few, fewest, claimed: 0.0 }
+    }
+
+    /// Goes on to the next claim; `None` where nothing of it is taken.
+    fn next(&mut self, claim: Claim) -> Option<f32> {
+        let Talk { said, says_little, own_share, .. } = *self.talk;
+        let room = |share: f32| self.start + (self.room - self.start) * share;
+        let tokens_of = |is_one: &dyn Fn(Claim) -> bool| -> f32 {
+            self.pins.iter().filter(|pin| is_one(pin.claim)).map(|pin| pin.tokens).sum()
+        };
+        let of_claim = tokens_of(&|other| other == claim);
+        // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
+        self.claimed = match claim {
+            Claim::Brief if says_little => of_claim,
+            Claim::Brief => tokens_of(&|other| other != Claim::Told),
+            _ => self.claimed + of_claim,
+        };
+        let rare = (1.0 - self.claimed / (said * OFTEN)).max(0.0);
+        let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
+        // In a talk in which much holds, hardly any of it is a rule.
+        let few = if says_little || self.claimed < said * OFTEN { self.few } else { self.fewest };
+        Some(match claim {
+            Claim::Told if !says_little => return None,
+            Claim::Told => room(own_share),
+            Claim::Brief if says_little => pinned.max(room(own_share)),
+            Claim::Brief | Claim::Wish if of_claim >= said * OFTEN => pinned,
+            Claim::Brief | Claim::Wish | Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait => pinned.max(few),
+        })
+    }
+}
+
 impl Fit<'_, '_, '_> {
     /// Takes what the user said: first what holds from then on, then what the request asks for by name, whoever said it, then, where
     /// the user says little beside the others, all of it; the newest first, as far as each has room.
@@ -71,50 +130,15 @@ impl Fit<'_, '_, '_> {
     ) {
         let start = selector.used();
         let room = |share: f32| start + (self.room - start) * share;
-        // However little the user says, so few tokens are kept of what holds from then on.
-        let most_for_few = (self.room - start) * MOST_FOR_FEW;
-        let few = start + self.few_tokens().min(most_for_few);
-        let fewest = start + FEWEST.min(most_for_few);
         let requests = self.requests(typed);
-        let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
-        let is_talk = |group| Protection::is_talk(self.draft, group);
-        let talk: f32 =
-            self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
-        let said: f32 = typed.iter().sum();
-        let own: f32 = requests.iter().map(|&position| typed[position]).sum();
-        let says_little = own <= all * LITTLE;
-        // What was said first names the task, whatever the conversation has become.
-        let (own_share, most) = if says_little && talk > all * MOSTLY_TALK {
-            (OWN_SHARE, usize::MAX)
-        } else if says_little || talk * 2.0 <= all {
-            (OWN_SHARE_OF_WORK, usize::MAX)
-        } else {
-            (OFTEN_SHARE, 1)
-        };
-        let (mut seen, mut unlabelled, mut again, mut claimed) = (HashSet::new(), HashSet::new(), Vec::new(), 0.0);
-        let all_claimed: f32 = pins.iter().filter(|pin| pin.claim != Claim::Told).map(|pin| pin.tokens).sum();
+        let talk = self.talk(typed, &requests);
+        let mut limits = ClaimLimits::new(pins, &talk, (start, self.room), self.few_tokens());
+        let (mut seen, mut unlabelled, mut again) = (HashSet::new(), HashSet::new(), Vec::new());
         for claim in [Claim::Rule, Claim::Order, Claim::Fact, Claim::Trait, Claim::Wish, Claim::Brief, Claim::Told] {
             if claim == Claim::Brief {
                 self.take_asked_for(selector, asked_for);
             }
-            // What every other sentence is like tells nothing apart. A few words are rare or not whatever else is.
-            let of_claim = pins.iter().filter(|pin| pin.claim == claim).map(|pin| pin.tokens).sum::<f32>();
-            claimed = match claim {
-                Claim::Brief if says_little => of_claim,
-                Claim::Brief => all_claimed,
-                _ => claimed + of_claim,
-            };
-            let rare = (1.0 - claimed / (said * OFTEN)).max(0.0);
-            let pinned = room(OFTEN_SHARE + (RARE_SHARE - OFTEN_SHARE) * rare);
-            // In a talk in which much holds, hardly any of it is a rule.
-            let few = if says_little || claimed < said * OFTEN { few } else { fewest };
-            let limit = match claim {
-                Claim::Told if !says_little => continue,
-                Claim::Told => room(own_share),
-                Claim::Brief if says_little => pinned.max(room(own_share)),
-                Claim::Brief | Claim::Wish if of_claim >= said * OFTEN => pinned,
-                Claim::Brief | Claim::Wish | Claim::Rule | Claim::Order | Claim::Fact | Claim::Trait => pinned.max(few),
-            };
+            let Some(limit) = limits.next(claim) else { continue };
             for pin in pins.iter().rev().filter(|pin| pin.claim == claim) {
                 if !seen.insert(&pin.normal) {
                     continue;
@@ -126,7 +150,7 @@ impl Fit<'_, '_, '_> {
                 }
             }
         }
-        self.settle_sure(selector);
+        self.settle_if_sure(selector);
         // What is said a second time gives way to what is not.
         for (pin, limit) in again {
             selector.take_within(limit, |selector| pin.take(selector));
@@ -135,10 +159,29 @@ impl Fit<'_, '_, '_> {
         let is_short = |&position: &usize| {
             self.full_tokens(self.protection.groups[position]) <= (self.room * REQUEST_SHARE).max(SHORT_REQUEST)
         };
-        for position in requests.into_iter().filter(is_short).take(most) {
-            selector.take_within(room(own_share), |selector| selector.take_whole(position));
+        for position in requests.into_iter().filter(is_short).take(talk.most_requests) {
+            selector.take_within(room(talk.own_share), |selector| selector.take_whole(position));
         }
-        self.settle_sure(selector);
+        self.settle_if_sure(selector);
+    }
+
+    /// Returns how much of the conversation the user says.
+    fn talk(&self, typed: &[f32], requests: &[usize]) -> Talk {
+        let all: f32 = self.before_newest().map(|(_, group)| self.full_tokens(group)).sum();
+        let is_talk = |group| Protection::is_talk(self.draft, group);
+        let talk: f32 =
+            self.before_newest().filter(|(_, group)| is_talk(*group)).map(|(_, group)| self.full_tokens(group)).sum();
+        let own: f32 = requests.iter().map(|&position| typed[position]).sum();
+        let says_little = own <= all * LITTLE;
+        // What was said first names the task, whatever the conversation has become.
+        let (own_share, most_requests) = if says_little && talk > all * MOSTLY_TALK {
+            (OWN_SHARE, usize::MAX)
+        } else if says_little || talk * 2.0 <= all {
+            (OWN_SHARE_OF_WORK, usize::MAX)
+        } else {
+            (OFTEN_SHARE, 1)
+        };
+        Talk { said: typed.iter().sum(), says_little, own_share, most_requests }
     }
 
     /// Takes what the request asks for by name, as far as it has room.

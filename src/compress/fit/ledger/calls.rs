@@ -102,7 +102,7 @@ impl Fit<'_, '_, '_> {
         };
         let free = (self.room - rules - LEDGER_FRAME).max(0.0);
         let last_round = share(self.room, LAST_ROUND_SHARE).min(free);
-        let changes = share(self.rest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
+        let changes = share(self.room_beside_newest(), CHANGES_SHARE).max(self.room.min(LITTLE_ROOM) * LEAST_CHANGES);
         let free = free - last_round + self.list_lines_of(&[Tier::Newest, Tier::LastRound], last_round).max(0.0);
         let mut left = self.list_lines_of(&[Tier::Older], changes.min(free));
         self.listed.unlisted_earlier = self.earlier.unlisted;
