@@ -107,6 +107,35 @@ pub struct Selector<'s> {
     settled: usize,
 }
 
+/// Adds the units of a block: one for each part of its text, or one for all of it where there is no text to read.
+fn push_units(units: &mut Vec<Unit>, scoring: &Scoring, frame: &Frame, (b, block): (usize, &Block)) {
+    let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
+        block: index(b),
+        mentions: index(mentions.start)..index(mentions.end),
+        tokens,
+        rating,
+        is_fixed,
+        is_taken: false,
+    };
+    let Some(document) = block.document else {
+        let rating = Rating { named: 0.0, otherwise: block.weight * FRAME * block.full };
+        units.push(unit(0..0, block.full, rating, false));
+        return;
+    };
+    let token_worth = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
+    let parts = &scoring.documents()[document].analysis.parts;
+    let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
+    let for_byte = block.full / count(bytes as usize).max(1.0);
+    let striking = parts.iter().filter(|part| stands_out(part.class)).count();
+    let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
+    let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
+    units.extend(parts.map(|(i, (part, mentions))| {
+        let tokens = count(part.bytes as usize) * for_byte;
+        let rating = Rating::of(scoring, document, i, part.class, crowd);
+        unit(mentions, tokens, rating.within(block.weight, tokens * token_worth), part.is_fixed)
+    }));
+}
+
 impl<'s> Selector<'s> {
     /// Starts with nothing taken. `blocks` come in the order of their groups.
     pub fn new(scoring: &'s mut Scoring, frames: Vec<Frame>, blocks: Vec<Block>, note: f32) -> Self {
@@ -117,35 +146,7 @@ impl<'s> Selector<'s> {
         let mut blocks_of = vec![0..0; frames.len()];
         for (b, block) in blocks.iter().enumerate() {
             let first = units.len();
-            let unit = |mentions: Range<usize>, tokens: f32, rating: Rating, is_fixed: bool| Unit {
-                block: index(b),
-                mentions: index(mentions.start)..index(mentions.end),
-                tokens,
-                rating,
-                is_fixed,
-                is_taken: false,
-            };
-            match block.document {
-                None => {
-                    let rating = Rating { named: 0.0, otherwise: block.weight * FRAME * block.full };
-                    units.push(unit(0..0, block.full, rating, false));
-                }
-                Some(document) => {
-                    let frame: &Frame = &frames[block.group];
-                    let token_worth = if frame.is_talk { TALK } else { TEXT } * recency(frame.age);
-                    let parts = &scoring.documents()[document].analysis.parts;
-                    let bytes: u32 = parts.iter().map(|part| part.bytes).sum();
-                    let for_byte = block.full / count(bytes as usize).max(1.0);
-                    let striking = parts.iter().filter(|part| stands_out(part.class)).count();
-                    let crowd = (CROWD / count(striking).max(1.0)).min(1.0);
-                    let parts = parts.iter().zip(scoring.mentions_by_part(document)).enumerate();
-                    units.extend(parts.map(|(i, (part, mentions))| {
-                        let tokens = count(part.bytes as usize) * for_byte;
-                        let rating = Rating::of(scoring, document, i, part.class, crowd);
-                        unit(mentions, tokens, rating.within(block.weight, tokens * token_worth), part.is_fixed)
-                    }));
-                }
-            }
+            push_units(&mut units, scoring, &frames[block.group], (b, block));
             let new = &units[first..];
             fixed.push(new.iter().filter(|unit| unit.is_fixed).map(|unit| unit.tokens).sum());
             ranges.push(first..units.len());

@@ -114,35 +114,7 @@ impl Signs {
             if clause.lead.is_some() && !clause.is_comma && GENERAL.contains(&word) {
                 clause.lead = Some(Sign::Bound);
             }
-            let (mut is_known, mut is_filler) = (false, false);
-            for (rest, sign, place) in LEXICON.phrases(word, clause.is_start || clause.is_comma) {
-                let end = i + 1 + rest.len();
-                let (first, before, behind) = (words[0].1, &said[..at], &said[word_end..]);
-                let found = Found { first, before, behind, rest, place: *place, is_last: end == words.len() };
-                let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
-                if end > words.len() || !self.holds(*sign, &found, &clause) || !follows() {
-                    continue;
-                }
-                is_known = true;
-                is_filler |= *sign == Sign::Filler;
-                if *sign == Sign::Plain {
-                    break;
-                }
-                if *sign == Sign::Asks {
-                    clause.opens_at = Some(end);
-                }
-                self.apply(*sign, &found, &mut clause)?;
-                if i > 0
-                    && clause.is_start
-                    && matches!(place, Place::Start | Place::Asked)
-                    && matches!(sign, Sign::Manner | Sign::Claims(_))
-                {
-                    clause.lead.into_iter().for_each(|sign| self.meet(sign));
-                }
-            }
-            if !is_known && clause.is_start && self.is_open {
-                self.read_form(word);
-            }
+            let is_filler = self.read_phrases(said, words, i, &mut clause)?;
             // "…, so keep it short"
             if clause.is_comma && word == "so" {
                 clause.opens_at = Some(i + 1);
@@ -154,6 +126,39 @@ impl Signs {
             }
         }
         Some(())
+    }
+
+    /// Reads the phrases that begin with word `i`; returns whether one is a filler, `None` where the sentence is told of others.
+    fn read_phrases(&mut self, said: &str, words: &[(usize, &str)], i: usize, clause: &mut Clause) -> Option<bool> {
+        let (at, word) = words[i];
+        let (mut is_known, mut is_filler) = (false, false);
+        for (rest, sign, place) in LEXICON.phrases(word, clause.is_start || clause.is_comma) {
+            let end = i + 1 + rest.len();
+            let (first, before, behind) = (words[0].1, &said[..at], &said[at + word.len()..]);
+            let found = Found { first, before, behind, rest, place: *place, is_last: end == words.len() };
+            let follows = || rest.iter().zip(&words[i + 1..]).all(|(want, (_, word))| want == word);
+            if end > words.len() || !self.holds(*sign, &found, clause) || !follows() {
+                continue;
+            }
+            is_known = true;
+            is_filler |= *sign == Sign::Filler;
+            if *sign == Sign::Plain {
+                break;
+            }
+            if *sign == Sign::Asks {
+                clause.opens_at = Some(end);
+            }
+            self.apply(*sign, &found, clause)?;
+            let is_wish =
+                matches!(place, Place::Start | Place::Asked) && matches!(sign, Sign::Manner | Sign::Claims(_));
+            if i > 0 && clause.is_start && is_wish {
+                clause.lead.into_iter().for_each(|sign| self.meet(sign));
+            }
+        }
+        if !is_known && clause.is_start && self.is_open {
+            self.read_form(word);
+        }
+        Some(is_filler)
     }
 
     /// Returns whether a phrase stands where it says something.
